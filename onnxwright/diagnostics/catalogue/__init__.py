@@ -1,0 +1,1 @@
+"""Every message, by kind; importing this package fills `CATALOGUE`."""

@@ -1,0 +1,157 @@
+"""A message as data: facts are fields, words are templates, the rendering is somebody else's.
+
+A subclass of `Diagnostic` is one entry of the catalogue: `code`, `title`, `label` and `help` are
+class variables (format strings over the fields), `error` is the exception class it is raised as.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+from onnxwright.diagnostics.span import Span
+from onnxwright.errors import OnnxwrightError, OnnxwrightWarning, ScriptError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+CATALOGUE: dict[str, type[Diagnostic]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place a message points at, with a few words."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """The base of every message; subclasses add facts as fields and words as class variables.
+
+    Fields:
+        span: the primary place, or None where no Python line is known.
+        labels: further places.
+    """
+
+    code: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    help: ClassVar[str] = ""
+    severity: ClassVar[str] = "error"
+    error: ClassVar[type[OnnxwrightError]] = ScriptError
+
+    span: Span | None = None
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        code = cls.__dict__.get("code")
+        if code:
+            # A dataclass with slots is made twice; the same qualified name is not a clash.
+            known = CATALOGUE.get(code)
+            if known is not None and _path(known) != _path(cls):
+                raise AssertionError(f"{code} is both {_path(known)} and {_path(cls)}")
+            CATALOGUE[code] = cls
+
+    def facts(self) -> dict[str, object]:
+        """The fields that templates may name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def words(self, template: str) -> str:
+        """A template filled with the facts; a missing fact raises `KeyError`."""
+        return template.format_map(self.facts())
+
+    def optional_words(self, template: str) -> str:
+        """A template whose lines disappear where a fact they name is None or empty.
+
+        Help says `did you mean {suggestion}?` on a line of its own; without a suggestion that
+        line is dropped.
+        """
+        facts = self.facts()
+        return "\n".join(
+            line.format_map(facts)
+            for line in template.split("\n")
+            if not any(_is_empty(facts[name]) for name in _names(line))
+        ).strip("\n")
+
+    def at(self, span: Span | None) -> Self:
+        """This message at `span`, unless it has a place already."""
+        if self.span is not None or span is None:
+            return self
+        return dataclasses.replace(self, span=span)
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _names(template: str) -> list[str]:
+    """The facts a template names."""
+    parsed = string.Formatter().parse(template)
+    return [re.split(r"[.\[]", name)[0] for _, name, _, _ in parsed if name]
+
+
+def _is_empty(fact: object) -> bool:
+    return fact is None or (isinstance(fact, (str, tuple, list)) and not fact)
+
+
+def fail(*diagnostics: Diagnostic) -> NoReturn:
+    """Raise the exception class of the first diagnostic with all of them."""
+    raise diagnostics[0].error(*diagnostics)
+
+
+@contextmanager
+def located(span: Span | None) -> Iterator[None]:
+    """Give errors raised inside, where they have no place yet, this one."""
+    try:
+        yield
+    except OnnxwrightError as error:
+        if all(d.span is not None for d in error.diagnostics):
+            raise
+        moved = type(error)(*(d.at(span) for d in error.diagnostics))
+        raise moved.with_traceback(error.__traceback__) from error.__cause__
+
+
+class Sink:
+    """Collects diagnostics so that all errors of a function come at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Remember an error (the same message at the same place only once)."""
+        if diagnostic not in self.errors:
+            self.errors.append(diagnostic)
+
+    def raise_if_any(self) -> None:
+        """Raise everything collected, in source order."""
+        if self.errors:
+            def place(d: Diagnostic) -> tuple[int, int]:
+                return (d.span.line, d.span.col) if d.span else (0, 0)
+
+            fail(*sorted(self.errors, key=place))
+
+
+def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
+    """Issue a located warning; its text names the Python line, as an error's does."""
+    if diagnostic.span is not None:
+        warnings.warn_explicit(
+            OnnxwrightWarning(diagnostic),
+            OnnxwrightWarning,
+            diagnostic.span.file,
+            diagnostic.span.line,
+        )
+    else:
+        warnings.warn(OnnxwrightWarning(diagnostic), stacklevel=stacklevel + 1)
+
+
+__all__ = ["CATALOGUE", "Diagnostic", "Label", "Sink", "fail", "located", "warn"]

@@ -1,0 +1,47 @@
+"""Places in Python source: a `Span` of characters, and the lines it points into.
+
+A span is data only.  Columns count characters (never UTF-8 bytes), from zero; lines count from
+one, as in a traceback.  Text that exists in no file (a REPL entry, `exec`, a given `source=`) is
+registered with `register_source`, so that a message can still show it.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A range of characters in a Python source file.
+
+    Example:
+        >>> Span("model.py", 12, 11, 12, 12).place
+        'model.py:12:12'
+    """
+
+    file: str
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+    @property
+    def place(self) -> str:
+        """`file:line:col`, the column counted from one as editors do."""
+        return f"{self.file}:{self.line}:{self.col + 1}"
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of `other`."""
+        return Span(self.file, self.line, self.col, other.end_line, other.end_col)
+
+
+def register_source(file: str, text: str) -> None:
+    """Make `text` the lines that messages about `file` show (kept in `linecache`)."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
+def source_line(file: str, line: int) -> str | None:
+    """One line of a source file without its newline, or None where it cannot be had."""
+    text = linecache.getline(file, line)
+    return text.rstrip("\r\n") if text else None

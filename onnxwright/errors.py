@@ -1,0 +1,109 @@
+"""The exception tree: every error a user can see, each also the built-in a reader would expect.
+
+An error carries `Diagnostic` objects (facts); `str(error)` is their rendering.  Errors of one
+function come together in one exception; `error.diagnostic` is the first of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnxwright.diagnostics.diagnostic import Diagnostic
+
+
+class OnnxwrightError(Exception):
+    """The base of every error onnxwright raises on purpose.
+
+    Args:
+        diagnostics: what is wrong, as data; at least one.
+
+    Example:
+        >>> issubclass(ScriptNameError, NameError)
+        True
+    """
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        # NOTE: not super(): SyntaxError would read meaning into two arguments.
+        Exception.__init__(self, *diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The first diagnostic; most errors have one."""
+        return self.diagnostics[0]
+
+    def __str__(self) -> str:
+        from onnxwright.diagnostics.render import render_all
+
+        return render_all(self.diagnostics)
+
+    def __reduce__(self) -> tuple[type, tuple[Diagnostic, ...]]:
+        return (type(self), self.diagnostics)
+
+
+class ScriptError(OnnxwrightError):
+    """A script function that cannot be compiled."""
+
+
+class ScriptSyntaxError(ScriptError, SyntaxError):
+    """A Python construct that has no meaning in ONNX."""
+
+    # A traceback prints `msg` of a SyntaxError, never its `str`.
+    @property
+    def msg(self) -> str:  # type: ignore[override]
+        """The rendering, where tools look for the text of a `SyntaxError`."""
+        return str(self)
+
+
+class ScriptNameError(ScriptError, NameError):
+    """A name without a value."""
+
+
+class ScriptTypeError(ScriptError, TypeError):
+    """Values of the wrong type, or a call that does not fit the signature."""
+
+
+class ScriptValueError(ScriptError, ValueError):
+    """A value of the right type that cannot be used."""
+
+
+class ScriptAttributeError(ScriptError, AttributeError):
+    """An attribute, or an operator of an opset, that does not exist."""
+
+
+class EagerError(OnnxwrightError):
+    """An eager call that failed."""
+
+
+class EagerTypeError(EagerError, TypeError):
+    """An eager call with an argument of the wrong type."""
+
+
+class EagerValueError(EagerError, ValueError):
+    """An eager call with a value that cannot be used."""
+
+
+class ExportError(OnnxwrightError):
+    """A PyTorch program that cannot be exported."""
+
+
+class PassError(OnnxwrightError):
+    """A graph pass that cannot be applied."""
+
+
+class InternalError(OnnxwrightError):
+    """A bug in onnxwright itself, with the place in the user's program where it showed."""
+
+
+class OnnxwrightWarning(UserWarning):
+    """A located warning; `diagnostic` holds its facts."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        from onnxwright.diagnostics.render import render
+
+        return render(self.diagnostic)
