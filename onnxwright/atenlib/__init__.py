@@ -1,0 +1,1 @@
+"""ATen operators as ONNX; nothing is here yet."""

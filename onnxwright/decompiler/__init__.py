@@ -1,0 +1,1 @@
+"""Turning a model back into Python; nothing is here yet."""

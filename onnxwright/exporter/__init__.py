@@ -1,0 +1,1 @@
+"""Carrying PyTorch programs to ONNX; nothing is here yet."""

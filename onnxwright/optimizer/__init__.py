@@ -1,0 +1,1 @@
+"""Passes that make a graph smaller or faster; nothing is here yet."""

@@ -1,0 +1,1 @@
+"""Comparing models and values in tests; nothing is here yet."""

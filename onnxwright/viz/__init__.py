@@ -1,0 +1,1 @@
+"""Drawing and tabulating graphs; nothing is here yet."""

@@ -1,0 +1,75 @@
+"""What every test may rely on: fixed seeds, no network, fresh processes to order."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples on every machine; `--hypothesis-profile=search` looks for new ones.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True)
+def _same_seed() -> None:
+    """A test that draws from numpy's global generator draws the same every time."""
+    np.random.seed(0)  # noqa: NPY002 (the global generator is what is seeded here)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network() -> Iterator[None]:
+    """Nothing in the tests may reach another machine."""
+    connect = socket.socket.connect
+
+    def refuse(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            raise AssertionError(f"a test tried to connect to {address!r}")
+        connect(self, address)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(socket.socket, "connect", refuse)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+RunPython = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def run_python() -> RunPython:
+    """Runs a fresh Python that can import onnxwright; its result has text stdout and stderr."""
+
+    def run(
+        *arguments: str, env: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **(env or {})}
+        options = {"capture_output": True, "text": True, "timeout": 300, "check": False, **options}
+        return subprocess.run([sys.executable, *arguments], env=environment, **options)
+
+    return run

@@ -1,0 +1,378 @@
+"""Who may import whom: reads every import of the package by `ast` and reports what breaks a rule.
+
+    python -m tools.architecture            # check the package, print what is wrong
+
+The rules, each a kind of `Problem`:
+
+* `upward`: a package imports itself and what stands below it; packages on one floor do not see
+  each other.  Imports for type checkers only count too.
+* `cycle`: modules whose top-level imports go in a circle.
+* `hidden`: an import inside a function.  Allowed for heavy third-party packages, and for the
+  entries of `LAZY`, each with its reason.
+* `pin`: `onnxruntime`, `torch` and `onnx_ir` are imported in their homes only.
+* `undeclared`: a third-party package that the project does not depend on.
+* `stale`: an entry of `LAZY` that is not needed any more.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "onnxwright"
+
+# From the bottom up; a room sees itself and the floors below it.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "config"),
+    ("diagnostics",),
+    ("types",),
+    ("opset",),
+    ("ir",),
+    ("semantics",),
+    ("converter", "eager", "builder"),
+    ("dsl", "decompiler", "viz"),
+    ("atenlib", "optimizer"),
+    ("exporter",),
+    ("testing",),
+    ("cli", "__main__"),
+)
+
+# First-party imports that are not at the top of a module, or that look upward:
+# (module, imported module) -> reason.  "*" as the module's last part means every module of a room.
+LAZY: dict[tuple[str, str], str] = {
+    ("onnxwright.errors", "onnxwright.diagnostics.diagnostic"): (
+        "an error carries diagnostics, a diagnostic names the error it is raised as"
+    ),
+    ("onnxwright.errors", "onnxwright.diagnostics.render"): (
+        "`str(error)` is the rendering; rendering needs nothing of errors"
+    ),
+    ("onnxwright.opset.op", "onnxwright.eager"): (
+        "calling an op with no dispatcher set is the first eager call of the process"
+    ),
+    ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
+}
+
+# Third-party packages that may be imported inside functions: they are slow to import, and
+# `import onnxwright` must not pay for them.
+HEAVY = frozenset({"onnx", "onnx_ir", "onnxruntime", "ml_dtypes", "torch"})
+
+# Standard library modules that may be imported inside functions, because few programs need them.
+RARE = frozenset(
+    {"difflib", "importlib", "inspect", "linecache", "textwrap", "tokenize", "traceback", "json"}
+)
+
+# Where a package may be imported at all; the others are free from the floor of `ir` upward.
+HOMES: dict[str, frozenset[str]] = {
+    "onnxruntime": frozenset({"eager"}),
+    "torch": frozenset({"exporter", "testing"}),
+    "onnx_ir": frozenset(
+        room
+        for floor in FLOORS[next(n for n, rooms in enumerate(FLOORS) if "ir" in rooms) :]
+        for room in floor
+    ),
+}
+
+# Everything third-party that may appear.
+DECLARED = frozenset(
+    {"onnx", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions", "torch"}
+)
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One broken rule, with its place."""
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module as a file names it."""
+
+    module: str  # the importing module
+    target: str  # the imported module, as precise as the tree tells
+    path: str
+    line: int
+    hidden: bool  # inside a function
+    typing_only: bool  # under `if TYPE_CHECKING:`
+
+
+def module_files(root: Path, package: str = PACKAGE) -> dict[str, Path]:
+    """The modules of a package by dotted name, in order of name.
+
+    Args:
+        root: the folder that holds the package's folder.
+        package: the package's name.
+
+    Returns:
+        Dotted module name -> file.
+    """
+    files: dict[str, Path] = {}
+    for path in sorted((root / package).rglob("*.py")):
+        parts = list(path.relative_to(root).with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        files[".".join(parts)] = path
+    return files
+
+
+class _Reader(ast.NodeVisitor):
+    """Collects the imports of one module."""
+
+    def __init__(self, module: str, path: str, known: Mapping[str, Path]) -> None:
+        self.module = module
+        self.path = path
+        self.known = known
+        self.depth = 0
+        self.typing = 0
+        self.found: list[Import] = []
+
+    def _add(self, target: str, node: ast.AST) -> None:
+        self.found.append(
+            Import(
+                self.module,
+                target,
+                self.path,
+                getattr(node, "lineno", 0),
+                hidden=self.depth > 0,
+                typing_only=self.typing > 0,
+            )
+        )
+
+    def _function(self, node: ast.AST) -> None:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+    visit_FunctionDef = _function
+    visit_AsyncFunctionDef = _function
+    visit_Lambda = _function
+
+    def visit_If(self, node: ast.If) -> None:
+        """Imports under `if TYPE_CHECKING:` are for type checkers."""
+        test = node.test
+        name = test.id if isinstance(test, ast.Name) else getattr(test, "attr", "")
+        if name == "TYPE_CHECKING":
+            self.typing += 1
+            for statement in node.body:
+                self.visit(statement)
+            self.typing -= 1
+            for statement in node.orelse:
+                self.visit(statement)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """`import a.b as c`."""
+        for alias in node.names:
+            self._add(alias.name, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """`from a.b import c`, where `c` may be a module."""
+        base = node.module or ""
+        if node.level:
+            parts = self.module.split(".")
+            if self.known.get(self.module, Path()).name != "__init__.py":
+                parts = parts[:-1]
+            parts = parts[: len(parts) - node.level + 1]
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+        for alias in node.names:
+            deeper = f"{base}.{alias.name}"
+            self._add(deeper if deeper in self.known else base, node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """`importlib.import_module("a.b")` and `__import__("a.b")` with a literal name."""
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name in {"import_module", "__import__"} and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                self._add(first.value, node)
+        self.generic_visit(node)
+
+
+def read_imports(root: Path, package: str = PACKAGE) -> list[Import]:
+    """Every import of every module of a package.
+
+    Args:
+        root: the folder that holds the package's folder.
+        package: the package's name.
+
+    Returns:
+        The imports, by module and line.
+    """
+    known = module_files(root, package)
+    found: list[Import] = []
+    for module, path in known.items():
+        reader = _Reader(module, str(path.relative_to(root)), known)
+        reader.visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        found += reader.found
+    return found
+
+
+def _room(module: str, package: str) -> str:
+    """The room of a module; "" is the facade, the package's own `__init__`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == package else ""
+
+
+def _floor(room: str) -> int | None:
+    return next((n for n, rooms in enumerate(FLOORS) if room in rooms), None)
+
+
+def _matches(pattern: str, module: str) -> bool:
+    if pattern.endswith(".*"):
+        return module == pattern[:-2] or module.startswith(pattern[:-1])
+    return module == pattern
+
+
+def _first_party(
+    found: Import, package: str, lazy: Mapping[tuple[str, str], str], used: set[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    entry = next(
+        (e for e in lazy if _matches(e[0], found.module) and _matches(e[1], found.target)), None
+    )
+    mine, theirs = _room(found.module, package), _room(found.target, package)
+    if mine == "":
+        # The facade: may name everything, lazily (PEP 562) or for type checkers.
+        if not found.typing_only and not found.hidden and theirs not in {"errors", ""}:
+            yield "upward", f"the facade is lazy: it may not import {found.target} when imported"
+        return
+    if theirs == "":
+        yield "upward", f"imports the facade `{package}`; import the room that has the name"
+        return
+    mine_floor, their_floor = _floor(mine), _floor(theirs)
+    for room, floor in ((mine, mine_floor), (theirs, their_floor)):
+        if floor is None:
+            yield "upward", f"`{room}` stands on no floor; give it one in tools/architecture.py"
+            return
+    assert mine_floor is not None
+    assert their_floor is not None
+    upward = mine != theirs and their_floor >= mine_floor
+    if upward or found.hidden:
+        if entry is not None:
+            used.add(entry)
+            return
+    if upward:
+        where = "beside" if their_floor == mine_floor else "above"
+        yield "upward", f"`{mine}` imports {found.target}, which stands {where} it"
+    if found.hidden and not found.typing_only:
+        yield "hidden", f"imports {found.target} inside a function"
+
+
+def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
+    top = found.target.split(".")[0]
+    room = _room(found.module, package)
+    if top in sys.stdlib_module_names:
+        if found.hidden and top not in RARE:
+            yield "hidden", f"imports {found.target} inside a function"
+        return
+    if top not in DECLARED:
+        yield "undeclared", f"imports {found.target}, which pyproject.toml does not name"
+        return
+    home = HOMES.get(top)
+    if home is not None and room not in home:
+        yield "pin", f"`{room}` imports {found.target}; it is imported in {', '.join(sorted(home))}"
+    if found.hidden and top not in HEAVY:
+        yield "hidden", f"imports {found.target} inside a function"
+
+
+def _cycles(imports: list[Import], known: Mapping[str, Path]) -> Iterator[list[str]]:
+    """Circles of top-level imports, by Tarjan's algorithm."""
+    edges: dict[str, list[str]] = {module: [] for module in known}
+    for found in imports:
+        if found.hidden or found.typing_only or found.target not in known:
+            continue
+        if found.target not in edges[found.module]:
+            edges[found.module].append(found.target)
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    rings: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = low[module] = len(order)
+        stack.append(module)
+        for target in edges[module]:
+            if target not in order:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], order[target])
+        if low[module] == order[module]:
+            ring = []
+            while True:
+                last = stack.pop()
+                ring.append(last)
+                if last == module:
+                    break
+            if len(ring) > 1 or module in edges[module]:
+                rings.append(sorted(ring))
+
+    for module in edges:
+        if module not in order:
+            visit(module)
+    yield from sorted(rings)
+
+
+def check(
+    root: Path,
+    package: str = PACKAGE,
+    lazy: Mapping[tuple[str, str], str] | None = None,
+) -> list[Problem]:
+    """Everything in a package's imports that breaks a rule of the house.
+
+    Args:
+        root: the folder that holds the package's folder.
+        package: the package's name.
+        lazy: the allowed lazy imports; `LAZY` if not given.
+
+    Returns:
+        The problems, in order of place; empty for a sound tree.
+    """
+    allowed = LAZY if lazy is None else lazy
+    known = module_files(root, package)
+    imports = read_imports(root, package)
+    used: set[tuple[str, str]] = set()
+    problems: list[Problem] = []
+    for found in imports:
+        own = found.target.split(".")[0] == package
+        broken = (
+            _first_party(found, package, allowed, used) if own else _third_party(found, package)
+        )
+        problems += [Problem(found.path, found.line, kind, text) for kind, text in broken]
+    for ring in _cycles(imports, known):
+        path = str(known[ring[0]].relative_to(root))
+        problems.append(Problem(path, 1, "cycle", " -> ".join([*ring, ring[0]])))
+    for entry, reason in allowed.items():
+        wild = entry[0].endswith(".*")
+        if not reason:
+            problems.append(Problem("tools/architecture.py", 1, "stale", f"{entry} has no reason"))
+        if entry not in used and not wild:
+            problems.append(Problem("tools/architecture.py", 1, "stale", f"{entry} is not needed"))
+    return sorted(set(problems))
+
+
+def main() -> int:
+    """Check the package of this repository.
+
+    Returns:
+        The exit code: 1 if a rule is broken.
+    """
+    problems = check(Path(__file__).resolve().parent.parent)
+    for problem in problems:
+        print(problem)
+    print(f"architecture: {len(problems)} problem(s)")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
