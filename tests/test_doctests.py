@@ -1,0 +1,33 @@
+"""Every example in a docstring does what it shows."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+from tools.architecture import module_files
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = [
+    name
+    for name, path in module_files(ROOT).items()
+    if ">>>" in path.read_text(encoding="utf-8") and not name.endswith("__main__")
+]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # an example may save a model
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=FLAGS)
+    assert result.failed == 0, capsys.readouterr().out
+
+
+def test_examples_are_found() -> None:
+    """The text search above does not miss examples that doctest would run."""
+    assert "onnxwright.errors" in MODULES
