@@ -1,0 +1,197 @@
+"""Shapes with unknowns: how they broadcast, which are compatible, what two have in common.
+
+A dimension is a number, a name (the same name is the same number), or None (unknown).  A shape is
+a tuple of dimensions, or None where not even the rank is known.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Union
+
+Dim = Union[int, str, None]
+Shape = tuple[Dim, ...]
+MaybeShape = Optional[Shape]
+
+
+def _broadcast_dim(a: Dim, b: Dim) -> tuple[Dim, bool]:
+    """The broadcast of two dimensions, and whether they can be broadcast at all."""
+    if a == b or b == 1:
+        return a, True
+    if a == 1:
+        return b, True
+    if isinstance(a, int) and isinstance(b, int):
+        return None, False
+    # A number other than 1 decides: the unknown one is that number, or 1.
+    if isinstance(a, int):
+        return a, True
+    if isinstance(b, int):
+        return b, True
+    return None, True
+
+
+def _broadcast(shapes: tuple[Shape, ...]) -> tuple[Shape, bool]:
+    result: list[Dim] = []
+    fine = True
+    for shape in shapes:
+        width = max(len(result), len(shape))
+        result = [1] * (width - len(result)) + result
+        padded = (1,) * (width - len(shape)) + shape
+        for i, dim in enumerate(padded):
+            result[i], possible = _broadcast_dim(result[i], dim)
+            fine = fine and possible
+    return tuple(result), fine
+
+
+def broadcast(*shapes: MaybeShape) -> MaybeShape:
+    """The shape of an elementwise result, by numpy's rule.
+
+    Args:
+        *shapes: the operands' shapes; None is an unknown rank.
+
+    Returns:
+        The broadcast shape; None when a rank is unknown or the shapes contradict each other
+        (`broadcastable` tells the two apart).
+
+    Example:
+        >>> broadcast(("N", 1), (3,)), broadcast((2,), (3,)), broadcast(("N",), ("M",))
+        (('N', 3), None, (None,))
+    """
+    known = tuple(s for s in shapes if s is not None)
+    if len(known) != len(shapes):
+        return None
+    result, fine = _broadcast(known)
+    return result if fine else None
+
+
+def broadcastable(*shapes: MaybeShape) -> bool:
+    """Whether shapes may be broadcast together, for all that is known.
+
+    Args:
+        *shapes: the operands' shapes; None is an unknown rank.
+
+    Returns:
+        False only when two known dimensions contradict each other.
+
+    Example:
+        >>> broadcastable((2, 3), ("N", 1)), broadcastable((2,), (3,)), broadcastable(None, (3,))
+        (True, False, True)
+    """
+    return _broadcast(tuple(s for s in shapes if s is not None))[1]
+
+
+def unify(a: MaybeShape, b: MaybeShape) -> MaybeShape:
+    """The most precise shape that both are instances of (what holds after an `if`).
+
+    Args:
+        a: one shape.
+        b: the other.
+
+    Returns:
+        Equal dimensions stay, others become None; different ranks give None.
+
+    Example:
+        >>> unify(("N", 3, 4), ("N", 3, 5)), unify((2,), (2, 3))
+        (('N', 3, None), None)
+    """
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def refine(a: MaybeShape, b: MaybeShape) -> MaybeShape:
+    """What is known of one value when both shapes describe it.
+
+    Args:
+        a: one description; its names win over the names of `b`.
+        b: the other description.
+
+    Returns:
+        Numbers before names before unknowns.  Contradictions are not looked for: `a` wins
+        (ask `compatible` first).
+
+    Example:
+        >>> refine(("N", None, 4), (2, "M", 4)), refine(None, (2,))
+        ((2, 'M', 4), (2,))
+    """
+    if a is None:
+        return b
+    if b is None or len(a) != len(b):
+        return a
+    return tuple(
+        x if isinstance(x, int) else y if isinstance(y, int) or x is None else x
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def compatible(a: MaybeShape, b: MaybeShape) -> bool:
+    """Whether two shapes may describe the same value, for all that is known.
+
+    Args:
+        a: one shape.
+        b: the other.
+
+    Returns:
+        False only for different ranks or two different numbers in one place.
+
+    Example:
+        >>> compatible(("N", 3), (2, 3)), compatible((2, 3), (2, 4)), compatible(None, (1,))
+        (True, False, True)
+    """
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(
+        x == y or not (isinstance(x, int) and isinstance(y, int)) for x, y in zip(a, b, strict=True)
+    )
+
+
+def size_of(shape: MaybeShape) -> int | None:
+    """The number of elements where every dimension is a number, else None.
+
+    Args:
+        shape: the shape.
+
+    Returns:
+        The product of the dimensions, 1 for a scalar.
+
+    Example:
+        >>> size_of((2, 3)), size_of(()), size_of(("N", 3)), size_of(("N", 0))
+        (6, 1, None, None)
+    """
+    if shape is None:
+        return None
+    total = 1
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        total *= dim
+    return total
+
+
+def show_shape(shape: Shape) -> str:
+    """A shape as it stands between the brackets of an annotation, names without quotes.
+
+    Args:
+        shape: the shape; its rank must be known.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> show_shape(("N", 3, None)), show_shape(())
+        ('N, 3, None', '()')
+    """
+    return ", ".join(str(dim) for dim in shape) if shape else "()"
+
+
+__all__ = [
+    "Dim",
+    "MaybeShape",
+    "Shape",
+    "broadcast",
+    "broadcastable",
+    "compatible",
+    "refine",
+    "show_shape",
+    "size_of",
+    "unify",
+]
