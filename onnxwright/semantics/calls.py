@@ -1,0 +1,181 @@
+"""What `op.Name(...)` means: bind the arguments by the schema, make them values, emit one op.
+
+A Python number takes the element type of the tensors that share its type variable in the schema;
+alone it takes its kind's default type, or the one type the schema allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnxwright.diagnostics.catalogue import types as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.opset.op import BoundCall, Op
+from onnxwright.opset.registry import InputParam, OpSignature
+from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.literals import (
+    DEFAULT_DTYPE,
+    as_value,
+    dtype_of,
+    is_number_like,
+    plain_kind,
+)
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+
+
+def call(
+    b: Backend,
+    op: Op,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    outputs: int | None = None,
+) -> Any:
+    """Call an operator on a backend.
+
+    Args:
+        b: the backend that runs or builds it.
+        op: the operator, of any domain.
+        args, kwargs: as the user wrote them: values, numbers, arrays, lists, `None`.
+        outputs: how many outputs are wanted, where the user's code says so.
+
+    Returns:
+        One value, or a tuple where the op gives several.
+
+    Raises:
+        ScriptTypeError: the arguments do not fit the schema (OW5xx) or their types do not (OW4xx).
+    """
+    bound = op.bind(args, kwargs)
+    inputs = input_values(b, bound)
+    count = output_count(bound, outputs)
+    results = b.emit(op, inputs, bound.attributes, count)
+    return results[0] if count == 1 else results
+
+
+def output_count(bound: BoundCall, wanted: int | None) -> int:
+    """How many outputs a call has: as asked, as its attributes say, or all that are required."""
+    if bound.outputs is not None:
+        return bound.outputs
+    if wanted is not None:
+        return wanted
+    signature = bound.op.signature
+    if signature is None:
+        return 1
+    return max(1, sum(1 for p in signature.outputs if p.option == "single"))
+
+
+def input_values(b: Backend, bound: BoundCall) -> list[Any | None]:
+    """The bound inputs as values of the backend, numbers typed by the schema's type variables."""
+    signature = bound.op.signature
+    if signature is None:
+        return [None if x is None else as_value(b, x) for x in bound.inputs]
+    params = [parameter_at(signature, n) for n in range(len(bound.inputs))]
+    likes = _strong_by_variable(b, bound, params)
+    values: list[Any | None] = []
+    for x, param in zip(bound.inputs, params, strict=True):
+        values.append(None if x is None else _input(b, x, param, likes))
+    _check_types(b, signature, params, values)
+    return values
+
+
+def parameter_at(signature: OpSignature, n: int) -> InputParam:
+    """The formal input of position `n`; the last one again for a variadic tail."""
+    return signature.inputs[min(n, len(signature.inputs) - 1)]
+
+
+def _strong_by_variable(
+    b: Backend, bound: BoundCall, params: Sequence[InputParam]
+) -> dict[str, Any]:
+    """For each type variable, the first input with a type of its own."""
+    found: dict[str, Any] = {}
+    for x, param in zip(bound.inputs, params, strict=True):
+        if x is None or not param.homogeneous:
+            continue
+        known = found.get(param.type_str)
+        if known is not None and dtype_of(b, known) is not None:
+            continue
+        if is_value(x):
+            if b.weak_kind(x) is None:
+                found[param.type_str] = x
+        elif not is_number_like(x) and not hasattr(x, "__ow_as_value__"):
+            value = as_value(b, x)
+            if b.weak_kind(value) is None:
+                found[param.type_str] = value
+    return found
+
+
+def _input(b: Backend, x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:
+    if is_value(x) and b.weak_kind(x) is None:
+        return x
+    like = likes.get(param.type_str) if param.homogeneous else None
+    if like is not None and isinstance(b.type_of(like), (TensorType, type(None))):
+        return as_value(b, x, like=like)
+    return as_value(b, x, dtype=_default_dtype(b, x, param))
+
+
+def _default_dtype(b: Backend, x: object, param: InputParam) -> DType | None:
+    """The type of a number that stands alone: its kind's default if allowed, else the nearest."""
+    kind: str | None
+    if is_value(x):
+        kind = b.weak_kind(x)
+    else:
+        kind = getattr(x, "__ow_weak_kind__", None)
+        if kind is None and isinstance(x, (int, float, bool, complex, str, list, tuple)):
+            kind = plain_kind(x) if is_number_like(x) else None
+    allowed = {DType.from_onnx_name(t) for t in param.types if t.startswith("tensor(")}
+    if len(allowed) == 1:
+        return next(iter(allowed))
+    if kind in (None, "", "mixed"):
+        return None
+    default = DEFAULT_DTYPE[kind]
+    if not allowed or default in allowed:
+        return default
+    for candidate in (DType.INT64, DType.FLOAT, DType.DOUBLE, DType.INT32):
+        if candidate in allowed and not (kind == "float" and candidate.is_integer):
+            return candidate
+    return default
+
+
+def _check_types(
+    b: Backend,
+    signature: OpSignature,
+    params: Sequence[InputParam],
+    values: Sequence[Any | None],
+) -> None:
+    """Every known element type is allowed by the schema, and one type variable has one type."""
+    bound: dict[str, tuple[DType, str]] = {}
+    for value, param in zip(values, params, strict=True):
+        dtype = None if value is None else dtype_of(b, value)
+        if dtype is None:
+            continue
+        if dtype.onnx_name not in param.types:
+            fail(
+                messages.TypeNotAllowed(
+                    operation=signature.name,
+                    parameter=f"`{param.name}`",
+                    got=dtype.name,
+                    allowed=", ".join(sorted(_short(t) for t in param.types)),
+                    signature=str(signature),
+                    span=b.here(),
+                )
+            )
+        if not param.homogeneous:
+            continue
+        known = bound.setdefault(param.type_str, (dtype, param.name))
+        if known[0] is not dtype:
+            fail(
+                messages.MixedTypes(
+                    operation=f"op.{signature.name}",
+                    left=known[0].name,
+                    right=dtype.name,
+                    span=b.here(),
+                )
+            )
+
+
+def _short(onnx_name: str) -> str:
+    if not onnx_name.startswith("tensor("):
+        return onnx_name
+    dtype = DType.from_onnx_name(onnx_name)
+    return dtype.name if dtype is not None else onnx_name

@@ -1,0 +1,103 @@
+"""Operators of a backend's values: each dunder asks the same functions as the compiled code.
+
+`ValueOperators` is the mixin of an eager `Tensor` and of a `GraphValue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from onnxwright.semantics import arithmetic, indexing
+from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.literals import emit1, is_number_like, own_array
+
+
+def _operand(x: object) -> bool:
+    return is_value(x) or is_number_like(x) or own_array(x) is not None
+
+
+def _forward(name: str) -> Callable[[Any, object], Any]:
+    def apply(self: Any, other: object) -> Any:
+        if not _operand(other):
+            return NotImplemented
+        return arithmetic.binary(self._backend(), name, self, other)
+
+    apply.__name__ = f"__{name.strip('_')}__"
+    apply.__doc__ = f"`self {arithmetic.SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
+    return apply
+
+
+def _reflected(name: str) -> Callable[[Any, object], Any]:
+    def apply(self: Any, other: object) -> Any:
+        if not _operand(other):
+            return NotImplemented
+        return arithmetic.binary(self._backend(), name, other, self)
+
+    apply.__name__ = f"__r{name.strip('_')}__"
+    apply.__doc__ = f"`other {arithmetic.SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
+    return apply
+
+
+class ValueOperators:
+    """Python's operators on a value; a subclass says which backend it belongs to."""
+
+    __slots__ = ()
+    __ow_value__ = True
+    # numpy arrays on the left leave the operation to us.
+    __array_ufunc__ = None
+    __array_priority__ = 1000.0
+
+    def _backend(self) -> Backend:
+        raise AssertionError(f"{type(self).__name__} does not say which backend it belongs to")
+
+    __add__, __radd__ = _forward("add"), _reflected("add")
+    __sub__, __rsub__ = _forward("sub"), _reflected("sub")
+    __mul__, __rmul__ = _forward("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _forward("truediv"), _reflected("truediv")
+    __floordiv__, __rfloordiv__ = _forward("floordiv"), _reflected("floordiv")
+    __mod__, __rmod__ = _forward("mod"), _reflected("mod")
+    __pow__, __rpow__ = _forward("pow"), _reflected("pow")
+    __matmul__, __rmatmul__ = _forward("matmul"), _reflected("matmul")
+    __and__, __rand__ = _forward("and_"), _reflected("and_")
+    __or__, __ror__ = _forward("or_"), _reflected("or_")
+    __xor__, __rxor__ = _forward("xor"), _reflected("xor")
+    __lshift__, __rlshift__ = _forward("lshift"), _reflected("lshift")
+    __rshift__, __rrshift__ = _forward("rshift"), _reflected("rshift")
+    __lt__, __le__ = _forward("lt"), _forward("le")
+    __gt__, __ge__ = _forward("gt"), _forward("ge")
+
+    def __eq__(self, other: object) -> Any:
+        if other is None or not _operand(other):
+            return NotImplemented
+        return arithmetic.binary(self._backend(), "eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if other is None or not _operand(other):
+            return NotImplemented
+        return arithmetic.binary(self._backend(), "ne", self, other)
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Any:
+        return arithmetic.unary(self._backend(), "neg", self)
+
+    def __pos__(self) -> Any:
+        return arithmetic.unary(self._backend(), "pos", self)
+
+    def __invert__(self) -> Any:
+        return arithmetic.unary(self._backend(), "invert", self)
+
+    def __abs__(self) -> Any:
+        return arithmetic.unary(self._backend(), "abs", self)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return arithmetic.round_half_even(self._backend(), self, digits)
+
+    def __getitem__(self, index: object) -> Any:
+        return indexing.subscript(self._backend(), self, index)
+
+    @property
+    def T(self) -> Any:
+        """The transpose: all axes reversed (ONNX Transpose without `perm`)."""
+        return emit1(self._backend(), "Transpose", (self,))
