@@ -1,0 +1,18 @@
+"""The benchmarks run; what they measure is nobody's business here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_authoring_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "authoring.py")
+    done = run_python(program, "--only", "onnxwright", "--repeat", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert all(value > 0 for values in figures.values() for value in values.values())
+    assert {"import", "first compile, 200 lines", "peak memory, if + loop"} <= set(figures)
