@@ -135,6 +135,7 @@ class Sink:
     def raise_if_any(self) -> None:
         """Raise everything collected, in source order."""
         if self.errors:
+
             def place(d: Diagnostic) -> tuple[int, int]:
                 return (d.span.line, d.span.col) if d.span else (0, 0)
 

@@ -23,7 +23,12 @@ SHOWN_WHOLE = 4
 """A span over at most this many lines is shown whole, a longer one by its two ends."""
 
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = (
-    "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1;36m", "\x1b[1m", "\x1b[0m",
+    "\x1b[1;31m",
+    "\x1b[1;33m",
+    "\x1b[1;34m",
+    "\x1b[1;36m",
+    "\x1b[1m",
+    "\x1b[0m",
 )
 
 
@@ -39,7 +44,7 @@ class _Mark:
 
 
 def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
-    """The text of one message, with the source lines it is about.
+    r"""The text of one message, with the source lines it is about.
 
     Args:
         diagnostic: the message.
@@ -55,9 +60,8 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
         DESIGN section 4.
 
     Example:
-        >>> print(render(Diagnostic(notes=("no place is known",))))
-        error: 
-           = note: no place is known
+        >>> render(Diagnostic(notes=("no place is known",)))
+        'error: \n   = note: no place is known'
     """
     paint = _Paint(color, _YELLOW if diagnostic.severity == "warning" else _RED)
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
@@ -142,8 +146,11 @@ def _span_json(span: Span | None) -> dict[str, object] | None:
     if span is None:
         return None
     return {
-        "file": span.file, "line": span.line, "col": span.col,
-        "end_line": span.end_line, "end_col": span.end_col,
+        "file": span.file,
+        "line": span.line,
+        "col": span.col,
+        "end_line": span.end_line,
+        "end_col": span.end_col,
     }
 
 

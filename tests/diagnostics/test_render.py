@@ -68,7 +68,9 @@ def shown(text: str, span: Span, **facts: object) -> list[str]:
 def test_design_example_has_its_exact_form() -> None:
     """The picture in the design is what comes out."""
     label = Label(Span("model.py", 10, 7, 10, 26), "assigned only when this is true")
-    assert render(Unset(span=Span("model.py", 14, 11, 14, 12), labels=(label,))) == """\
+    assert (
+        render(Unset(span=Span("model.py", 14, 11, 14, 12), labels=(label,)))
+        == """\
 error: `y` may have no value here
   --> model.py:14:12
    |
@@ -77,6 +79,7 @@ error: `y` may have no value here
 14 |     return y
    |            ^ read here
    = help: give `y` a value"""
+    )
 
 
 def test_labels_on_the_line_of_the_span_come_in_order_of_column() -> None:
@@ -132,7 +135,11 @@ def test_a_long_span_shows_its_two_ends() -> None:
     """A whole function is not printed."""
     text = "f(\n" + "  a,\n" * 50 + ")\n"
     assert shown(text, Span("t.py", 1, 0, 52, 1)) == [
-        "   |", " 1 | f(", "   | ^^", "52 | )", "   | ^ read here",
+        "   |",
+        " 1 | f(",
+        "   | ^^",
+        "52 | )",
+        "   | ^ read here",
     ]
 
 
@@ -143,20 +150,26 @@ def test_an_empty_span_has_one_caret() -> None:
 
 def test_without_source_the_place_is_still_named() -> None:
     """A file that is gone costs the snippet only."""
-    assert render(Unset(span=Span("gone.py", 3, 4, 3, 5))) == """\
+    assert (
+        render(Unset(span=Span("gone.py", 3, 4, 3, 5)))
+        == """\
 error: `y` may have no value here
  --> gone.py:3:5
   = read here
   = help: give `y` a value"""
+    )
 
 
 def test_without_a_span_there_is_no_place() -> None:
     """Title, notes and help remain; further lines stand under the first."""
-    assert render(Unset(notes=("one\ntwo",))) == """\
+    assert (
+        render(Unset(notes=("one\ntwo",)))
+        == """\
 error: `y` may have no value here
    = note: one
            two
    = help: give `y` a value"""
+    )
 
 
 def test_a_label_in_another_file_has_its_own_block() -> None:
@@ -190,7 +203,11 @@ def test_json_has_the_facts_of_place_and_words() -> None:
     data = json.loads(render_json(Unset(name="é", span=Span("model.py", 14, 11, 14, 12))))
     assert data["title"] == "`é` may have no value here"
     assert data["span"] == {
-        "file": "model.py", "line": 14, "col": 11, "end_line": 14, "end_col": 12,
+        "file": "model.py",
+        "line": 14,
+        "col": 11,
+        "end_line": 14,
+        "end_col": 12,
     }
 
 
