@@ -5,7 +5,6 @@ import onnx
 import onnxruntime
 
 from onnxwright import FLOAT, INT64, script
-from onnxwright import opset18 as op
 
 
 @script()

@@ -1,5 +1,6 @@
 """A deep network from a list of weights: a Python loop over layers is unrolled."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def make_network(weights: list[np.ndarray], biases: list[np.ndarray]) -> Any:
 
     @script()
     def network(x: FLOAT["N", 4]) -> FLOAT["N", "K"]:
-        for weight, bias in zip(weights[: depth - 1], biases[: depth - 1]):  # noqa: B905
+        for weight, bias in zip(weights[: depth - 1], biases[: depth - 1]):
             x = op.Relu(op.MatMul(x, weight) + bias)
         return op.MatMul(x, weights[-1]) + biases[-1]
 
@@ -25,10 +26,7 @@ def make_network(weights: list[np.ndarray], biases: list[np.ndarray]) -> Any:
 
 rng = np.random.default_rng(0)
 sizes = [4, 16, 16, 8, 3]
-weights = [
-    rng.normal(size=(m, n)).astype(np.float32)
-    for m, n in zip(sizes[:-1], sizes[1:], strict=True)
-]
+weights = [rng.normal(size=(m, n)).astype(np.float32) for m, n in itertools.pairwise(sizes)]
 biases = [rng.normal(size=n).astype(np.float32) for n in sizes[1:]]
 x = rng.normal(size=(5, 4)).astype(np.float32)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tools import architecture, docs_map
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,8 +122,7 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
     "an import hidden in a lambda by name": (
         {
             "ir/a.py": (
-                "import importlib\n"
-                "f = lambda: importlib.import_module('onnxwright.dsl.b')\n"
+                "import importlib\nf = lambda: importlib.import_module('onnxwright.dsl.b')\n"
             ),
             "dsl/b.py": "",
         },

@@ -15,4 +15,4 @@ def test_authoring_runs(run_python: Any) -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert all(value > 0 for values in figures.values() for value in values.values())
-    assert {"import", "first compile, 200 lines", "peak memory, if + loop"} <= set(figures)
+    assert {"import", "import + first compile, 200 lines", "peak memory, if + loop"} <= set(figures)

@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+
 from tools.architecture import module_files
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,5 +1,7 @@
 """Who may import whom: reads every import of the package by `ast` and reports what breaks a rule.
 
+Run it from the repository's root:
+
     python -m tools.architecture            # check the package, print what is wrong
 
 The rules, each a kind of `Problem`:

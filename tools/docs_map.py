@@ -1,5 +1,7 @@
 """Writes docs/map.md, the map of the house: every module with the first line of its docstring.
 
+Run it from the repository's root:
+
     python -m tools.docs_map            # write it
     python -m tools.docs_map --check    # fail if it is not what would be written
 """
