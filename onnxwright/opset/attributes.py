@@ -1,0 +1,196 @@
+"""Attribute values: a Python object checked and brought to the one form its kind has.
+
+After `normalize`, INT is `int`, FLOAT is `float`, STRING is `str` (or `bytes` that are no text),
+lists are `list` of these.  Tensors, graphs and types are left as given.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onnxwright.errors import OnnxwrightError
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import AttrKind
+from onnxwright.types.tensors import Tensor, TensorMeta
+
+
+class WrongType(Exception):
+    """The value is of another type than the attribute."""
+
+
+class OutOfRange(Exception):
+    """The number is too large for the attribute."""
+
+
+_INT_MAX = 2**63 - 1
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+def is_reference(value: object) -> bool:
+    """Whether a value stands for an attribute of the enclosing function.
+
+    Args:
+        value: what a call gives as attribute.
+
+    Returns:
+        True for objects with `__ow_attribute_reference__ = True`, which are never checked.
+    """
+    return getattr(value, "__ow_attribute_reference__", False) is True
+
+
+def is_tensor_value(value: object) -> bool:
+    """Whether a value is a tensor of a graph or of an eager run (numpy's arrays are not).
+
+    Args:
+        value: any object.
+
+    Returns:
+        True for instances of `Tensor`, classes marked `__ow_tensor__`, and what looks like them.
+    """
+    if isinstance(value, (np.ndarray, np.generic, type)):
+        return False
+    if isinstance(value, Tensor) or getattr(type(value), "__ow_tensor__", False):
+        return True
+    return hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+def _to_int(value: Any) -> object:
+    kind = type(value)
+    if kind is int:
+        if -_INT_MAX - 1 <= value <= _INT_MAX:
+            return value
+        raise OutOfRange
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, (int, np.integer)):
+        return _to_int(int(value))
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iub":
+        return _to_int(int(value))
+    if isinstance(value, TensorMeta):
+        dtype = value.onnx_type.dtype
+        if dtype is None:
+            raise WrongType
+        return int(dtype)
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        try:
+            return int(DType.from_numpy(value))
+        except OnnxwrightError:
+            raise WrongType from None
+    declared = getattr(value, "dtype", None) if isinstance(value, type) else None
+    if isinstance(declared, DType):
+        return int(declared)
+    if is_reference(value):
+        return value
+    raise WrongType
+
+
+def _to_float(value: Any) -> object:
+    if type(value) is not float:
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiub":
+            value = value.item()
+        elif is_reference(value):
+            return value
+        elif not isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
+            if getattr(getattr(value, "dtype", None), "name", "") != "bfloat16" or np.ndim(value):
+                raise WrongType
+        try:
+            value = float(value)
+        except OverflowError:
+            raise OutOfRange from None
+    if value - value == 0 and not -_FLOAT_MAX <= value <= _FLOAT_MAX:
+        raise OutOfRange
+    return value
+
+
+def _to_str(value: Any) -> object:
+    if type(value) is str:
+        return value
+    if isinstance(value, enum.Enum) and isinstance(value.value, (str, bytes)):
+        value = value.value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return bytes(value)
+    if isinstance(value, str):
+        return str(value)
+    if is_reference(value):
+        return value
+    raise WrongType
+
+
+def _as_given(value: object) -> object:
+    return value
+
+
+def _listed(element: Callable[[Any], object]) -> Callable[[Any], object]:
+    def to_list(value: Any) -> object:
+        if isinstance(value, np.ndarray):
+            if value.ndim != 1:
+                raise WrongType
+            return [element(item) for item in value.tolist()]
+        if isinstance(value, (list, tuple, range)):
+            return [element(item) for item in value]
+        if is_reference(value):
+            return value
+        raise WrongType
+
+    return to_list
+
+
+_NORMALIZE: dict[AttrKind, Callable[[Any], object]] = {
+    AttrKind.INT: _to_int,
+    AttrKind.BOOL: _to_int,
+    AttrKind.FLOAT: _to_float,
+    AttrKind.STRING: _to_str,
+    AttrKind.INTS: _listed(_to_int),
+    AttrKind.BOOLS: _listed(_to_int),
+    AttrKind.FLOATS: _listed(_to_float),
+    AttrKind.STRINGS: _listed(_to_str),
+}
+
+
+def normalizer(kind: AttrKind) -> Callable[[Any], object]:
+    """The function that brings values to the form of `kind`.
+
+    Args:
+        kind: the kind of attribute.
+
+    Returns:
+        A function of the value; it raises `WrongType` or `OutOfRange`.
+
+    Example:
+        >>> normalizer(AttrKind.INT)(np.float32), normalizer(AttrKind.FLOATS)((1, 2.5))
+        (1, [1.0, 2.5])
+    """
+    return _NORMALIZE.get(kind, _as_given)
+
+
+def describe(value: object) -> str:
+    """A value in a few words, for the message that refuses it.
+
+    Args:
+        value: any object.
+
+    Returns:
+        Its type, and the value itself when that is short.
+
+    Example:
+        >>> describe(1.5), describe("yes"), describe(np.zeros((2, 3)))
+        ('float `1.5`', "str `'yes'`", 'an array of float64 with shape (2, 3)')
+    """
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, type):
+        return f"the class `{value.__name__}`"
+    if isinstance(value, (bool, int, float, str, bytes, list, tuple, np.generic)):
+        text = repr(value)
+        return f"{type(value).__name__} `{text if len(text) <= 40 else text[:37] + '...'}`"
+    return f"an object of type `{type(value).__name__}`"
+
+
+__all__ = ["OutOfRange", "WrongType", "describe", "is_reference", "is_tensor_value", "normalizer"]

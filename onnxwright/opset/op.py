@@ -1,0 +1,577 @@
+"""One operator of one opset: what `op.Add` is, and how a call of it is read.
+
+`Op.bind` turns Python arguments into inputs in schema order and checked attributes; nothing is
+computed here.  Calling an `Op` hands it to the dispatcher, which the eager mode sets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from onnxwright.diagnostics.catalogue.opcalls import (
+    AttributeOutOfRange,
+    BadReservedKeyword,
+    GivenTwice,
+    MissingAttribute,
+    MissingInput,
+    TensorAsAttribute,
+    TooFewInputs,
+    TooManyInputs,
+    UnknownKeyword,
+    WrongAttributeType,
+)
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.opset import registry
+from onnxwright.opset.attributes import (
+    OutOfRange,
+    WrongType,
+    describe,
+    is_tensor_value,
+    normalizer,
+)
+from onnxwright.opset.registry import AttrParam, OpSignature
+from onnxwright.types.kinds import AttrKind
+
+if TYPE_CHECKING:
+    from onnx.defs import OpSchema
+
+    from onnxwright.opset.opsets import Opset
+
+Dispatcher = Callable[["Op", tuple[Any, ...], dict[str, Any]], Any]
+RESERVED = frozenset({"_outputs", "_name"})
+_UNREAD: Any = object()
+_NO_ATTRIBUTES: Mapping[str, Any] = {}
+
+
+class BoundCall(NamedTuple):
+    """A call of an operator, read by its schema.
+
+    Fields:
+        op: the operator.
+        inputs: the inputs in schema order; None is an absent optional one.
+        attributes: the attributes that were given, in their normal form.
+        outputs: the number of outputs asked for with `_outputs=`, if it was.
+        name: the name of the node asked for with `_name=`, if it was.
+    """
+
+    op: Op
+    inputs: tuple[Any, ...]
+    attributes: dict[str, Any]
+    outputs: int | None = None
+    name: str | None = None
+
+
+class _Plan:
+    """What binding needs of a schema, computed once."""
+
+    __slots__ = ("attributes", "fixed", "index", "least", "limit", "order", "required", "variadic")
+
+    def __init__(self, sig: OpSignature) -> None:
+        position = sig.variadic_input
+        self.variadic = None if position is None else sig.inputs[position]
+        self.fixed = sig.inputs if position is None else sig.inputs[:position]
+        # Positional arguments up to this many are inputs.
+        self.limit = len(self.fixed) if position is None else registry.UNLIMITED
+        self.required = tuple(i for i, p in enumerate(self.fixed) if not p.is_optional)
+        self.least = self.required[-1] + 1 if self.required else 0
+        if self.variadic is not None:
+            self.least = max(self.least, sig.min_input)
+        self.attributes: dict[str, tuple[AttrParam, Callable[[Any], object]]] = {
+            a.name: (a, normalizer(a.kind)) for a in sig.attributes.values()
+        }
+        # NOTE: required ones first, so that `op.Cast(x, FLOAT)` means `to=FLOAT`.
+        self.order = tuple(sorted(sig.attributes, key=lambda n: not sig.attributes[n].required))
+        self.index = {
+            p.name: i for i, p in enumerate(sig.inputs) if p.name not in sig.attributes
+        }
+
+
+class _OpDoc:
+    """The documentation of an operator, made from its schema when it is read."""
+
+    def __get__(self, op: Op | None, owner: type | None = None) -> str:
+        if op is None:
+            return (
+                "An operator of an opset, such as `opset18.Add`.\n\n"
+                "Args:\n"
+                "    opset: the opset it belongs to.\n"
+                "    name: its name.\n\n"
+                "Example:\n"
+                "    >>> from onnxwright.opset import opset18\n"
+                "    >>> opset18.Add.version, opset18.Add.signature.since_version\n"
+                "    (18, 14)\n"
+            )
+        sig = op.signature
+        if sig is None:
+            return f"{op.name}(*inputs, **attributes): a custom operator of {op.opset!r}."
+        return document(sig)
+
+
+class Op:
+    # NOTE: no docstring here, `_OpDoc` gives it; an instance documents its operator.
+    __slots__ = ("__name__", "__weakref__", "_plan", "_signature", "domain", "name", "opset")
+
+    __doc__ = _OpDoc()  # type: ignore[assignment]  # a descriptor where a str is expected
+
+    def __init__(self, opset: Opset, name: str) -> None:
+        self.opset = opset
+        self.domain: str = opset.domain
+        self.name = self.__name__ = name
+        self._signature: OpSignature | None = _UNREAD
+        self._plan: _Plan | None = None
+
+    @property
+    def version(self) -> int:
+        """The version of its opset."""
+        return self.opset.version
+
+    @property
+    def signature(self) -> OpSignature | None:
+        """Its schema as data; None for an operator of a domain that onnx does not know.
+
+        Raises:
+            ScriptAttributeError: onnx knows the domain, but not this operator in it.
+        """
+        if self._signature is _UNREAD:
+            self._signature = self.opset.signature_of(self.name)
+        return self._signature
+
+    @property
+    def since_version(self) -> int:
+        """The opset version its schema came with; the version of a custom opset."""
+        sig = self.signature
+        return self.version if sig is None else sig.since_version
+
+    @property
+    def op_schema(self) -> OpSchema | None:
+        """The schema itself, as onnx has it."""
+        sig = self.signature
+        return None if sig is None else sig.schema
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        sig = self.signature
+        return _ANY_SIGNATURE if sig is None else python_signature(sig)
+
+    def __repr__(self) -> str:
+        return f"{self.opset!r}.{self.name}"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Op) and self.name == other.name and self.opset == other.opset
+
+    def __hash__(self) -> int:
+        return hash((self.opset, self.name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Op, (self.opset, self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _dispatcher is None:
+            import onnxwright.eager  # noqa: F401 - sets the dispatcher
+
+            if _dispatcher is None:
+                raise RuntimeError("nothing can run operators: no dispatcher is set")
+        return _dispatcher(self, args, kwargs)
+
+    def bind(
+        self, args: Iterable[Any], kwargs: Mapping[str, Any] = _NO_ATTRIBUTES
+    ) -> BoundCall:
+        """Read the arguments of a call by the schema.
+
+        Args:
+            args: positional arguments: inputs in order, then (unless the last input is variadic)
+                attributes, required ones first.
+            kwargs: inputs and attributes by name; `_outputs=` and `_name=`.  An attribute of
+                None is not given; an input of None is absent.
+
+        Returns:
+            The inputs and the attributes.
+
+        Raises:
+            ScriptTypeError: the call does not fit the schema.
+            ScriptValueError: a number is too large for an attribute.
+
+        Example:
+            >>> from onnxwright.opset import opset18
+            >>> call = opset18.Clip.bind(("x",), {"max": "m"})
+            >>> call.inputs, call.attributes
+            (('x', None, 'm'), {})
+        """
+        plan = self._plan
+        if plan is None:
+            sig = self.signature
+            if sig is None:
+                return _bind_custom(self, tuple(args), kwargs)
+            plan = self._plan = _Plan(sig)
+        inputs = args if type(args) is list else list(args)
+        attributes: dict[str, Any] = {}
+        outputs = name = None
+        if len(inputs) > plan.limit:
+            inputs = self._spill(plan, inputs, attributes)
+        for key, value in kwargs.items():
+            known = plan.attributes.get(key)
+            if known is not None:
+                if value is None:
+                    continue
+                if key in attributes:
+                    self._fail_twice(key)
+                attributes[key] = self._normal(known, value)
+            elif key in plan.index:
+                inputs = self._place(plan, inputs, key, value, len(args))  # type: ignore[arg-type]
+            elif key == "_outputs":
+                outputs = self._count(value)
+            elif key == "_name":
+                name = self._node_name(value)
+            else:
+                self._fail_unknown(key)
+        count = len(inputs)
+        while count and inputs[count - 1] is None:
+            count -= 1
+        if count != len(inputs):
+            inputs = inputs[:count]
+        if count < plan.least:
+            self._fail_missing(plan, inputs)
+        for i in plan.required:
+            if inputs[i] is None:
+                self._fail_missing(plan, inputs)
+        for key in plan.order:
+            if not plan.attributes[key][0].required:
+                break
+            if key not in attributes:
+                self._fail_attribute(plan.attributes[key][0])
+        return BoundCall(self, tuple(inputs), attributes, outputs, name)
+
+    def _normal(self, known: tuple[AttrParam, Callable[[Any], object]], value: Any) -> Any:
+        """An attribute value in its normal form."""
+        attr, convert = known
+        try:
+            return convert(value)
+        except WrongType:
+            if is_tensor_value(value) or (
+                isinstance(value, (list, tuple)) and any(is_tensor_value(v) for v in value)
+            ):
+                fail(
+                    TensorAsAttribute(
+                        op=self.name,
+                        name=attr.name,
+                        kind=attr.kind.python,
+                        signature=str(self.signature),
+                    )
+                )
+            fail(
+                WrongAttributeType(
+                    op=self.name,
+                    name=attr.name,
+                    kind=attr.kind.python,
+                    given=describe(value),
+                    signature=str(self.signature),
+                )
+            )
+        except OutOfRange:
+            fail(AttributeOutOfRange(op=self.name, name=attr.name, given=describe(value)))
+
+    def _spill(
+        self, plan: _Plan, given: list[Any], attributes: dict[str, Any]
+    ) -> list[Any]:
+        """The inputs among positional arguments; the rest goes to attributes."""
+        extra = given[plan.limit :]
+        if len(extra) > len(plan.order):
+            inputs = _plural(len(plan.fixed), "input")
+            more = f" and {_plural(len(plan.order), 'attribute')}" if plan.order else ""
+            fail(
+                TooManyInputs(
+                    op=self.name,
+                    most=inputs + more,
+                    given=len(given),
+                    signature=str(self.signature),
+                )
+            )
+        for key, value in zip(plan.order, extra, strict=False):
+            if value is not None:
+                if is_tensor_value(value) and plan.attributes[key][0].kind is not AttrKind.TENSOR:
+                    # More tensors than inputs: the likelier mistake by far.
+                    fail(
+                        TooManyInputs(
+                            op=self.name,
+                            most=_plural(len(plan.fixed), "input"),
+                            given=len(given),
+                            signature=str(self.signature),
+                        )
+                    )
+                attributes[key] = self._normal(plan.attributes[key], value)
+        return given[: plan.limit]
+
+    def _place(
+        self, plan: _Plan, inputs: list[Any], key: str, value: Any, positional: int
+    ) -> list[Any]:
+        """The inputs with one more, given by its name."""
+        position = plan.index[key]
+        if position < positional:
+            self._fail_twice(key)
+        inputs = inputs + [None] * (position + 1 - len(inputs))
+        if plan.variadic is not None and position == len(plan.fixed):
+            values = list(value) if isinstance(value, (list, tuple)) else [value]
+            return inputs[:position] + values
+        inputs[position] = value
+        return inputs
+
+    def _count(self, value: object) -> int:
+        """The value of `_outputs=`."""
+        sig = self.signature
+        most = registry.UNLIMITED if sig is None else sig.max_output
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+            return value
+        limit = "" if most == registry.UNLIMITED else f" to {most}"
+        fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), most=limit))
+
+    def _node_name(self, value: object) -> str | None:
+        """The value of `_name=`."""
+        if value is None or isinstance(value, str):
+            return value
+        fail(BadReservedKeyword(op=self.name, name="_name", given=describe(value)))
+
+    def _fail_twice(self, name: str) -> NoReturn:
+        fail(GivenTwice(op=self.name, name=name, signature=str(self.signature)))
+
+    def _fail_attribute(self, attr: AttrParam) -> NoReturn:
+        fail(
+            MissingAttribute(
+                op=self.name,
+                name=attr.name,
+                kind=attr.kind.python,
+                signature=str(self.signature),
+            )
+        )
+
+    def _fail_missing(self, plan: _Plan, inputs: list[Any]) -> NoReturn:
+        for i in plan.required:
+            if i >= len(inputs) or inputs[i] is None:
+                fail(
+                    MissingInput(
+                        op=self.name, name=plan.fixed[i].name, signature=str(self.signature)
+                    )
+                )
+        fail(
+            TooFewInputs(
+                op=self.name, least=plan.least, given=len(inputs), signature=str(self.signature)
+            )
+        )
+
+    def _fail_unknown(self, key: str) -> NoReturn:
+        sig = self.signature
+        assert sig is not None, "custom operators take any keyword"
+        names = [p.name for p in sig.inputs] + list(sig.attributes)
+        close = did_you_mean(key, names)
+        fail(
+            UnknownKeyword(
+                op=self.name,
+                name=key,
+                hint=f"did you mean `{close}`? " if close else "",
+                signature=str(sig),
+            )
+        )
+
+
+def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:
+    """A call of an operator without a schema: keywords are attributes, as given."""
+    outputs = op._count(kwargs["_outputs"]) if "_outputs" in kwargs else None
+    name = op._node_name(kwargs.get("_name"))
+    attributes = {k: v for k, v in kwargs.items() if k not in RESERVED and v is not None}
+    count = len(args)
+    while count and args[count - 1] is None:
+        count -= 1
+    return BoundCall(op, args[:count], attributes, outputs, name)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str | None:
+    """The name somebody probably meant.
+
+    Args:
+        name: what was written.
+        names: what exists.
+
+    Returns:
+        The likeliest one, None where none is near.
+
+    Example:
+        >>> did_you_mean("matmul", ["MatMul", "Mul"]), did_you_mean("ReLU", ["Relu"])
+        ('MatMul', 'Relu')
+        >>> did_you_mean("batch_normalization", ["BatchNormalization"])
+        'BatchNormalization'
+    """
+    known = list(names)
+
+    def plain(text: str) -> str:
+        return text.replace("_", "").lower()
+
+    for candidate in known:
+        if plain(candidate) == plain(name):
+            return candidate
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    if not close:
+        folded = {plain(candidate): candidate for candidate in known}
+        close = [folded[c] for c in difflib.get_close_matches(plain(name), folded, 1, 0.75)]
+    return close[0] if close else None
+
+
+_ANY_SIGNATURE = inspect.Signature(
+    [
+        inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL),
+        inspect.Parameter("attributes", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+
+
+def python_signature(sig: OpSignature) -> inspect.Signature:
+    """An operator's schema as a Python signature.
+
+    Args:
+        sig: the schema.
+
+    Returns:
+        Inputs in order (a variadic one as `*args`), then attributes as keywords; what may be
+        absent has a default.
+
+    Example:
+        >>> sig = registry.signature("", "Softmax", 13)
+        >>> print(python_signature(sig))
+        (input: 'T', *, axis: 'int' = -1) -> 'T'
+    """
+    params: list[inspect.Parameter] = []
+    optional = False
+    for p in sig.inputs:
+        # Split-1 has an input and an attribute of one name; the attribute keeps it.
+        name = p.name + "_" if p.name in sig.attributes else p.name
+        annotation = registry.show_type(p.type_str)
+        if p.is_variadic:
+            kind = inspect.Parameter.VAR_POSITIONAL
+            params.append(inspect.Parameter(name, kind, annotation=annotation))
+            continue
+        optional = optional or p.is_optional
+        params.append(
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=None if optional else inspect.Parameter.empty,
+                annotation=f"{annotation} | None" if optional else annotation,
+            )
+        )
+    for attr in sig.attributes.values():
+        default = inspect.Parameter.empty if attr.required else attr.default
+        optional_mark = "" if attr.required or attr.default is not None else " | None"
+        params.append(
+            inspect.Parameter(
+                attr.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=attr.kind.python + optional_mark,
+            )
+        )
+    shown = [registry.show_type(p.type_str) for p in sig.outputs]
+    if sig.variadic_output is not None:
+        returns = f"tuple[{shown[-1]}, ...]" if len(shown) == 1 else "tuple"
+    else:
+        returns = shown[0] if len(shown) == 1 else f"tuple[{', '.join(shown)}]"
+    return inspect.Signature(params, return_annotation=returns)
+
+
+def url_of(domain: str, name: str) -> str:
+    """The address of an operator's page in the onnx documentation.
+
+    Args:
+        domain: the domain.
+        name: the operator.
+
+    Returns:
+        The address.
+
+    Example:
+        >>> url_of("", "Add"), url_of("ai.onnx.ml", "Scaler")
+        ('https://onnx.ai/onnx/operators/onnx__Add.html', \
+'https://onnx.ai/onnx/operators/onnx_aionnxml_Scaler.html')
+    """
+    middle = domain.replace("ai.onnx", "aionnx").replace(".", "")
+    return f"https://onnx.ai/onnx/operators/onnx_{middle}_{name}.html"
+
+
+def document(sig: OpSignature) -> str:
+    """The documentation of an operator: signature, description, inputs, attributes, outputs.
+
+    Args:
+        sig: the schema.
+
+    Returns:
+        The text that `help(op.Add)` shows.
+    """
+    lines = [str(sig), "", inspect.cleandoc(sig.doc or "(no description)"), ""]
+    schema = sig.schema
+    for title, params in (("Inputs", schema.inputs), ("Outputs", schema.outputs)):
+        if params:
+            lines.append(f"{title}:")
+            lines += [_entry(p.name, show_param_type(p), p.description) for p in params]
+            lines.append("")
+    if sig.attributes:
+        lines.append("Attributes:")
+        for a in sig.attributes.values():
+            kind = a.kind.python if a.required else f"{a.kind.python} = {a.default!r}"
+            lines.append(_entry(a.name, kind, a.doc))
+        lines.append("")
+    lines.append(f"Since version {sig.since_version}. {url_of(sig.domain, sig.name)}")
+    return "\n".join(lines)
+
+
+def show_param_type(param: Any) -> str:
+    """The type of an input or output of an onnx schema, with its option.
+
+    Args:
+        param: a formal parameter of `onnx.defs`.
+
+    Returns:
+        The text.
+    """
+    option = param.option.name.lower()
+    shown = registry.show_type(param.type_str)
+    return shown if option == registry.SINGLE else f"{shown}, {option}"
+
+
+def _entry(name: str, kind: str, text: str) -> str:
+    return f"    {name} ({kind}): {' '.join((text or '').split())}"
+
+
+_dispatcher: Dispatcher | None = None
+
+
+def set_dispatcher(dispatcher: Dispatcher | None) -> Dispatcher | None:
+    """Say what calling an operator outside a compiled function does.
+
+    Args:
+        dispatcher: a function of (op, args, kwargs); None unsets it.
+
+    Returns:
+        The one before.
+    """
+    global _dispatcher
+    before = _dispatcher
+    _dispatcher = dispatcher
+    return before
+
+
+__all__ = [
+    "BoundCall",
+    "Dispatcher",
+    "Op",
+    "did_you_mean",
+    "document",
+    "python_signature",
+    "set_dispatcher",
+    "url_of",
+]

@@ -1,0 +1,175 @@
+"""Opsets: `opset18`, `Opset("my.domain", 1)`, and finding the operators in them.
+
+An `Opset` is a name and a number; the schemas are read when an operator is asked for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any, NoReturn, SupportsIndex
+
+from onnxwright.diagnostics.catalogue.opcalls import (
+    BadOpset,
+    OpNotInVersion,
+    UnknownOp,
+    UnknownOpsetVersion,
+)
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.opset import registry
+from onnxwright.opset.op import Op, did_you_mean
+from onnxwright.opset.registry import OpSignature
+
+# What a body gets that names no opset: every operator most programs need, and old enough for
+# every ONNX Runtime of the last years.
+DEFAULT_OPSET_VERSION = 23
+
+_INTERNED: dict[tuple[type, str, int], Any] = {}
+
+
+class Opset:
+    """A version of an operator set; its attributes are the operators.
+
+    Args:
+        domain: "" (or "ai.onnx") for the standard operators, else any text.
+        version: the version, from 1.
+
+    Raises:
+        ScriptTypeError: the domain is no text or the version no number.
+
+    Example:
+        >>> op = Opset("", 18)
+        >>> op.Add, "Gelu" in op, Opset("ai.onnx", 18) is op
+        (opset18.Add, False, True)
+        >>> Opset("my.domain", 1).Anything
+        Opset('my.domain', 1).Anything
+    """
+
+    domain: str
+    version: int
+
+    def __new__(cls, domain: str = "", version: SupportsIndex = 0) -> Opset:
+        try:
+            number = operator.index(version)
+        except TypeError:
+            number = 0
+        if not isinstance(domain, str) or isinstance(version, bool) or number < 1:
+            fail(BadOpset(domain=repr(domain), version=repr(version)))
+        key = (cls, registry.normalize_domain(domain), number)
+        found = _INTERNED.get(key)
+        if found is None:
+            made = super().__new__(cls)
+            made.__dict__.update(domain=key[1], version=number)
+            found = _INTERNED.setdefault(key, made)
+        assert isinstance(found, cls), "interned by class"
+        return found
+
+    def __getattr__(self, name: str) -> Op:
+        # Only reached for a name that has not been asked for: operators stay in __dict__.
+        if name.startswith("__") or name.startswith(("_repr_", "_ipython_")):
+            raise AttributeError(f"{self!r} has no attribute {name!r}")
+        op = Op(self, name)
+        # Ask for the schema now: a wrong name is an error where it is written.
+        op.signature  # noqa: B018
+        return self.__dict__.setdefault(name, op)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{self!r} cannot be changed: `{name}` is fixed by its schemas")
+
+    def __getitem__(self, name: str) -> Op:
+        op: Op = getattr(self, name)
+        return op
+
+    def __contains__(self, name: object) -> bool:
+        return name in registry.op_names(self.domain, self.version)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(registry.op_names(self.domain, self.version))
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *registry.op_names(self.domain, self.version)]
+
+    def __repr__(self) -> str:
+        if self.domain == "":
+            return f"opset{self.version}"
+        if self.domain in _NAMED:
+            return f"opset_{self.domain.replace('.', '_')}{self.version}"
+        return f"Opset({self.domain!r}, {self.version})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.domain, self.version)
+
+    def signature_of(self, name: str) -> OpSignature | None:
+        """The schema of an operator.
+
+        Args:
+            name: the operator.
+
+        Returns:
+            The schema as data; None in a domain that onnx does not know.
+
+        Raises:
+            ScriptAttributeError: onnx knows the domain, but not this operator in it.
+            ScriptValueError: onnx does not know this version of the opset.
+        """
+        if not registry.is_known_domain(self.domain):
+            return None
+        newest = registry.newest(self.domain)
+        if self.version > newest:
+            name_of = Opset(self.domain, newest)
+            known = f"the installed onnx knows {Opset(self.domain, 1)!r} to {name_of!r}"
+            fail(UnknownOpsetVersion(opset=repr(self), known=known))
+        found = registry.signature(self.domain, name, self.version)
+        if found is None or found.deprecated:
+            self._fail_unknown(name)
+        return found
+
+    def _fail_unknown(self, name: str) -> NoReturn:
+        history = registry.versions_of(self.domain, name)
+        if history:
+            fail(self._not_in_version(name, history))
+        close = did_you_mean(name, self)
+        if close is not None:
+            fail(UnknownOp(opset=repr(self), name=name, hint=f"did you mean `{close}`?"))
+        for domain in registry.domains():
+            if registry.versions_of(domain, name):
+                other = Opset(domain, registry.newest(domain))
+                hint = f"another opset has it: `{other!r}.{name}`"
+                fail(UnknownOp(opset=repr(self), name=name, hint=hint))
+        close = did_you_mean(name, registry.op_names(self.domain, registry.newest(self.domain)))
+        hint = "https://onnx.ai/onnx/operators/ lists all operators"
+        if close is not None:
+            since = registry.versions_of(self.domain, close)[0][0]
+            hint = f"did you mean `{close}`, which came with {Opset(self.domain, since)!r}?"
+        fail(UnknownOp(opset=repr(self), name=name, hint=hint))
+
+    def _not_in_version(
+        self, name: str, history: tuple[tuple[int, bool], ...]
+    ) -> OpNotInVersion:
+        """The message about an operator that exists in other versions."""
+        first = history[0][0]
+        if self.version < first:
+            newer = Opset(self.domain, first)
+            return OpNotInVersion(
+                opset=repr(self),
+                name=name,
+                when=f"it came with {newer!r}",
+                hint=f"use `{newer!r}` or a newer one",
+            )
+        removed = min(v for v, deprecated in history if deprecated and v <= self.version)
+        instead = _INSTEAD.get(name)
+        older = Opset(self.domain, removed - 1)
+        return OpNotInVersion(
+            opset=repr(self),
+            name=name,
+            when=f"{Opset(self.domain, removed)!r} took it out",
+            hint=f"use `{instead}` instead" if instead else f"`{older!r}` is the last that has it",
+        )
+
+
+# What took the place of operators that were taken out.
+_INSTEAD = {"Upsample": "Resize", "Scatter": "ScatterElements"}
+_NAMED = frozenset({"ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
+
+
+__all__ = ["DEFAULT_OPSET_VERSION", "Opset"]
