@@ -129,7 +129,7 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
         "upward",
     ),
     "a light third-party import hidden in a method": (
-        {"ir/a.py": "class A:\n    def f(self):\n        import numpy\n"},
+        {"ir/a.py": "class A:\n    def f(self):\n        import typing_extensions\n"},
         "hidden",
     ),
     "onnxruntime outside eager": ({"dsl/a.py": "import onnxruntime\n"}, "pin"),
