@@ -1,1 +1,1 @@
-"""The command line; nothing is here yet."""
+"""The command `onnxwright`; each command imports what it needs when it runs."""
