@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from onnxwright.opset import registry
 from onnxwright.opset.op import BoundCall, Op, set_dispatcher
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION, Opset
 
@@ -23,7 +24,7 @@ _NAME = re.compile(r"(opset\w*?)([1-9]\d*)")
 
 def __getattr__(name: str) -> Any:
     if name in ("latest_opset", "all_opsets"):
-        value = _latest() if name == "latest_opset" else _all()
+        value: Any = _latest() if name == "latest_opset" else _all()
     else:
         value = _named(name)
         if value is None:
@@ -40,8 +41,6 @@ def _named(name: str) -> Opset | None:
     domain, certain = _DOMAINS[match[1]]
     version = int(match[2])
     if version > certain:
-        from onnxwright.opset import registry
-
         if not registry.is_known_domain(domain) or version > registry.newest(domain):
             return None
     return Opset(domain, version)
@@ -51,21 +50,15 @@ def _hint(name: str) -> str:
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in _DOMAINS:
         return ""
-    from onnxwright.opset import registry
-
     newest = registry.newest(_DOMAINS[match[1]][0])
     return f"; the installed onnx knows {match[1]}1 to {match[1]}{newest}"
 
 
 def _latest() -> Opset:
-    from onnxwright.opset import registry
-
     return Opset("", registry.newest())
 
 
 def _all() -> dict[tuple[str, int], Opset]:
-    from onnxwright.opset import registry
-
     return {
         (domain, version): Opset(domain, version)
         for domain, _ in _DOMAINS.values()

@@ -18,11 +18,11 @@ from onnxwright.types.kinds import AttrKind
 from onnxwright.types.tensors import Tensor, TensorMeta
 
 
-class WrongType(Exception):
+class WrongTypeError(Exception):
     """The value is of another type than the attribute."""
 
 
-class OutOfRange(Exception):
+class OutOfRangeError(Exception):
     """The number is too large for the attribute."""
 
 
@@ -63,7 +63,7 @@ def _to_int(value: Any) -> object:
     if kind is int:
         if -_INT_MAX - 1 <= value <= _INT_MAX:
             return value
-        raise OutOfRange
+        raise OutOfRangeError
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, (int, np.integer)):
@@ -73,19 +73,19 @@ def _to_int(value: Any) -> object:
     if isinstance(value, TensorMeta):
         dtype = value.onnx_type.dtype
         if dtype is None:
-            raise WrongType
+            raise WrongTypeError
         return int(dtype)
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         try:
             return int(DType.from_numpy(value))
         except OnnxwrightError:
-            raise WrongType from None
+            raise WrongTypeError from None
     declared = getattr(value, "dtype", None) if isinstance(value, type) else None
     if isinstance(declared, DType):
         return int(declared)
     if is_reference(value):
         return value
-    raise WrongType
+    raise WrongTypeError
 
 
 def _to_float(value: Any) -> object:
@@ -96,13 +96,13 @@ def _to_float(value: Any) -> object:
             return value
         elif not isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
             if getattr(getattr(value, "dtype", None), "name", "") != "bfloat16" or np.ndim(value):
-                raise WrongType
+                raise WrongTypeError
         try:
             value = float(value)
         except OverflowError:
-            raise OutOfRange from None
+            raise OutOfRangeError from None
     if value - value == 0 and not -_FLOAT_MAX <= value <= _FLOAT_MAX:
-        raise OutOfRange
+        raise OutOfRangeError
     return value
 
 
@@ -120,7 +120,7 @@ def _to_str(value: Any) -> object:
         return str(value)
     if is_reference(value):
         return value
-    raise WrongType
+    raise WrongTypeError
 
 
 def _as_given(value: object) -> object:
@@ -131,13 +131,13 @@ def _listed(element: Callable[[Any], object]) -> Callable[[Any], object]:
     def to_list(value: Any) -> object:
         if isinstance(value, np.ndarray):
             if value.ndim != 1:
-                raise WrongType
+                raise WrongTypeError
             return [element(item) for item in value.tolist()]
         if isinstance(value, (list, tuple, range)):
             return [element(item) for item in value]
         if is_reference(value):
             return value
-        raise WrongType
+        raise WrongTypeError
 
     return to_list
 
@@ -161,7 +161,7 @@ def normalizer(kind: AttrKind) -> Callable[[Any], object]:
         kind: the kind of attribute.
 
     Returns:
-        A function of the value; it raises `WrongType` or `OutOfRange`.
+        A function of the value; it raises `WrongTypeError` or `OutOfRangeError`.
 
     Example:
         >>> normalizer(AttrKind.INT)(np.float32), normalizer(AttrKind.FLOATS)((1, 2.5))
@@ -193,4 +193,11 @@ def describe(value: object) -> str:
     return f"an object of type `{type(value).__name__}`"
 
 
-__all__ = ["OutOfRange", "WrongType", "describe", "is_reference", "is_tensor_value", "normalizer"]
+__all__ = [
+    "OutOfRangeError",
+    "WrongTypeError",
+    "describe",
+    "is_reference",
+    "is_tensor_value",
+    "normalizer",
+]

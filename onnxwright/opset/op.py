@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from onnxwright.diagnostics.catalogue.opcalls import (
     AttributeOutOfRange,
@@ -26,14 +26,15 @@ from onnxwright.diagnostics.catalogue.opcalls import (
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset import registry
 from onnxwright.opset.attributes import (
-    OutOfRange,
-    WrongType,
+    OutOfRangeError,
+    WrongTypeError,
     describe,
     is_tensor_value,
     normalizer,
 )
 from onnxwright.opset.registry import AttrParam, OpSignature
 from onnxwright.types.kinds import AttrKind
+from onnxwright.types.tensors import Value
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
@@ -67,7 +68,17 @@ class BoundCall(NamedTuple):
 class _Plan:
     """What binding needs of a schema, computed once."""
 
-    __slots__ = ("attributes", "fixed", "index", "least", "limit", "order", "required", "variadic")
+    __slots__ = (
+        "attributes",
+        "fixed",
+        "index",
+        "least",
+        "limit",
+        "needed",
+        "order",
+        "required",
+        "variadic",
+    )
 
     def __init__(self, sig: OpSignature) -> None:
         position = sig.variadic_input
@@ -84,9 +95,8 @@ class _Plan:
         }
         # NOTE: required ones first, so that `op.Cast(x, FLOAT)` means `to=FLOAT`.
         self.order = tuple(sorted(sig.attributes, key=lambda n: not sig.attributes[n].required))
-        self.index = {
-            p.name: i for i, p in enumerate(sig.inputs) if p.name not in sig.attributes
-        }
+        self.needed = tuple(name for name in self.order if sig.attributes[name].required)
+        self.index = {p.name: i for i, p in enumerate(sig.inputs) if p.name not in sig.attributes}
 
 
 class _OpDoc:
@@ -110,11 +120,11 @@ class _OpDoc:
         return document(sig)
 
 
-class Op:
+class Op:  # noqa: D101 - `_OpDoc` gives the docstring
     # NOTE: no docstring here, `_OpDoc` gives it; an instance documents its operator.
     __slots__ = ("__name__", "__weakref__", "_plan", "_signature", "domain", "name", "opset")
 
-    __doc__ = _OpDoc()  # type: ignore[assignment]  # a descriptor where a str is expected
+    __doc__ = cast(Any, _OpDoc())
 
     def __init__(self, opset: Opset, name: str) -> None:
         self.opset = opset
@@ -153,6 +163,7 @@ class Op:
 
     @property
     def __signature__(self) -> inspect.Signature:
+        """What `inspect.signature` shows."""
         sig = self.signature
         return _ANY_SIGNATURE if sig is None else python_signature(sig)
 
@@ -170,17 +181,17 @@ class Op:
     def __reduce__(self) -> tuple[Any, ...]:
         return Op, (self.opset, self.name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Value:
+        """Run the operator on its arguments, at once."""
         if _dispatcher is None:
             import onnxwright.eager  # noqa: F401 - sets the dispatcher
 
             if _dispatcher is None:
                 raise RuntimeError("nothing can run operators: no dispatcher is set")
-        return _dispatcher(self, args, kwargs)
+        result: Value = _dispatcher(self, args, kwargs)
+        return result
 
-    def bind(
-        self, args: Iterable[Any], kwargs: Mapping[str, Any] = _NO_ATTRIBUTES
-    ) -> BoundCall:
+    def bind(self, args: Iterable[Any], kwargs: Mapping[str, Any] = _NO_ATTRIBUTES) -> BoundCall:
         """Read the arguments of a call by the schema.
 
         Args:
@@ -208,11 +219,35 @@ class Op:
             if sig is None:
                 return _bind_custom(self, tuple(args), kwargs)
             plan = self._plan = _Plan(sig)
-        inputs = args if type(args) is list else list(args)
+        inputs = list(args)
         attributes: dict[str, Any] = {}
         outputs = name = None
         if len(inputs) > plan.limit:
             inputs = self._spill(plan, inputs, attributes)
+        if kwargs:
+            inputs, outputs, name = self._keywords(plan, inputs, attributes, kwargs)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        if len(inputs) < plan.least:
+            self._fail_missing(plan, inputs)
+        for i in plan.required:
+            if inputs[i] is None:
+                self._fail_missing(plan, inputs)
+        for key in plan.needed:
+            if key not in attributes:
+                self._fail_attribute(plan.attributes[key][0])
+        return BoundCall(self, tuple(inputs), attributes, outputs, name)
+
+    def _keywords(
+        self,
+        plan: _Plan,
+        inputs: list[Any],
+        attributes: dict[str, Any],
+        kwargs: Mapping[str, Any],
+    ) -> tuple[list[Any], int | None, str | None]:
+        """Read the keywords: attributes are filled in, inputs and the reserved ones returned."""
+        outputs = name = None
+        positional = len(inputs)
         for key, value in kwargs.items():
             known = plan.attributes.get(key)
             if known is not None:
@@ -222,36 +257,21 @@ class Op:
                     self._fail_twice(key)
                 attributes[key] = self._normal(known, value)
             elif key in plan.index:
-                inputs = self._place(plan, inputs, key, value, len(args))  # type: ignore[arg-type]
+                inputs = self._place(plan, inputs, key, value, positional)
             elif key == "_outputs":
-                outputs = self._count(value)
+                outputs = None if value is None else self._count(value)
             elif key == "_name":
                 name = self._node_name(value)
             else:
                 self._fail_unknown(key)
-        count = len(inputs)
-        while count and inputs[count - 1] is None:
-            count -= 1
-        if count != len(inputs):
-            inputs = inputs[:count]
-        if count < plan.least:
-            self._fail_missing(plan, inputs)
-        for i in plan.required:
-            if inputs[i] is None:
-                self._fail_missing(plan, inputs)
-        for key in plan.order:
-            if not plan.attributes[key][0].required:
-                break
-            if key not in attributes:
-                self._fail_attribute(plan.attributes[key][0])
-        return BoundCall(self, tuple(inputs), attributes, outputs, name)
+        return inputs, outputs, name
 
     def _normal(self, known: tuple[AttrParam, Callable[[Any], object]], value: Any) -> Any:
         """An attribute value in its normal form."""
         attr, convert = known
         try:
             return convert(value)
-        except WrongType:
+        except WrongTypeError:
             if is_tensor_value(value) or (
                 isinstance(value, (list, tuple)) and any(is_tensor_value(v) for v in value)
             ):
@@ -272,12 +292,10 @@ class Op:
                     signature=str(self.signature),
                 )
             )
-        except OutOfRange:
+        except OutOfRangeError:
             fail(AttributeOutOfRange(op=self.name, name=attr.name, given=describe(value)))
 
-    def _spill(
-        self, plan: _Plan, given: list[Any], attributes: dict[str, Any]
-    ) -> list[Any]:
+    def _spill(self, plan: _Plan, given: list[Any], attributes: dict[str, Any]) -> list[Any]:
         """The inputs among positional arguments; the rest goes to attributes."""
         extra = given[plan.limit :]
         if len(extra) > len(plan.order):
@@ -379,7 +397,7 @@ class Op:
 
 def _bind_custom(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:
     """A call of an operator without a schema: keywords are attributes, as given."""
-    outputs = op._count(kwargs["_outputs"]) if "_outputs" in kwargs else None
+    outputs = op._count(kwargs["_outputs"]) if kwargs.get("_outputs") is not None else None
     name = op._node_name(kwargs.get("_name"))
     attributes = {k: v for k, v in kwargs.items() if k not in RESERVED and v is not None}
     count = len(args)
@@ -559,7 +577,7 @@ def set_dispatcher(dispatcher: Dispatcher | None) -> Dispatcher | None:
     Returns:
         The one before.
     """
-    global _dispatcher
+    global _dispatcher  # noqa: PLW0603 - the one slot there is
     before = _dispatcher
     _dispatcher = dispatcher
     return before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from onnxwright.diagnostics.catalogue.opcalls import (
     BadOpset,
@@ -48,30 +48,35 @@ class Opset:
     domain: str
     version: int
 
-    def __new__(cls, domain: str = "", version: SupportsIndex = 0) -> Opset:
+    def __new__(cls, domain: str = "", version: SupportsIndex = 0) -> DynamicOpset:
+        """The opset; the same object for the same domain and version."""
         try:
             number = operator.index(version)
         except TypeError:
             number = 0
-        if not isinstance(domain, str) or isinstance(version, bool) or number < 1:
+        given: object = domain
+        if not isinstance(given, str) or isinstance(version, bool) or number < 1:
             fail(BadOpset(domain=repr(domain), version=repr(version)))
         key = (cls, registry.normalize_domain(domain), number)
-        found = _INTERNED.get(key)
+        found: Any = _INTERNED.get(key)
         if found is None:
             made = super().__new__(cls)
             made.__dict__.update(domain=key[1], version=number)
             found = _INTERNED.setdefault(key, made)
-        assert isinstance(found, cls), "interned by class"
-        return found
+        opset: DynamicOpset = found
+        return opset
 
-    def __getattr__(self, name: str) -> Op:
-        # Only reached for a name that has not been asked for: operators stay in __dict__.
-        if name.startswith("__") or name.startswith(("_repr_", "_ipython_")):
-            raise AttributeError(f"{self!r} has no attribute {name!r}")
-        op = Op(self, name)
-        # Ask for the schema now: a wrong name is an error where it is written.
-        op.signature  # noqa: B018
-        return self.__dict__.setdefault(name, op)
+    if not TYPE_CHECKING:  # checkers know the operators from the stub, or have a `DynamicOpset`
+
+        def __getattr__(self, name: str) -> Op:
+            # Only reached for a name that has not been asked for: operators stay in __dict__.
+            if name.startswith(("__", "_repr_", "_ipython_")):
+                raise AttributeError(f"{self!r} has no attribute {name!r}")
+            op = Op(self, name)
+            # Ask for the schema now: a wrong name is an error where it is written.
+            op.signature  # noqa: B018
+            self.__dict__[name] = op
+            return op
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` is fixed by its schemas")
@@ -129,23 +134,23 @@ class Opset:
         if history:
             fail(self._not_in_version(name, history))
         close = did_you_mean(name, self)
-        if close is not None:
+        newest = registry.op_names(self.domain, registry.newest(self.domain))
+        same = next((n for n in newest if n.lower() == name.replace("_", "").lower()), None)
+        if close is not None and (same is None or same in self):
             fail(UnknownOp(opset=repr(self), name=name, hint=f"did you mean `{close}`?"))
         for domain in registry.domains():
             if registry.versions_of(domain, name):
                 other = Opset(domain, registry.newest(domain))
                 hint = f"another opset has it: `{other!r}.{name}`"
                 fail(UnknownOp(opset=repr(self), name=name, hint=hint))
-        close = did_you_mean(name, registry.op_names(self.domain, registry.newest(self.domain)))
+        close = did_you_mean(name, newest)
         hint = "https://onnx.ai/onnx/operators/ lists all operators"
         if close is not None:
             since = registry.versions_of(self.domain, close)[0][0]
             hint = f"did you mean `{close}`, which came with {Opset(self.domain, since)!r}?"
         fail(UnknownOp(opset=repr(self), name=name, hint=hint))
 
-    def _not_in_version(
-        self, name: str, history: tuple[tuple[int, bool], ...]
-    ) -> OpNotInVersion:
+    def _not_in_version(self, name: str, history: tuple[tuple[int, bool], ...]) -> OpNotInVersion:
         """The message about an operator that exists in other versions."""
         first = history[0][0]
         if self.version < first:
@@ -167,9 +172,37 @@ class Opset:
         )
 
 
+if TYPE_CHECKING:
+
+    class DynamicOpset(Opset):
+        """What type checkers see of `Opset(domain, version)`: every name may be an operator."""
+
+        def __getattr__(self, name: str) -> Op: ...
+
+else:
+    DynamicOpset = Opset
+
 # What took the place of operators that were taken out.
 _INSTEAD = {"Upsample": "Resize", "Scatter": "ScatterElements"}
+
+
+def replacement_of(name: str) -> str | None:
+    """What took the place of an operator that was taken out.
+
+    Args:
+        name: the operator.
+
+    Returns:
+        The name of its replacement, if there is one.
+
+    Example:
+        >>> replacement_of("Upsample")
+        'Resize'
+    """
+    return _INSTEAD.get(name)
+
+
 _NAMED = frozenset({"ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
 
 
-__all__ = ["DEFAULT_OPSET_VERSION", "Opset"]
+__all__ = ["DEFAULT_OPSET_VERSION", "DynamicOpset", "Opset", "replacement_of"]

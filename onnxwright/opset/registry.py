@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, parse_onnx_name
 
@@ -149,9 +151,7 @@ class OpSignature:
     @property
     def constraints(self) -> dict[str, frozenset[str]]:
         """The type variables of inputs and outputs and what they may stand for."""
-        return {
-            p.type_str: p.types for p in (*self.inputs, *self.outputs) if "(" not in p.type_str
-        }
+        return {p.type_str: p.types for p in (*self.inputs, *self.outputs) if "(" not in p.type_str}
 
     def __str__(self) -> str:
         parts = [str(p) for p in self.inputs]
@@ -309,6 +309,18 @@ def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
     return _history().get(normalize_domain(domain), {}).get(name, ())
 
 
+def all_names(domain: str) -> tuple[str, ...]:
+    """Every operator a domain ever had, sorted.
+
+    Args:
+        domain: the domain.
+
+    Returns:
+        Their names.
+    """
+    return tuple(_history().get(normalize_domain(domain), {}))
+
+
 @functools.cache
 def op_names(domain: str, version: int) -> tuple[str, ...]:
     """The operators of an opset that are not deprecated, sorted.
@@ -421,8 +433,6 @@ def _default(attr: Any) -> object:
 
 def _shortest(number: float) -> float:
     """The shortest decimal that is the same 32-bit float: 0.1 rather than 0.10000000149."""
-    import numpy as np
-
     return float(str(np.float32(number)))
 
 
@@ -435,6 +445,7 @@ __all__ = [
     "InputParam",
     "OpSignature",
     "OutputParam",
+    "all_names",
     "domains",
     "is_known_domain",
     "newest",

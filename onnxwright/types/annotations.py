@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Union
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from onnxwright.diagnostics.catalogue.annotations import (
     ShapeGivenTwice,
 )
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.types import tensors as _tensors
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
     AttrKind,
@@ -33,8 +32,43 @@ from onnxwright.types.kinds import (
 )
 from onnxwright.types.shapes import Shape as ShapeTuple
 from onnxwright.types.shapes import show_shape
-from onnxwright.types.tensors import *  # noqa: F403 - the names users annotate with
-from onnxwright.types.tensors import ShapeMark, Tensor, TensorMeta
+from onnxwright.types.tensors import (
+    ANNOTATIONS,
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    DOUBLE,
+    FLOAT,
+    FLOAT4E2M1,
+    FLOAT6E2M3,
+    FLOAT6E3M2,
+    FLOAT8E4M3FN,
+    FLOAT8E4M3FNUZ,
+    FLOAT8E5M2,
+    FLOAT8E5M2FNUZ,
+    FLOAT8E8M0,
+    FLOAT16,
+    INT2,
+    INT4,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UINT2,
+    UINT4,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    Shape,
+    ShapeMark,
+    Tensor,
+    TensorMeta,
+    Value,
+    read_shape,
+)
 
 Resolver = Callable[[str], object]
 
@@ -76,7 +110,7 @@ class AttributeSpec:
         return f"Optional[{self.kind.python}]" if self.optional else self.kind.python
 
 
-Spec = Union[ValueSpec, AttributeSpec]
+Spec: TypeAlias = ValueSpec | AttributeSpec
 
 _SCALARS: dict[object, AttrKind] = {
     int: AttrKind.INT,
@@ -324,11 +358,45 @@ def parse_annotation(
 
 
 __all__ = [
+    "ANNOTATIONS",
+    "BFLOAT16",
+    "BOOL",
+    "COMPLEX64",
+    "COMPLEX128",
+    "DOUBLE",
+    "FLOAT",
+    "FLOAT4E2M1",
+    "FLOAT6E2M3",
+    "FLOAT6E3M2",
+    "FLOAT8E4M3FN",
+    "FLOAT8E4M3FNUZ",
+    "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ",
+    "FLOAT8E8M0",
+    "FLOAT16",
+    "INT2",
+    "INT4",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "STRING",
+    "UINT2",
+    "UINT4",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
     "AttrKind",
     "AttributeSpec",
+    "Shape",
+    "ShapeMark",
     "Spec",
+    "Tensor",
+    "TensorMeta",
+    "Value",
     "ValueSpec",
     "parse_annotation",
+    "read_shape",
     "show_annotation",
 ]
-__all__ += _tensors.__all__

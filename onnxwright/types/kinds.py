@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
 from onnxwright.diagnostics.catalogue.annotations import NoOnnxElementType
 from onnxwright.diagnostics.diagnostic import fail
@@ -198,7 +198,7 @@ class MapType:
         return f"map({self.key.name.lower()},{value})"
 
 
-OnnxType = Union[TensorType, SparseTensorType, SequenceType, OptionalType, MapType]
+OnnxType: TypeAlias = TensorType | SparseTensorType | SequenceType | OptionalType | MapType
 
 
 def _show_tensor(any_name: str, dtype: DType | None, shape: Shape | None) -> str:

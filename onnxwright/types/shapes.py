@@ -6,16 +6,16 @@ a tuple of dimensions, or None where not even the rank is known.
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import TypeAlias
 
-Dim = Union[int, str, None]
-Shape = tuple[Dim, ...]
-MaybeShape = Optional[Shape]
+Dim: TypeAlias = int | str | None
+Shape: TypeAlias = tuple[Dim, ...]
+MaybeShape: TypeAlias = Shape | None
 
 
 def _broadcast_dim(a: Dim, b: Dim) -> tuple[Dim, bool]:
     """The broadcast of two dimensions, and whether they can be broadcast at all."""
-    if a == b or b == 1:
+    if b in (a, 1):
         return a, True
     if a == 1:
         return b, True
@@ -34,7 +34,7 @@ def _broadcast(shapes: tuple[Shape, ...]) -> tuple[Shape, bool]:
     fine = True
     for shape in shapes:
         width = max(len(result), len(shape))
-        result = [1] * (width - len(result)) + result
+        result[:0] = [1] * (width - len(result))
         padded = (1,) * (width - len(shape)) + shape
         for i, dim in enumerate(padded):
             result[i], possible = _broadcast_dim(result[i], dim)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.catalogue.annotations import (
+    BadAnnotation,
     BadDefault,
     UnknownAnnotationName,
     UnsupportedParameter,
@@ -195,7 +195,7 @@ def _evaluate(
         return eval(text, globalns, localns)  # noqa: S307
     except OnnxwrightError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever the user's text raises
         unquoted = _old_union(text, scope)
         if unquoted is not None:
             return unquoted
@@ -216,9 +216,9 @@ def _old_union(text: str, scope: tuple[dict[str, object], dict[str, object]]) ->
     for side in (tree.left, tree.right):
         try:
             parts.append(eval(ast.unparse(side), globalns, localns))  # noqa: S307 - as above
-        except Exception:
+        except Exception:  # noqa: BLE001 - as above
             return None
-    return typing.Union[tuple(parts)]
+    return typing.Union[tuple(parts)]  # noqa: UP007 - `|` is what failed
 
 
 def _read_param(
@@ -313,7 +313,7 @@ def _read_returns(
     def resolve(text: str) -> object:
         return _evaluate(text, where, scope)
 
-    if annotation is tuple or annotation is typing.Tuple:
+    if annotation in (tuple, typing.Tuple):  # noqa: UP006 - what users write
         return None
     parts: tuple[object, ...] = (annotation,)
     if typing.get_origin(annotation) is tuple:
@@ -330,9 +330,6 @@ def _read_result(
 ) -> ValueSpec | None:
     spec = parse_annotation(annotation, where=where, resolve=resolve)
     if isinstance(spec, AttributeSpec):
-        # A function may promise a Python number where it gives a tensor; any tensor fits.
-        from onnxwright.diagnostics.catalogue.annotations import BadAnnotation
-
         fail(BadAnnotation(annotation=show_annotation(annotation), where=where))
     return spec
 

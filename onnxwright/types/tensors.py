@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import operator
-from typing import TYPE_CHECKING, Any, ClassVar, Union, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from onnxwright.diagnostics.catalogue.annotations import BadDimension, ShapeGivenTwice
 from onnxwright.diagnostics.diagnostic import fail
@@ -86,7 +86,11 @@ class TensorMeta(type):
     @property
     def onnx_type(cls) -> TensorType:
         """The type as data."""
-        return TensorType(getattr(cls, "dtype", None), getattr(cls, "shape", None))
+        # An eager tensor class may derive from this one; its `dtype` is a property.
+        dtype, shape = getattr(cls, "dtype", None), getattr(cls, "shape", None)
+        return TensorType(
+            dtype if isinstance(dtype, DType) else None, shape if isinstance(shape, tuple) else None
+        )
 
     def to_type_proto(cls) -> Any:
         """The type as an `onnx.TypeProto`.
@@ -103,10 +107,10 @@ class TensorMeta(type):
         """
         import onnx
 
-        dtype = getattr(cls, "dtype", None)
-        if dtype is None:
+        kind = cls.onnx_type
+        if kind.dtype is None:
             raise TypeError(f"{cls.__name__} has no element type, so it is no ONNX type")
-        return onnx.helper.make_tensor_type_proto(int(dtype), getattr(cls, "shape", None))
+        return onnx.helper.make_tensor_type_proto(int(kind.dtype), kind.shape)
 
 
 def _reduce_tensor(cls: TensorMeta) -> Any:
@@ -118,15 +122,12 @@ def _reduce_tensor(cls: TensorMeta) -> Any:
 copyreg.pickle(cast(Any, TensorMeta), _reduce_tensor)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
+    from onnx import TensorProto
     from typing_extensions import Self
-
-    Operand = Union[
-        "Tensor", bool, int, float, complex, str, npt.NDArray[Any], np.generic, list[Any]
-    ]
 
 
 class Tensor(metaclass=TensorMeta):
@@ -136,14 +137,26 @@ class Tensor(metaclass=TensorMeta):
         dtype: ClassVar[DType]
 
         @property
-        def shape(self) -> Any: ...
-        @property
-        def T(self) -> Self: ...  # noqa: N802 - numpy's name
-        @property
-        def ndim(self) -> int: ...
-        @property
-        def value(self) -> Any: ...
+        def shape(self) -> Any:
+            """The shape."""
+            ...
 
+        @property
+        def T(self) -> Self:  # noqa: N802 - numpy's name
+            """The transposed tensor."""
+            ...
+
+        @property
+        def ndim(self) -> int:
+            """The rank."""
+            ...
+
+        @property
+        def value(self) -> Any:
+            """The numpy array, in eager mode."""
+            ...
+
+        def __hash__(self) -> int: ...
         def __add__(self, other: Operand, /) -> Self: ...
         def __radd__(self, other: Operand, /) -> Self: ...
         def __sub__(self, other: Operand, /) -> Self: ...
@@ -189,6 +202,25 @@ class Tensor(metaclass=TensorMeta):
         def __index__(self) -> int: ...
         def __round__(self, digits: int = 0, /) -> Self: ...
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
+
+
+if TYPE_CHECKING:
+    # What may stand where a tensor is wanted.
+    Operand: TypeAlias = (
+        Tensor
+        | bool
+        | int
+        | float
+        | complex
+        | str
+        | npt.NDArray[Any]
+        | np.generic
+        | TensorProto
+        | Sequence[Any]
+        | Mapping[Any, Any]
+    )
+else:
+    Operand = Any
 
 
 class FLOAT(Tensor):
@@ -433,22 +465,20 @@ class Shape(metaclass=_ShapeMeta):
 
 if TYPE_CHECKING:
 
-    class Value(Tensor, Any):  # type: ignore[misc]  # on purpose: fits every annotation
-        """What an operator returns, for type checkers: it fits wherever a tensor is declared."""
+    class Value(Tensor, Any):  # type: ignore[misc]  # Any on purpose: it fits every annotation
+        """What operators return, for type checkers: a tensor that fits wherever one is declared."""
 
 else:
     Value = Tensor
-
 
 __all__ = [
     "ANNOTATIONS",
     "BFLOAT16",
     "BOOL",
-    "COMPLEX128",
     "COMPLEX64",
+    "COMPLEX128",
     "DOUBLE",
     "FLOAT",
-    "FLOAT16",
     "FLOAT4E2M1",
     "FLOAT6E2M3",
     "FLOAT6E3M2",
@@ -457,23 +487,24 @@ __all__ = [
     "FLOAT8E5M2",
     "FLOAT8E5M2FNUZ",
     "FLOAT8E8M0",
-    "INT16",
+    "FLOAT16",
     "INT2",
-    "INT32",
     "INT4",
-    "INT64",
     "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
     "STRING",
+    "UINT2",
+    "UINT4",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
     "Shape",
     "ShapeMark",
     "Tensor",
     "TensorMeta",
-    "UINT16",
-    "UINT2",
-    "UINT32",
-    "UINT4",
-    "UINT64",
-    "UINT8",
     "Value",
     "read_shape",
 ]
