@@ -49,7 +49,9 @@ def call(
     bound = op.bind(args, kwargs)
     inputs = input_values(b, bound)
     count = output_count(bound, outputs)
-    results = b.emit(op, inputs, bound.attributes, count)
+    # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
+    emit = getattr(b, "emit_written", b.emit)
+    results: tuple[Any, ...] = emit(op, inputs, bound.attributes, count)
     return results[0] if count == 1 else results
 
 

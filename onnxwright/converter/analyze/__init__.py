@@ -1,0 +1,1 @@
+"""Facts about names in the HIR: what is read, what is bound, what is live."""

@@ -1,0 +1,92 @@
+"""Liveness: fills `live_out` of branches and loops and `carried` of loops.
+
+For a loop, a name is live at its start if it is read by the test or in the body before it is bound
+there, or if it is read after the loop (the body may run zero times); the equations are solved to a
+fixpoint.  Order is that of first binding, so that output never depends on hashing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Union
+
+from onnxwright.converter import hir
+from onnxwright.converter.analyze import names
+
+_Loop = Union[hir.For, hir.While]
+
+
+def liveness(block: hir.Block) -> hir.Block:
+    """The body of a function with liveness filled in; only the result is live at its end."""
+    always = frozenset(names.captured_names(block))
+    made, _ = _Liveness(always).block(block, {hir.RESULT} | always)
+    return made
+
+
+class _Liveness:
+    def __init__(self, always: frozenset[str]) -> None:
+        self.always = always
+
+    def block(self, block: hir.Block, live: set[str]) -> tuple[hir.Block, set[str]]:
+        """The statements with facts, and what is live before them."""
+        out: list[hir.Statement] = []
+        for s in reversed(block):
+            made, live = self.statement(s, live)
+            out.append(made)
+        return tuple(reversed(out)), live
+
+    def statement(self, s: hir.Statement, live: set[str]) -> tuple[hir.Statement, set[str]]:
+        if isinstance(s, hir.If):
+            then, live_then = self.block(s.then, live)
+            orelse, live_else = self.block(s.orelse, live)
+            outputs = [n for n in names.bound_in((*s.then, *s.orelse)) if n in live]
+            made = replace(s, then=then, orelse=orelse, live_out=tuple(outputs))
+            return made, self.before(live_then | live_else, s.test)
+        if isinstance(s, (hir.For, hir.While)):
+            return self.loop(s, live)
+        if isinstance(s, hir.Assign):
+            read: list[str] = []
+            for target in s.targets:
+                live = self.kill(live, names.target_names(target))
+                read += names.target_reads(target)
+            return s, self.before(live | set(read), s.value)
+        if isinstance(s, hir.Define):
+            return s, self.kill(live, [s.function.name]) | set(names.free_names(s.function))
+        if isinstance(s, hir.Delete):
+            return s, self.kill(live, [s.id]) | {s.id}
+        for child in reversed(list(hir.children(s))):
+            live = self.before(live, child)
+        return s, live
+
+    def kill(self, live: set[str], bound: list[str]) -> set[str]:
+        return live - (set(bound) - self.always)
+
+    def before(self, live: set[str], node: object) -> set[str]:
+        """What is live before an expression."""
+        bound: set[str] = set()
+        read = names.reads(node, bound)
+        return self.kill(live, list(bound)) | set(read)
+
+    def loop(self, s: _Loop, live: set[str]) -> tuple[hir.Statement, set[str]]:
+        test = s.test if isinstance(s, hir.While) else None
+        target = names.target_names(s.target) if isinstance(s, hir.For) else []
+        bound = [*target, *names.bound_in(s.body)]
+        if test is not None:
+            bound += names.walrus_names(test)
+        flag = {s.broken} if s.broken else set()
+        at_end = self.before(set(live) | flag, test)
+        while True:
+            body, live_body = self.block(s.body, at_end)
+            at_start = self.kill(live_body, target)
+            again = at_end | self.before(at_start | live | flag, test)
+            if again == at_end:
+                break
+            at_end = again
+        carried = [n for n in dict.fromkeys(bound) if n in at_end or n in live_body or n in live]
+        kept = tuple(n for n in carried if n in at_start or n in live or n in at_end)
+        outputs = tuple(n for n in kept if n in live)
+        made: hir.Statement = replace(s, body=body, carried=kept, live_out=outputs)
+        after = self.before(at_start | live | flag, test)
+        if isinstance(s, hir.For):
+            after = self.before(after, s.iterable)
+        return made, after

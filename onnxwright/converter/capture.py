@@ -1,0 +1,290 @@
+"""Stage 1: a Python function to its syntax tree, with true lines and its own file.
+
+The whole file is parsed (once per text), so lines and columns are those of the editor, whatever
+the function is nested in.  Text that is in no file is taken from `linecache` (notebooks, newer
+interpreters), from the command line (`python -c`), or from what was given as `source=`; for text
+given to `exec` the callers are asked for a string that compiles to this very function.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Union
+
+from onnxwright.diagnostics.catalogue import names as messages
+from onnxwright.diagnostics.catalogue import syntax
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span, register_source
+
+FunctionNode = Union[ast.FunctionDef, ast.Lambda]
+_FUTURE_FLAGS = 0x1FE0000  # the compiler flags that `from __future__` sets
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUnit:
+    """A function and where it is written.
+
+    Attributes:
+        function: the Python function.
+        file: the name of its file, as tracebacks show it.
+        text: the text of the whole file or entry.
+        node: its syntax tree; lines count from the start of `text`.
+        line_offset: what to add to a line of `node` for the line of the file.
+    """
+
+    function: FunctionType
+    file: str
+    text: str
+    node: FunctionNode
+    line_offset: int = 0
+
+    @property
+    def span(self) -> Span:
+        """The `def` line, for messages about the whole function."""
+        line = self.node.lineno + self.line_offset
+        start = self.node.col_offset
+        return Span(self.file, line, start, line, start + len(f"def {self.function.__name__}"))
+
+
+_parsed: dict[tuple[str, int], tuple[str, ast.Module]] = {}
+
+
+def _parse(file: str, text: str) -> ast.Module:
+    """The tree of a file, parsed once for each text."""
+    key = (file, hash(text))
+    found = _parsed.get(key)
+    if found is None or found[0] != text:
+        if len(_parsed) > 256:
+            _parsed.clear()
+        found = _parsed[key] = (text, ast.parse(text))
+    return found[1]
+
+
+def plain_function(obj: object) -> FunctionType:
+    """The Python function under decorators that kept a link to it (`functools.wraps`).
+
+    Raises:
+        ScriptTypeError: it is a class, a built-in or another object (OW104).
+    """
+    if isinstance(obj, (staticmethod, classmethod)):
+        obj = obj.__func__
+    target = inspect.unwrap(obj) if callable(obj) else obj
+    if inspect.ismethod(target):
+        target = target.__func__
+    if isinstance(target, FunctionType):
+        return target
+    what = f"the class `{obj.__name__}`" if isinstance(obj, type) else f"`{type(obj).__name__}`"
+    advice = "decorate its `__call__` or a method instead" if isinstance(obj, type) else "as in `@script`"
+    fail(syntax.NotAFunction(what=what, advice=advice))
+
+
+def early_text(function: FunctionType, depth: int = 2) -> str | None:
+    """The text of a function that is in no file, taken while it can still be found.
+
+    Called when decorating; None for a function whose file can be read later.
+    """
+    file = function.__code__.co_filename
+    if os.path.exists(file) or file in linecache.cache:
+        return None
+    if linecache.getlines(file, function.__globals__):
+        return None
+    for text in _candidates(function, depth + 1):
+        for variant in dict.fromkeys((text, textwrap.dedent(text), textwrap.dedent(text).strip())):
+            if _compiles_to(variant, function.__code__):
+                return variant
+    return None
+
+
+def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
+    """Strings that may be the text: the command line, the callers' variables, typed lines."""
+    mark = function.__name__ if function.__name__ != "<lambda>" else "lambda"
+    arguments = list(getattr(sys, "orig_argv", ()))
+    if "-c" in arguments[:-1]:
+        yield arguments[arguments.index("-c") + 1]
+    frame = sys._getframe(depth)
+    seen: set[int] = set()
+    while frame is not None:
+        holders: list[Any] = [frame.f_locals.values(), frame.f_code.co_consts]
+        if frame.f_locals is not frame.f_globals:
+            holders.append(frame.f_globals.values())
+        for holder in holders:
+            for item in list(holder):
+                if isinstance(item, str) and mark in item and "\n" in item and id(item) not in seen:
+                    seen.add(id(item))
+                    yield item
+        frame = frame.f_back  # type: ignore[assignment]
+    yield from _typed_lines(mark)
+
+
+def _typed_lines(name: str) -> Iterator[str]:
+    """The last definition typed at an interactive prompt, from the line editor's history."""
+    readline = sys.modules.get("readline")
+    if readline is None:
+        return
+    count = readline.get_current_history_length()
+    lines = [readline.get_history_item(n) or "" for n in range(max(1, count - 2000), count + 1)]
+    for start in range(len(lines) - 1, -1, -1):
+        if lines[start].lstrip().startswith(f"def {name}"):
+            first = start
+            while first > 0 and lines[first - 1].startswith("@"):
+                first -= 1
+            yield "\n".join(lines[first:]) + "\n"
+            return
+
+
+def _compiles_to(text: str, code: CodeType) -> bool:
+    """Whether compiling `text` gives this very code object."""
+    try:
+        flags = code.co_flags & _FUTURE_FLAGS
+        made = compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    stack = [made]
+    while stack:
+        current = stack.pop()
+        if (
+            current.co_name == code.co_name
+            and current.co_firstlineno == code.co_firstlineno
+            and current.co_code == code.co_code
+            and current.co_varnames == code.co_varnames
+        ):
+            return True
+        stack.extend(c for c in current.co_consts if isinstance(c, CodeType))
+    return False
+
+
+def capture(function: Callable[..., Any], source: str | None = None) -> SourceUnit:
+    """Find the syntax tree of a function.
+
+    Args:
+        function: a Python function.
+        source: its text, where there is no file to read (the function alone, or the whole module).
+
+    Raises:
+        ScriptError: the text cannot be found (OW202), or is not what the function was made from
+            (OW203).
+        ScriptSyntaxError: it is async or a generator (OW105).
+    """
+    target = plain_function(function)
+    code = target.__code__
+    file = code.co_filename
+    if source is not None:
+        unit = _from_text(target, source)
+    else:
+        lines = _lines(file, target)
+        if not lines:
+            advice = (
+                "write the function in a file, or give its text: `script(source=...)`; "
+                "text given to `exec` can be registered in `linecache`"
+            )
+            fail(messages.NoSource(name=target.__name__, advice=advice))
+        text = "".join(lines)
+        try:
+            tree = _parse(file, text)
+        except SyntaxError:
+            fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
+        node = _find(tree, code, code.co_firstlineno)
+        if node is None:
+            fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
+        unit = SourceUnit(target, file, text, node)
+    _refuse_async(unit)
+    return unit
+
+
+def _about(code: CodeType) -> Span:
+    return Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
+
+
+def _lines(file: str, function: FunctionType) -> list[str]:
+    linecache.checkcache(file)
+    return linecache.getlines(file, function.__globals__)
+
+
+def _from_text(function: FunctionType, source: str) -> SourceUnit:
+    """A function found in a text by its name; lines are the file's if they fit."""
+    code = function.__code__
+    try:
+        tree = ast.parse(source)
+        text = source
+    except SyntaxError:
+        text = textwrap.dedent(source)
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            advice = f"the text given as `source=` does not parse: {error}"
+            fail(messages.NoSource(name=function.__name__, advice=advice))
+    node = _find(tree, code, code.co_firstlineno) or _find(tree, code, None)
+    if node is None:
+        advice = f"the text given as `source=` does not define `{function.__name__}`"
+        fail(messages.NoSource(name=function.__name__, advice=advice))
+    file = code.co_filename
+    if not linecache.getlines(file):
+        register_source(file, text)
+        return SourceUnit(function, file, text, node)
+    if "".join(linecache.getlines(file)) == text:
+        return SourceUnit(function, file, text, node)
+    file = f"<source of {function.__qualname__}>"
+    register_source(file, text)
+    return SourceUnit(function, file, text, node)
+
+
+def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
+    """The definition that made `code`: same name, first line (decorators count) and variables."""
+    found: list[FunctionNode] = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            name = node.name
+        elif isinstance(node, ast.Lambda):
+            line, name = node.lineno, "<lambda>"
+        else:
+            continue
+        if name == code.co_name and first_line in (None, line) and _same_parameters(node, code):
+            found.append(node)  # type: ignore[arg-type]
+    if len(found) > 1 and code.co_name == "<lambda>":
+        found = [n for n in found if _same_position(n, code)] or found
+    return found[0] if found else None
+
+
+def _same_parameters(node: Any, code: CodeType) -> bool:
+    a = node.args
+    positional = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    count = code.co_argcount + code.co_kwonlyargcount
+    return len(positional) == count and [
+        _unmangled(p) for p in code.co_varnames[:count]
+    ] == [_unmangled(p) for p in positional]
+
+
+def _unmangled(name: str) -> str:
+    """A private name of a class without the class in front."""
+    if name.startswith("_") and "__" in name[1:]:
+        return name[name.index("__", 1) :]
+    return name
+
+
+def _same_position(node: ast.Lambda, code: CodeType) -> bool:
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return True
+    columns = [p[2] for p in positions() if p[2] is not None and p[0] == node.body.lineno]
+    low, high = node.body.col_offset, node.body.end_col_offset or 0
+    return any(low <= c <= high for c in columns if c)
+
+
+def _refuse_async(unit: SourceUnit) -> None:
+    node: Any = unit.node
+    what = None
+    if isinstance(node, ast.AsyncFunctionDef):
+        what = "an async function"
+    elif unit.function.__code__.co_flags & inspect.CO_GENERATOR:
+        what = "a generator"
+    if what is not None:
+        fail(syntax.AsyncOrGenerator(name=unit.function.__name__, what=what, span=unit.span))

@@ -1,0 +1,49 @@
+"""Pass: `return` anywhere becomes a binding of the internal result name at the end of its path.
+
+No `Return` is left.  A path that does not bind the result is found when lowering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from onnxwright.converter import hir
+from onnxwright.converter.normalize.exits import FlagNames, thread
+from onnxwright.converter.normalize.loop_exits import loop_exits
+
+
+def normalize(block: hir.Block, flags: FlagNames | None = None) -> hir.Block:
+    """Loop exits, then single exit, for a function body and the functions nested in it."""
+    flags = flags or FlagNames()
+    inner = tuple(_functions(s, flags) for s in block)
+    return single_exit(loop_exits(inner, flags), flags)
+
+
+def single_exit(block: hir.Block, flags: FlagNames) -> hir.Block:
+    """The block with each `return v` as `%result = v`, and nothing after it on its path."""
+
+    def leave(exit_: hir.Statement) -> hir.Block:
+        assert isinstance(exit_, hir.Return)
+        value = exit_.value if exit_.value is not None else hir.Literal(exit_.span, None)
+        return (hir.Assign(exit_.span, (hir.NameTarget(exit_.span, hir.RESULT),), value),)
+
+    return thread(block, (hir.Return,), leave, flags)
+
+
+def _functions(node: Any, flags: FlagNames) -> Any:
+    """The same tree, with the bodies of nested functions normalized."""
+    if isinstance(node, tuple):
+        return tuple(_functions(item, flags) for item in node)
+    if type(node).__module__ != hir.__name__:
+        return node
+    if isinstance(node, hir.LocalFunction):
+        return replace(node, body=normalize(node.body, flags))
+    changed: dict[str, Any] = {}
+    for f in fields(node):
+        before = getattr(node, f.name)
+        if isinstance(before, tuple) or type(before).__module__ == hir.__name__:
+            after = _functions(before, flags)
+            if after != before:
+                changed[f.name] = after
+    return replace(node, **changed) if changed else node

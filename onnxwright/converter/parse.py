@@ -1,0 +1,449 @@
+"""Stage 2: Python's syntax tree to the HIR; what cannot be said in ONNX is collected, not raised.
+
+Every HIR node has a span in characters.  Nothing of `ast` is left after this stage.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from onnxwright.converter import hir
+from onnxwright.converter.capture import SourceUnit
+from onnxwright.diagnostics.catalogue import syntax as messages
+from onnxwright.diagnostics.diagnostic import Diagnostic, Sink
+from onnxwright.diagnostics.span import Span
+
+_BINARY = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_",
+    ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+_UNARY = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert", ast.Not: "not_"}
+_COMPARE = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
+}  # fmt: skip
+
+_STATEMENT_ADVICE = {
+    "Try": ("try", "a graph cannot catch errors: test for the case with `if` or `op.Where`"),
+    "TryStar": ("try", "a graph cannot catch errors: test for the case with `if` or `op.Where`"),
+    "With": ("with", "call what you need without a context manager, or do it outside the script"),
+    "AsyncWith": ("async with", "do it outside the script"),
+    "AsyncFor": ("async for", "use a plain `for`"),
+    "AsyncFunctionDef": ("async def", "use a plain `def`"),
+    "ClassDef": ("class", "define the class outside the script"),
+    "Import": ("import", "import at the top of the file"),
+    "ImportFrom": ("import", "import at the top of the file"),
+    "Global": ("global", "a script has no side effects: return the value instead"),
+    "Nonlocal": ("nonlocal", "a script has no side effects: return the value instead"),
+    "Match": ("match", "use `if` and `elif`"),
+    "TypeAlias": ("type", "define the type outside the script"),
+}
+_EXPRESSION_ADVICE = {
+    "Yield": ("`yield`", "return all results at the end, as a tuple"),
+    "YieldFrom": ("`yield from`", "return all results at the end, as a tuple"),
+    "Await": ("`await`", "a graph runs from start to end: call plain functions"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A function as HIR.
+
+    Attributes:
+        unit: where it came from.
+        name: its name.
+        params: the names of its parameters in order.
+        body: its statements.
+        doc: its docstring.
+    """
+
+    unit: SourceUnit
+    name: str
+    params: tuple[str, ...]
+    body: hir.Block
+    doc: str | None
+
+
+def parse(unit: SourceUnit, sink: Sink) -> Parsed:
+    """Read a function; errors go to `sink`, and the tree then lacks the parts they name."""
+    parser = _Parser(unit, sink)
+    node = unit.node
+    if isinstance(node, ast.Lambda):
+        value = parser.expr(node.body)
+        body: hir.Block = (hir.Return(value.span, value),)
+        doc = None
+    else:
+        body = parser.block(node.body)
+        doc = ast.get_docstring(node)
+    a = node.args
+    names = [p.arg for p in (*a.posonlyargs, *a.args)]
+    if a.vararg is not None:
+        names.append(a.vararg.arg)
+    names += [p.arg for p in a.kwonlyargs]
+    return Parsed(unit, unit.function.__name__, tuple(names), body, doc)
+
+
+class _Parser:
+    def __init__(self, unit: SourceUnit, sink: Sink) -> None:
+        self.unit = unit
+        self.sink = sink
+        self.lines = unit.text.split("\n")
+        self.loops = 0
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def span(self, node: Any) -> Span:
+        """The characters of a node: `ast` counts UTF-8 bytes."""
+        start = self._column(node.lineno, node.col_offset)
+        end = self._column(node.end_lineno, node.end_col_offset)
+        offset = self.unit.line_offset
+        return Span(self.unit.file, node.lineno + offset, start, node.end_lineno + offset, end)
+
+    def _column(self, line: int, offset: int) -> int:
+        text = self.lines[line - 1]
+        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))
+
+    def _refuse(self, diagnostic: Diagnostic) -> None:
+        self.sink.add(diagnostic)
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def block(self, statements: list[ast.stmt]) -> hir.Block:
+        made: list[hir.Statement] = []
+        for node in statements:
+            made.extend(self.statement(node))
+        return tuple(made)
+
+    def statement(self, node: ast.stmt) -> list[hir.Statement]:
+        kind = type(node).__name__
+        method = getattr(self, f"do_{kind}", None)
+        if method is not None:
+            result: list[hir.Statement] = method(node)
+            return result
+        construct, advice = _STATEMENT_ADVICE.get(kind, (kind.lower(), "write it another way"))
+        span = self.span(node)
+        end = span.col + len(construct)
+        short = Span(span.file, span.line, span.col, span.line, end)
+        self._refuse(messages.UnsupportedStatement(construct=construct, advice=advice, span=short))
+        return []
+
+    def do_Pass(self, node: ast.Pass) -> list[hir.Statement]:
+        return []
+
+    def do_Expr(self, node: ast.Expr) -> list[hir.Statement]:
+        if isinstance(node.value, ast.Constant):
+            return []  # a docstring, or `...`
+        call = node.value
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+            and call.func.attr in ("append", "extend", "insert", "update", "pop", "clear", "remove",
+                                   "reverse", "sort", "add", "discard", "setdefault")
+        ):
+            return [self._container_method(call, call.func.value.id, call.func.attr)]
+        value = self.expr(node.value)
+        return [hir.Evaluate(value.span, value)]
+
+    def _container_method(self, call: ast.Call, name: str, method: str) -> hir.Statement:
+        """`xs.append(v)`: the name is bound to the changed container."""
+        span = self.span(call)
+        made = self.expr(call)
+        assert isinstance(made, hir.Call)
+        function = hir.Attribute(made.func.span, hir.Name(made.func.span, name), f"%{method}")
+        changed = hir.Call(span, function, made.args, made.keywords)
+        return hir.Assign(span, (hir.NameTarget(span, name),), changed)
+
+    def do_Assign(self, node: ast.Assign) -> list[hir.Statement]:
+        value = self.expr(node.value)
+        targets = [self.target(t) for t in node.targets]
+        kept = tuple(t for t in targets if t is not None)
+        return [hir.Assign(self.span(node), kept, value)] if kept else []
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> list[hir.Statement]:
+        if node.value is None:
+            return []
+        target = self.target(node.target)
+        value = self.expr(node.value)
+        if target is None:
+            return []
+        text = ast.unparse(node.annotation)
+        return [hir.Assign(self.span(node), (target,), value, text)]
+
+    def do_AugAssign(self, node: ast.AugAssign) -> list[hir.Statement]:
+        span = self.span(node)
+        value = self.expr(node.value)
+        target = self.target(node.target)
+        if target is None:
+            return []
+        current = self.expr(_as_load(node.target))
+        changed = hir.Binary(span, _BINARY[type(node.op)], current, value)
+        return [hir.Assign(span, (target,), changed)]
+
+    def target(self, node: ast.expr) -> hir.Target | None:
+        span = self.span(node)
+        if isinstance(node, ast.Name):
+            return hir.NameTarget(span, node.id)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            star = None
+            items: list[hir.Target] = []
+            for n, item in enumerate(node.elts):
+                if isinstance(item, ast.Starred):
+                    star, item = n, item.value
+                made = self.target(item)
+                if made is None:
+                    return None
+                items.append(made)
+            return hir.TupleTarget(span, tuple(items), star)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            return hir.ItemTarget(span, node.value.id, self.index(node.slice))
+        what = "an attribute" if isinstance(node, ast.Attribute) else "an item of an expression"
+        advice = "bind a new name; `op.ScatterElements`, `op.ScatterND` or `op.Where` change parts"
+        self._refuse(messages.UnsupportedTarget(construct=what, advice=advice, span=span))
+        return None
+
+    def do_If(self, node: ast.If) -> list[hir.Statement]:
+        test = self.expr(node.test)
+        then, orelse = self.block(node.body), self.block(node.orelse)
+        return [hir.If(self.span(node), test, then, orelse)]
+
+    def do_For(self, node: ast.For) -> list[hir.Statement]:
+        iterable = self.expr(node.iter)
+        target = self.target(node.target)
+        self.loops += 1
+        body = self.block(node.body)
+        self.loops -= 1
+        orelse = self.block(node.orelse)
+        if target is None:
+            return []
+        return [hir.For(self.span(node), target, iterable, body, orelse)]
+
+    def do_While(self, node: ast.While) -> list[hir.Statement]:
+        test = self.expr(node.test)
+        self.loops += 1
+        body = self.block(node.body)
+        self.loops -= 1
+        return [hir.While(self.span(node), test, body, self.block(node.orelse))]
+
+    def do_Break(self, node: ast.Break) -> list[hir.Statement]:
+        return self._exit(node, "break", hir.Break(self.span(node)))
+
+    def do_Continue(self, node: ast.Continue) -> list[hir.Statement]:
+        return self._exit(node, "continue", hir.Continue(self.span(node)))
+
+    def _exit(self, node: ast.stmt, name: str, made: hir.Statement) -> list[hir.Statement]:
+        if not self.loops:
+            self._refuse(messages.OutsideLoop(construct=name, span=self.span(node)))
+            return []
+        return [made]
+
+    def do_Return(self, node: ast.Return) -> list[hir.Statement]:
+        value = None if node.value is None else self.expr(node.value)
+        return [hir.Return(self.span(node), value)]
+
+    def do_FunctionDef(self, node: ast.FunctionDef) -> list[hir.Statement]:
+        function = self.function(node, node.name)
+        function = hir.LocalFunction(
+            self._header(node), function.name, function.params, function.body
+        )
+        return [hir.Define(function.span, function)]
+
+    def _header(self, node: ast.FunctionDef) -> Span:
+        span = self.span(node)
+        end = span.col + len(f"def {node.name}")
+        return Span(span.file, span.line, span.col, span.line, end)
+
+    def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> hir.LocalFunction:
+        params: list[hir.Parameter] = []
+        a = node.args
+        positional = [*a.posonlyargs, *a.args]
+        defaults: list[ast.expr | None] = [None] * (len(positional) - len(a.defaults))
+        defaults += a.defaults
+        for arg, default in zip(positional, defaults, strict=True):
+            params.append(self._parameter(arg, "positional", default))
+        if a.vararg is not None:
+            params.append(self._parameter(a.vararg, "star", None))
+        for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+            params.append(self._parameter(arg, "keyword", default))
+        if a.kwarg is not None:
+            construct, advice = f"`**{a.kwarg.arg}`", "name the parameters"
+            self._refuse(
+                messages.UnsupportedExpression(
+                    construct=construct, advice=advice, span=self.span(a.kwarg)
+                )
+            )
+        loops, self.loops = self.loops, 0
+        if isinstance(node, ast.Lambda):
+            value = self.expr(node.body)
+            body: hir.Block = (hir.Return(value.span, value),)
+        else:
+            body = self.block(node.body)
+        self.loops = loops
+        return hir.LocalFunction(self.span(node), name, tuple(params), body)
+
+    def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> hir.Parameter:
+        made = None if default is None else self.expr(default)
+        return hir.Parameter(self.span(arg), arg.arg, kind, made)
+
+    def do_Assert(self, node: ast.Assert) -> list[hir.Statement]:
+        message = None if node.msg is None else self.expr(node.msg)
+        return [hir.Assert(self.span(node), self.expr(node.test), message)]
+
+    def do_Raise(self, node: ast.Raise) -> list[hir.Statement]:
+        exception = None if node.exc is None else self.expr(node.exc)
+        return [hir.Raise(self.span(node), exception)]
+
+    def do_Delete(self, node: ast.Delete) -> list[hir.Statement]:
+        made: list[hir.Statement] = []
+        for item in node.targets:
+            if isinstance(item, ast.Name):
+                made.append(hir.Delete(self.span(item), item.id))
+            else:
+                advice = "`del` takes names"
+                construct = "`del` of a part of a value"
+                self._refuse(
+                    messages.UnsupportedExpression(
+                        construct=construct, advice=advice, span=self.span(item)
+                    )
+                )
+        return made
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def expr(self, node: ast.expr) -> hir.Expr:
+        kind = type(node).__name__
+        method = getattr(self, f"do_{kind}", None)
+        if method is not None:
+            result: hir.Expr = method(node)
+            return result
+        construct, advice = _EXPRESSION_ADVICE.get(kind, (f"`{kind}`", "write it another way"))
+        span = self.span(node)
+        self._refuse(
+            messages.UnsupportedExpression(construct=construct, advice=advice, span=span)
+        )
+        return hir.Literal(span, None)
+
+    def exprs(self, nodes: list[ast.expr]) -> tuple[hir.Expr, ...]:
+        return tuple(self.expr(n) for n in nodes)
+
+    def do_Name(self, node: ast.Name) -> hir.Expr:
+        return hir.Name(self.span(node), node.id)
+
+    def do_Constant(self, node: ast.Constant) -> hir.Expr:
+        return hir.Literal(self.span(node), node.value)
+
+    def do_Attribute(self, node: ast.Attribute) -> hir.Expr:
+        return hir.Attribute(self.span(node), self.expr(node.value), node.attr)
+
+    def do_Subscript(self, node: ast.Subscript) -> hir.Expr:
+        return hir.Subscript(self.span(node), self.expr(node.value), self.index(node.slice))
+
+    def index(self, node: ast.expr) -> hir.Expr:
+        return self.expr(node)
+
+    def do_Slice(self, node: ast.Slice) -> hir.Expr:
+        parts = [None if p is None else self.expr(p) for p in (node.lower, node.upper, node.step)]
+        return hir.SliceExpr(self.span(node), *parts)
+
+    def do_Tuple(self, node: ast.Tuple) -> hir.Expr:
+        return hir.Display(self.span(node), "tuple", self.exprs(node.elts))
+
+    def do_List(self, node: ast.List) -> hir.Expr:
+        return hir.Display(self.span(node), "list", self.exprs(node.elts))
+
+    def do_Set(self, node: ast.Set) -> hir.Expr:
+        return hir.Display(self.span(node), "set", self.exprs(node.elts))
+
+    def do_Dict(self, node: ast.Dict) -> hir.Expr:
+        keys = tuple(None if k is None else self.expr(k) for k in node.keys)
+        return hir.DictDisplay(self.span(node), keys, self.exprs(node.values))
+
+    def do_UnaryOp(self, node: ast.UnaryOp) -> hir.Expr:
+        operand = self.expr(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(operand, hir.Literal):
+            if isinstance(operand.value, (int, float, complex)):
+                return hir.Literal(self.span(node), -operand.value)
+        return hir.Unary(self.span(node), _UNARY[type(node.op)], operand)
+
+    def do_BinOp(self, node: ast.BinOp) -> hir.Expr:
+        left, right = self.expr(node.left), self.expr(node.right)
+        return hir.Binary(self.span(node), _BINARY[type(node.op)], left, right)
+
+    def do_Compare(self, node: ast.Compare) -> hir.Expr:
+        ops = tuple(_COMPARE[type(o)] for o in node.ops)
+        first = self.expr(node.left)
+        return hir.Comparison(self.span(node), first, ops, self.exprs(node.comparators))
+
+    def do_BoolOp(self, node: ast.BoolOp) -> hir.Expr:
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        return hir.Logic(self.span(node), op, self.exprs(node.values))
+
+    def do_IfExp(self, node: ast.IfExp) -> hir.Expr:
+        test = self.expr(node.test)
+        return hir.Conditional(self.span(node), test, self.expr(node.body), self.expr(node.orelse))
+
+    def do_Starred(self, node: ast.Starred) -> hir.Expr:
+        return hir.Star(self.span(node), self.expr(node.value))
+
+    def do_Call(self, node: ast.Call) -> hir.Expr:
+        func = self.expr(node.func)
+        args = self.exprs(node.args)
+        keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
+        return hir.Call(self.span(node), func, args, keywords)
+
+    def do_NamedExpr(self, node: ast.NamedExpr) -> hir.Expr:
+        return hir.Walrus(self.span(node), node.target.id, self.expr(node.value))
+
+    def do_JoinedStr(self, node: ast.JoinedStr) -> hir.Expr:
+        parts: list[Any] = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                parts.append(str(part.value))
+            elif isinstance(part, ast.FormattedValue):
+                spec = None if part.format_spec is None else self.expr(part.format_spec)
+                conversion = chr(part.conversion) if part.conversion > 0 else ""
+                parts.append((self.expr(part.value), conversion, spec))
+        return hir.Format(self.span(node), tuple(parts))
+
+    def do_Lambda(self, node: ast.Lambda) -> hir.Expr:
+        return self.function(node, "<lambda>")
+
+    def do_ListComp(self, node: ast.ListComp) -> hir.Expr:
+        return self._comprehension(node, "list", node.elt, None)
+
+    def do_SetComp(self, node: ast.SetComp) -> hir.Expr:
+        return self._comprehension(node, "set", node.elt, None)
+
+    def do_GeneratorExp(self, node: ast.GeneratorExp) -> hir.Expr:
+        return self._comprehension(node, "list", node.elt, None)
+
+    def do_DictComp(self, node: ast.DictComp) -> hir.Expr:
+        return self._comprehension(node, "dict", node.key, node.value)
+
+    def _comprehension(
+        self, node: Any, kind: str, element: ast.expr, value: ast.expr | None
+    ) -> hir.Expr:
+        clauses: list[hir.Clause] = []
+        for generator in node.generators:
+            iterable = self.expr(generator.iter)
+            target = self.target(generator.target)
+            if target is not None:
+                clauses.append(hir.Clause(target, iterable, self.exprs(generator.ifs)))
+        made = None if value is None else self.expr(value)
+        return hir.Comprehension(
+            self.span(node), kind, self.expr(element), made, tuple(clauses)
+        )
+
+
+def _as_load(node: ast.expr) -> ast.expr:
+    """A target as the expression that reads it."""
+    if isinstance(node, ast.Name):
+        made: ast.expr = ast.Name(node.id, ast.Load())
+    elif isinstance(node, ast.Subscript):
+        made = ast.Subscript(node.value, node.slice, ast.Load())
+    else:
+        made = ast.Constant(None)
+    return ast.copy_location(made, node)

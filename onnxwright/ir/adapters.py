@@ -1,0 +1,249 @@
+"""Our types and Python attribute values to and from onnx_ir and protobuf.
+
+The only file that knows how the three spell a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.types.annotations import AttrKind
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import (
+    MapType,
+    OnnxType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+)
+
+# -- types ---------------------------------------------------------------------------------------
+
+
+def type_proto(kind: OnnxType | None) -> onnx.TypeProto:
+    """The TypeProto of a type; an empty one where it is not known."""
+    proto = onnx.TypeProto()
+    if isinstance(kind, (TensorType, SparseTensorType)):
+        sparse = isinstance(kind, SparseTensorType)
+        tensor = proto.sparse_tensor_type if sparse else proto.tensor_type
+        if kind.dtype is not None:
+            tensor.elem_type = int(kind.dtype)
+        if kind.shape is not None:
+            tensor.shape.SetInParent()
+            for dim in kind.shape:
+                made = tensor.shape.dim.add()
+                if isinstance(dim, int):
+                    made.dim_value = dim
+                elif isinstance(dim, str):
+                    made.dim_param = dim
+    elif isinstance(kind, SequenceType):
+        proto.sequence_type.elem_type.CopyFrom(type_proto(kind.elem))
+    elif isinstance(kind, OptionalType):
+        proto.optional_type.elem_type.CopyFrom(type_proto(kind.elem))
+    elif isinstance(kind, MapType):
+        proto.map_type.key_type = int(kind.key)
+        proto.map_type.value_type.CopyFrom(type_proto(kind.value))
+    return proto
+
+
+def from_type_proto(proto: onnx.TypeProto) -> OnnxType | None:
+    """The type a TypeProto describes, or None where it says nothing."""
+    which = proto.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(proto, which)
+        dtype = DType(tensor.elem_type) if tensor.elem_type else None
+        shape = None
+        if tensor.HasField("shape"):
+            shape = tuple(_dim(d) for d in tensor.shape.dim)
+        return TensorType(dtype, shape) if which == "tensor_type" else SparseTensorType(dtype, shape)
+    if which == "sequence_type":
+        return SequenceType(from_type_proto(proto.sequence_type.elem_type) or TensorType())
+    if which == "optional_type":
+        return OptionalType(from_type_proto(proto.optional_type.elem_type) or TensorType())
+    if which == "map_type":
+        value = from_type_proto(proto.map_type.value_type) or TensorType()
+        return MapType(DType(proto.map_type.key_type), value)
+    return None
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    which = dim.WhichOneof("value")
+    if which == "dim_value":
+        return dim.dim_value
+    return dim.dim_param or None if which == "dim_param" else None
+
+
+def set_type(value: ir.Value, kind: OnnxType | None) -> None:
+    """Write a type and shape onto an onnx_ir value."""
+    if kind is None:
+        return
+    inner: Any = kind
+    while isinstance(inner, (SequenceType, OptionalType)):
+        inner = inner.elem
+    made = _ir_type(kind)
+    if made is not None:
+        value.type = made
+    if isinstance(inner, (TensorType, SparseTensorType)) and inner.shape is not None:
+        value.shape = ir.Shape(inner.shape)
+
+
+def _ir_type(kind: OnnxType) -> Any:
+    if isinstance(kind, TensorType):
+        return None if kind.dtype is None else ir.TensorType(ir.DataType(int(kind.dtype)))
+    if isinstance(kind, SparseTensorType):
+        return None if kind.dtype is None else ir.SparseTensorType(ir.DataType(int(kind.dtype)))
+    if isinstance(kind, SequenceType):
+        elem = _ir_type(kind.elem)
+        return None if elem is None else ir.SequenceType(elem)
+    if isinstance(kind, OptionalType):
+        elem = _ir_type(kind.elem)
+        return None if elem is None else ir.OptionalType(elem)
+    return None
+
+
+def complete(kind: OnnxType | None) -> bool:
+    """Whether a type names an element type all the way down (a model's inputs must)."""
+    if isinstance(kind, (SequenceType, OptionalType)):
+        return complete(kind.elem)
+    if isinstance(kind, MapType):
+        return complete(kind.value)
+    return kind is not None and kind.dtype is not None
+
+
+# -- tensors and attributes ------------------------------------------------------------------------
+
+
+def tensor(array: np.ndarray[Any, Any], name: str | None = None) -> ir.TensorProtocol:
+    """An onnx_ir tensor over a numpy array, without a copy; object arrays are strings."""
+    if array.dtype == object:
+        strings = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
+        return ir.StringTensor(strings, shape=ir.Shape(array.shape), name=name)
+    dtype = ir.DataType(int(DType.from_numpy(array.dtype)))
+    return ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), dtype=dtype, name=name)
+
+
+_KIND_TO_IR = {
+    AttrKind.INT: ir.AttributeType.INT,
+    AttrKind.BOOL: ir.AttributeType.INT,
+    AttrKind.FLOAT: ir.AttributeType.FLOAT,
+    AttrKind.STRING: ir.AttributeType.STRING,
+    AttrKind.INTS: ir.AttributeType.INTS,
+    AttrKind.BOOLS: ir.AttributeType.INTS,
+    AttrKind.FLOATS: ir.AttributeType.FLOATS,
+    AttrKind.STRINGS: ir.AttributeType.STRINGS,
+    AttrKind.TENSOR: ir.AttributeType.TENSOR,
+    AttrKind.GRAPH: ir.AttributeType.GRAPH,
+}
+
+
+def attribute_type(kind: AttrKind) -> ir.AttributeType:
+    """The onnx_ir attribute type of an attribute kind."""
+    known = _KIND_TO_IR.get(kind)
+    return known if known is not None else ir.AttributeType[kind.name]
+
+
+def attribute(name: str, value: object, kind: AttrKind | None = None) -> ir.Attr:
+    """An onnx_ir attribute from a Python value, of `kind` or of the kind the value suggests.
+
+    Raises:
+        TypeError: no ONNX attribute can hold the value.
+    """
+    if isinstance(value, ir.Attr):
+        return value
+    if isinstance(value, onnx.AttributeProto):
+        return ir.from_proto(value)
+    if kind is None:
+        kind = guess_kind(value)
+    if kind is None:
+        raise TypeError(f"no ONNX attribute can hold a value of type {type(value).__name__}")
+    made = attribute_type(kind)
+    return ir.Attr(name, made, _attribute_value(value, made))
+
+
+def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
+    if kind is ir.AttributeType.INT:
+        return int(value)
+    if kind is ir.AttributeType.FLOAT:
+        return float(value)
+    if kind is ir.AttributeType.STRING:
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    if kind is ir.AttributeType.INTS:
+        return [int(v) for v in value]
+    if kind is ir.AttributeType.FLOATS:
+        return [float(v) for v in value]
+    if kind is ir.AttributeType.STRINGS:
+        return [v.decode() if isinstance(v, bytes) else str(v) for v in value]
+    if kind is ir.AttributeType.TENSOR:
+        return _tensor_value(value)
+    if kind is ir.AttributeType.TENSORS:
+        return [_tensor_value(v) for v in value]
+    if isinstance(value, onnx.TypeProto):
+        return ir.TypeAndShape(
+            ir.serde.deserialize_type_proto_for_type(value),
+            ir.serde.deserialize_type_proto_for_shape(value),
+        )
+    if isinstance(value, (onnx.GraphProto, onnx.SparseTensorProto)):
+        return ir.from_proto(value)
+    return value
+
+
+def _tensor_value(value: Any) -> Any:
+    if isinstance(value, onnx.TensorProto):
+        return ir.from_proto(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return tensor(np.asarray(value))
+    if isinstance(value, (bool, int, float, list, tuple, str)):
+        array = np.array(value)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        return tensor(array.astype(object) if array.dtype.kind in "US" else array)
+    return value
+
+
+_SCALARS: tuple[tuple[type | tuple[type, ...], AttrKind], ...] = (
+    ((bool, np.bool_), AttrKind.INT),
+    ((int, np.integer), AttrKind.INT),
+    ((float, np.floating), AttrKind.FLOAT),
+    ((str, bytes), AttrKind.STRING),
+)
+_LIST_OF = {
+    AttrKind.INT: AttrKind.INTS,
+    AttrKind.FLOAT: AttrKind.FLOATS,
+    AttrKind.STRING: AttrKind.STRINGS,
+}
+
+
+def guess_kind(value: object) -> AttrKind | None:
+    """The attribute kind a Python value suggests (for operators without a schema)."""
+    for types, kind in _SCALARS:
+        if isinstance(value, types):
+            return kind
+    if isinstance(value, (list, tuple)):
+        kinds = [guess_kind(v) for v in value]
+        if not kinds:
+            return AttrKind.INTS
+        if all(k is kinds[0] for k in kinds):
+            return _LIST_OF.get(kinds[0]) if kinds[0] is not None else None
+        if set(kinds) <= {AttrKind.INT, AttrKind.FLOAT}:
+            return AttrKind.FLOATS
+        return None
+    if isinstance(value, (np.ndarray, onnx.TensorProto)) or isinstance(value, ir.TensorProtocol):
+        return AttrKind.TENSOR
+    if isinstance(value, (onnx.GraphProto, ir.Graph)):
+        return AttrKind.GRAPH
+    if isinstance(value, onnx.TypeProto):
+        return AttrKind.TYPE_PROTO
+    return None
+
+
+def attributes(
+    values: Mapping[str, object], kinds: Mapping[str, AttrKind]
+) -> Sequence[ir.Attr]:
+    """Several attributes, each of its schema's kind where there is one."""
+    return [attribute(name, value, kinds.get(name)) for name, value in values.items()]

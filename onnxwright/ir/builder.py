@@ -1,0 +1,205 @@
+"""Nodes appended to a graph and its nested graphs, with names, a constant pool and known types.
+
+`Recorder` holds one main graph or function body.  Scopes nest: what is appended goes to the
+innermost; a scope may be dropped whole, and then nothing of it is left (names included).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.ir.adapters import set_type, tensor
+from onnxwright.ir.names import Namer
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+ORIGIN = "onnxwright.origin"
+
+# Equal constants up to this many bytes are made once.
+_SHARED_BYTES = 4096
+
+
+@dataclass
+class Scope:
+    """One graph being written: its inputs, its nodes, and the constants made in it."""
+
+    inputs: list[ir.Value] = field(default_factory=list)
+    nodes: list[ir.Node] = field(default_factory=list)
+    constants: dict[object, ir.Value] = field(default_factory=dict)
+    made: set[ir.Value] = field(default_factory=set)
+    mark: int = 0
+
+
+class Recorder:
+    """Builds nodes into nested scopes.
+
+    Example:
+        >>> r = Recorder()
+        >>> x = r.input("x", TensorType(DType.FLOAT, (2,)))
+        >>> (y,) = r.node("", "Relu", [x], [], 1)
+        >>> [n.op_type for n in r.scope.nodes], y.name
+        (['Relu'], 'relu')
+    """
+
+    def __init__(self) -> None:
+        self.names = Namer()
+        self.scopes: list[Scope] = [Scope()]
+        self.types: dict[ir.Value, OnnxType | None] = {}
+        self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
+        self.sugar: set[ir.Node] = set()
+        self._node_names = Namer()
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost scope."""
+        return self.scopes[-1]
+
+    def push(self) -> Scope:
+        """Open a nested graph."""
+        scope = Scope(mark=self.names.mark())
+        self.scopes.append(scope)
+        return scope
+
+    def drop(self) -> None:
+        """Throw the innermost scope away, with the names it took."""
+        scope = self.scopes.pop()
+        for node in reversed(scope.nodes):
+            _detach(node)
+        self.names.rewind(scope.mark)
+
+    def pop(self, outputs: Sequence[ir.Value], name: str) -> ir.Graph:
+        """Close the innermost scope as a graph with these outputs.
+
+        An output that the graph did not make itself, or that stands twice, gets an Identity.
+        """
+        scope = self.scope
+        final = self.own_outputs(outputs)
+        self.scopes.pop()
+        self.remove_dead(scope.nodes, final)
+        return ir.Graph(
+            scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name)
+        )
+
+    def own_outputs(self, outputs: Sequence[ir.Value]) -> list[ir.Value]:
+        """The outputs of the innermost scope, each a different value made by one of its nodes."""
+        final: list[ir.Value] = []
+        for value in outputs:
+            if value not in self.scope.made or value in final or value in self.scope.inputs:
+                (value,) = self.copy(value)
+            final.append(value)
+        return final
+
+    def copy(self, value: ir.Value) -> list[ir.Value]:
+        """An Identity of a value, named after it."""
+        made = self.node("", "Identity", [value], [], 1, hint=value.name or "identity")
+        self.types[made[0]] = self.types.get(value)
+        set_type(made[0], self.types.get(value))
+        return made
+
+    def input(self, name: str, kind: OnnxType | None) -> ir.Value:
+        """Add an input to the innermost scope."""
+        value = ir.Value(name=self.names.unique(name))
+        set_type(value, kind)
+        self.types[value] = kind
+        self.scope.inputs.append(value)
+        self.scope.made.add(value)
+        return value
+
+    def node(
+        self,
+        domain: str,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        attributes: Sequence[ir.Attr],
+        outputs: int,
+        *,
+        overload: str = "",
+        version: int | None = None,
+        origin: str | None = None,
+        hint: str | None = None,
+        sugar: bool = True,
+    ) -> list[ir.Value]:
+        """Append a node; its outputs are named after `hint`, else after the operator."""
+        base = hint or op_type.lower()
+        made = [ir.Value(name=self.names.unique(base)) for _ in range(outputs)]
+        node = ir.Node(
+            domain,
+            op_type,
+            inputs,
+            attributes,
+            overload=overload,
+            outputs=made,
+            version=version,
+            metadata_props={ORIGIN: origin} if origin else None,
+        )
+        self.scope.nodes.append(node)
+        self.scope.made.update(made)
+        if sugar:
+            self.sugar.add(node)
+        return made
+
+    def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:
+        """A Constant node, shared with an equal one that is visible here."""
+        key = self._key(array)
+        if key is not None:
+            for scope in reversed(self.scopes):
+                found = scope.constants.get(key)
+                if found is not None:
+                    return found
+        held = tensor(array)
+        attr = ir.Attr("value", ir.AttributeType.TENSOR, held)
+        (value,) = self.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
+        kind = TensorType(DType.from_numpy(array.dtype), tuple(array.shape))
+        set_type(value, kind)
+        self.types[value] = kind
+        self.known[value] = array
+        if key is not None:
+            self.scope.constants[key] = value
+        return value
+
+    @staticmethod
+    def _key(array: np.ndarray[Any, Any]) -> object | None:
+        if array.dtype == object:
+            return ("str", array.shape, tuple(array.ravel())) if array.size <= 64 else None
+        if array.nbytes > _SHARED_BYTES:
+            return (id(array), array.shape, str(array.dtype))
+        return (str(array.dtype), array.shape, array.tobytes())
+
+    def rename(self, value: ir.Value, hint: str) -> None:
+        """Name a value after the Python variable that holds it."""
+        if value.name != hint:
+            value.name = self.names.unique(hint)
+
+    def remove_dead(self, nodes: list[ir.Node], outputs: Sequence[ir.Value]) -> None:
+        """Drop nodes that sugar made and nobody reads; what the user wrote stays."""
+        kept = set(outputs)
+        dead = set()
+        for node in reversed(nodes):
+            if node in self.sugar and not any(v.uses() or v in kept for v in node.outputs):
+                _detach(node)
+                dead.add(node)
+        if dead:
+            nodes[:] = [n for n in nodes if n not in dead]
+
+
+def _detach(node: ir.Node) -> None:
+    """Let go of everything a node reads, in its subgraphs too, so that uses stay true."""
+    for n in range(len(node.inputs)):
+        node.replace_input_with(n, None)
+    for attr in node.attributes.values():
+        if attr.is_ref():
+            continue
+        if attr.type is ir.AttributeType.GRAPH:
+            graphs = [attr.as_graph()]
+        elif attr.type is ir.AttributeType.GRAPHS:
+            graphs = list(attr.as_graphs())
+        else:
+            continue
+        for graph in graphs:
+            for inner in reversed(list(graph)):
+                _detach(inner)

@@ -1,0 +1,98 @@
+"""Types of a node's outputs from the types of its inputs: ONNX's own inference, one node at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx import shape_inference
+
+from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
+from onnxwright.opset.registry import OpSignature
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+InferenceError = shape_inference.InferenceError
+
+# Values up to this size are shown to inference (shapes, axes, paddings).
+_DATA_LIMIT = 1024
+
+
+def infer(
+    signature: OpSignature,
+    node: ir.Node,
+    inputs: Sequence[OnnxType | None],
+    known: Sequence[np.ndarray[Any, Any] | None],
+    opset_version: int,
+) -> list[OnnxType | None]:
+    """The types of the outputs of a node, as far as ONNX can tell.
+
+    Args:
+        signature: the operator's schema.
+        node: the node; names of its values do not matter.
+        inputs: the input types, None where not known or absent.
+        known: arrays that inputs are known to hold.
+        opset_version: the version of the domain the function uses.
+
+    Raises:
+        InferenceError: the inputs cannot go together.
+    """
+    proto = onnx.NodeProto()
+    proto.op_type = node.op_type
+    proto.domain = node.domain
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    for n, value in enumerate(node.inputs):
+        if value is None:
+            proto.input.append("")
+            continue
+        name = f"i{n}"
+        proto.input.append(name)
+        types[name] = type_proto(inputs[n])
+        array = known[n]
+        if array is not None and array.size <= _DATA_LIMIT and array.dtype != object:
+            data[name] = ir.to_proto(tensor(array, name))
+    proto.output.extend(f"o{n}" for n in range(len(node.outputs)))
+    for attr in node.attributes.values():
+        if not attr.is_ref():
+            proto.attribute.append(ir.to_proto(attr))
+    found = shape_inference.infer_node_outputs(
+        signature.schema,
+        proto,
+        types,
+        data or None,
+        opset_imports=[onnx.helper.make_opsetid(node.domain, opset_version)],
+    )
+    result: list[OnnxType | None] = []
+    for n in range(len(node.outputs)):
+        kind = found.get(f"o{n}")
+        made = from_type_proto(kind) if kind is not None else None
+        result.append(made if made is not None else _by_variable(signature, n, inputs))
+    return result
+
+
+def _by_variable(
+    signature: OpSignature, n: int, inputs: Sequence[OnnxType | None]
+) -> OnnxType | None:
+    """The element type alone: of the one type allowed, or of an input of the same variable."""
+    if not signature.outputs:
+        return None
+    param = signature.outputs[min(n, len(signature.outputs) - 1)]
+    if len(param.types) == 1:
+        (only,) = param.types
+        if only.startswith("tensor("):
+            return TensorType(DType.from_onnx_name(only))
+    for formal, kind in zip(signature.inputs, inputs, strict=False):
+        if formal.type_str == param.type_str and isinstance(kind, TensorType):
+            return TensorType(kind.dtype)
+    return None
+
+
+def schema_kinds(signature: OpSignature | None) -> Mapping[str, Any]:
+    """Attribute name to kind, from the schema; empty for an operator without one."""
+    if signature is None:
+        return {}
+    return {name: param.kind for name, param in signature.attributes.items()}

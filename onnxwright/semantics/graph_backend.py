@@ -1,0 +1,296 @@
+"""The backend that builds: each op becomes a node, each value knows what can be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.ir.infer import InferenceError, infer, schema_kinds
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.values import ValueOperators
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+
+class GraphValue(ValueOperators):
+    """A value of a graph being built, with Python's operators.
+
+    Attributes:
+        value: the onnx_ir value.
+        kind: its type as far as known.
+        weak: the Python kind it stands for (a number known only at run time), or None.
+    """
+
+    __slots__ = ("backend", "kind", "value", "weak")
+    __ow_graph_value__ = True
+
+    def __init__(
+        self,
+        backend: GraphBackend,
+        value: ir.Value,
+        kind: OnnxType | None,
+        weak: str | None = None,
+    ) -> None:
+        self.backend = backend
+        self.value = value
+        self.kind = kind
+        self.weak = weak
+
+    def _backend(self) -> GraphBackend:
+        return self.backend
+
+    def __repr__(self) -> str:
+        return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"
+
+    def __bool__(self) -> bool:
+        fail(messages.NoTruthWhileBuilding(name=str(self.value.name), span=self.backend.here()))
+
+    @property
+    def dtype(self) -> DType | None:
+        """The element type, where known."""
+        return self.kind.dtype if isinstance(self.kind, TensorType) else None
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, where known."""
+        shape = self.kind.shape if isinstance(self.kind, TensorType) else None
+        return None if shape is None else len(shape)
+
+
+class GraphBackend:
+    """Builds nodes through a `Recorder`.
+
+    Args:
+        recorder: where nodes go.
+        opset: the default-domain opset that sugar uses.
+    """
+
+    def __init__(self, recorder: Recorder, opset: Opset) -> None:
+        self.recorder = recorder
+        self.opset = opset
+        self.span: Span | None = None
+        self.opsets: dict[str, dict[int, Span | None]] = {}
+        self.used_ops: list[tuple[ir.Node, Op, Span | None]] = []
+
+    # -- the protocol ------------------------------------------------------------------------------
+
+    def here(self) -> Span | None:
+        """The place in the source that is being compiled."""
+        return self.span
+
+    @contextmanager
+    def at(self, span: Span | None) -> Iterator[None]:
+        """Build nodes as coming from `span`."""
+        before = self.span
+        self.span = span or before
+        try:
+            yield
+        finally:
+            self.span = before
+
+    def wrap(self, value: ir.Value, kind: OnnxType | None, weak: str | None = None) -> GraphValue:
+        """A value of this backend for a value of the IR."""
+        return GraphValue(self, value, kind, weak)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
+        """A Constant node (equal ones are shared)."""
+        value = self.recorder.constant(np.asarray(array), self._origin())
+        self.opsets.setdefault("", {}).setdefault(self.opset.version, self.span)
+        return GraphValue(self, value, self.recorder.types[value])
+
+    def type_of(self, value: GraphValue) -> OnnxType | None:
+        """The type as far as known."""
+        return value.kind
+
+    def constant_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a constant."""
+        return self.recorder.known.get(value.value)
+
+    def weak_kind(self, value: GraphValue) -> str | None:
+        """The Python kind a value stands for."""
+        return value.weak
+
+    def as_weak(self, value: GraphValue, kind: str | None) -> GraphValue:
+        """The same value, as a Python number of `kind`, or as a tensor."""
+        return value if value.weak == kind else GraphValue(self, value.value, value.kind, kind)
+
+    def emit(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """Append a node that sugar asked for; it is dropped if nobody reads it."""
+        return self._append(op, inputs, attributes, outputs, sugar=True)
+
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """Append a node that the user wrote; it stays."""
+        return self._append(op, inputs, attributes, outputs, sugar=False)
+
+    # -- building ------------------------------------------------------------------------------------
+
+    def _origin(self) -> str | None:
+        if self.span is None:
+            return None
+        name = self.span.file.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name}:{self.span.line}:{self.span.col + 1}"
+
+    def _append(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+        *,
+        sugar: bool,
+    ) -> tuple[GraphValue, ...]:
+        signature = op.signature
+        kinds = schema_kinds(signature)
+        attrs = [self._attribute(op, n, v, kinds.get(n)) for n, v in attributes.items()]
+        made = self.recorder.node(
+            op.domain,
+            op.name,
+            [None if v is None else v.value for v in inputs],
+            attrs,
+            outputs,
+            origin=self._origin(),
+            sugar=sugar,
+        )
+        node = made[0].producer() if made else self.recorder.scope.nodes[-1]
+        assert node is not None
+        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+        self.used_ops.append((node, op, self.span))
+        if signature is None:
+            types: list[OnnxType | None] = [None] * outputs
+        else:
+            types = self._infer(op, node, inputs)
+        for value, kind in zip(made, types, strict=True):
+            self.recorder.types[value] = kind
+            adapters.set_type(value, kind)
+        if op.name == "Constant" and op.domain == "" and "value" in attributes:
+            tensor = node.attributes["value"]
+            if not tensor.is_ref():
+                array = tensor.as_tensor().numpy()
+                if array.dtype != object and not sugar:
+                    self.recorder.known[made[0]] = array
+        return tuple(
+            GraphValue(self, v, k) for v, k in zip(made, types, strict=True)
+        )
+
+    def _attribute(self, op: Op, name: str, value: object, kind: Any) -> ir.Attr:
+        reference = getattr(value, "__ow_reference__", None)
+        if reference is not None:
+            return ir.RefAttr(name, reference(), adapters.attribute_type(value.kind))  # type: ignore[attr-defined]
+        try:
+            return adapters.attribute(name, value, kind)
+        except (TypeError, ValueError) as error:
+            fail(
+                messages.BadAttributeValue(
+                    operation=op.name, name=name, reason=str(error), span=self.span
+                )
+            )
+
+    def _infer(
+        self, op: Op, node: ir.Node, inputs: Sequence[GraphValue | None]
+    ) -> list[OnnxType | None]:
+        assert op.signature is not None
+        graphs = [
+            a.as_graph()
+            for a in node.attributes.values()
+            if not a.is_ref() and a.type is ir.AttributeType.GRAPH
+        ]
+        if graphs:
+            return self._subgraph_types(op, node, graphs)
+        types = [None if v is None else v.kind for v in inputs]
+        known = [None if v is None else self.recorder.known.get(v.value) for v in inputs]
+        try:
+            return infer(op.signature, node, types, known, op.version)
+        except InferenceError as error:
+            shown = ", ".join("none" if v is None else str(v.kind or "unknown") for v in inputs)
+            fail(
+                messages.InputsDoNotFit(
+                    operation=op.name,
+                    reason=_reason(str(error)),
+                    types=shown,
+                    signature=str(op.signature),
+                    span=self.span,
+                )
+            )
+
+    def _subgraph_types(
+        self, op: Op, node: ir.Node, graphs: list[ir.Graph]
+    ) -> list[OnnxType | None]:
+        """Types of a control-flow node from the outputs of its graphs."""
+        types = [[self.recorder.types.get(v) for v in g.outputs] for g in graphs]
+        count = len(node.outputs)
+        if op.name == "If":
+            branches = [t for t in types if len(t) == count]
+            return [common_type([t[n] for t in branches]) for n in range(count)]
+        if op.name == "Loop":
+            carried = len(node.inputs) - 2
+            body = types[0][1:]
+            result: list[OnnxType | None] = []
+            for n in range(count):
+                kind = body[n] if n < len(body) else None
+                if n < carried:
+                    result.append(TensorType(kind.dtype) if isinstance(kind, TensorType) else kind)
+                else:
+                    result.append(_stacked(kind))
+            return result
+        if op.name == "Scan":
+            scanned = node.attributes["num_scan_inputs"].as_int()
+            states = len(node.inputs) - scanned
+            return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
+        return [None] * count
+
+
+def _stacked(kind: OnnxType | None) -> OnnxType | None:
+    if not isinstance(kind, TensorType):
+        return None
+    shape = None if kind.shape is None else (None, *kind.shape)
+    return TensorType(kind.dtype, shape)
+
+
+def common_type(kinds: Sequence[OnnxType | None]) -> OnnxType | None:
+    """The most precise type that all are instances of, or None."""
+    first = kinds[0] if kinds else None
+    for kind in kinds[1:]:
+        if first is None or kind is None:
+            return None
+        if isinstance(first, TensorType) and isinstance(kind, TensorType):
+            if first.dtype is not kind.dtype:
+                return None
+            shape = None
+            if first.shape is not None and kind.shape is not None:
+                if len(first.shape) == len(kind.shape):
+                    pairs = zip(first.shape, kind.shape, strict=True)
+                    shape = tuple(a if a == c else None for a, c in pairs)
+            first = TensorType(first.dtype, shape)
+        elif first != kind:
+            return None
+    return first
+
+
+def _reason(text: str) -> str:
+    """ONNX's own sentence, without the markers around it."""
+    text = text.strip().splitlines()[0]
+    while text.startswith("[") and "]" in text:
+        text = text.split("]", 1)[1].strip()
+    return text.replace("{", "(").replace("}", ")")
