@@ -1,0 +1,11 @@
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    rows = (row * 2.0 for row in x)
+    return op.Concat(*rows, axis=0)
+
+
+f.to_model_proto()

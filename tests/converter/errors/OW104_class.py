@@ -1,0 +1,6 @@
+from onnxwright import script
+
+
+@script()
+class Layer:
+    weight = 1.0

@@ -1,0 +1,10 @@
+from onnxwright import FLOAT, script
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    number = 3
+    return x + numbr
+
+
+f.to_model_proto()

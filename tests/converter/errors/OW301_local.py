@@ -1,0 +1,13 @@
+from onnxwright import FLOAT, script
+
+scale = 2.0
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    y = x * scale
+    scale = 3.0
+    return y * scale
+
+
+f.to_model_proto()

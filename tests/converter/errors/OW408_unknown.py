@@ -1,0 +1,9 @@
+from onnxwright import script
+
+
+@script()
+def f(x, y):
+    return x // y
+
+
+f.to_model_proto()

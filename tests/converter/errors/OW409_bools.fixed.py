@@ -1,0 +1,9 @@
+from onnxwright import BOOL, script
+
+
+@script()
+def f(a: BOOL["N"], b: BOOL["N"]):
+    return a ^ b
+
+
+f.to_model_proto()

@@ -1,0 +1,3 @@
+from onnxwright import Opset
+
+current = Opset("", 18)

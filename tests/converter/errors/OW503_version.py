@@ -1,0 +1,3 @@
+from onnxwright import Opset
+
+future = Opset("", 999)

@@ -1,0 +1,3 @@
+from onnxwright import Opset
+
+mine = Opset(1, "my.domain")

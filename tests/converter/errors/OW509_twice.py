@@ -1,0 +1,10 @@
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+
+
+@script()
+def f(x: FLOAT["N"]):
+    return op.Add(x, x, B=x)
+
+
+f.to_model_proto()

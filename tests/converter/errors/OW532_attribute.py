@@ -1,0 +1,11 @@
+from onnxwright import FLOAT, Opset, script
+
+custom = Opset("my.domain", 1)
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    return custom.Scale(x, table={"a": 1})
+
+
+f.to_model_proto()

@@ -1,0 +1,147 @@
+"""Every message: its exact text for a bad program, its page, and the program mended."""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from onnxwright.diagnostics.catalogue import load_catalogue
+from onnxwright.diagnostics.diagnostic import CATALOGUE
+from onnxwright.diagnostics.explain import codes, explain
+from onnxwright.diagnostics.span import source_line
+from onnxwright.testing import golden
+
+load_catalogue()
+CASES = golden.cases()
+
+# Messages that no program of a user can get, with the reason; the list only shrinks.
+WITHOUT_PROGRAM: dict[str, str] = {}
+
+
+def _id(case: golden.Case) -> str:
+    return case.path.stem
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
+    """`python -m onnxwright.testing.golden --accept` writes what is found."""
+    assert golden.message(case.text) == case.golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_a_message_points_at_the_program(case: golden.Case) -> None:
+    """The code is the file's, the place exists, and no file of ours is named."""
+    found = golden.run_text(case.text)
+    assert case.code in [d.code for d in found]
+    for diagnostic in found:
+        if diagnostic.span is None:
+            assert case.code in {"OW104", "OW202"}, "only a function without source has no place"
+            continue
+        assert diagnostic.span.file == golden.NAME
+        line = source_line(golden.NAME, diagnostic.span.line)
+        assert line is not None
+        assert diagnostic.span.col < len(line)
+    text = case.golden.read_text(encoding="utf-8")
+    assert "onnxwright/" not in text
+    assert "None" not in re.sub(r"`[^`]*`|= help:.*|\d+ \|.*", "", text)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.fixed.exists()], ids=_id)
+def test_the_mended_program_runs_without_a_word(case: golden.Case) -> None:
+    assert golden.run_text(case.fixed.read_text(encoding="utf-8")) == ()
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_a_code_has_a_bad_program_and_a_page(code: str) -> None:
+    """The page shows the program, its text and the mended program, all of them executed above."""
+    if code in WITHOUT_PROGRAM:
+        assert code not in {case.code for case in CASES}, "it has one; take it off the list"
+        return
+    shown = [case for case in CASES if case.code == code and case.fixed.exists()]
+    assert len(shown) == 1, f"{code} needs one case with a .fixed.py beside it"
+    assert explain(code) == golden.page(shown[0])
+
+
+def test_generated_files_are_current() -> None:
+    """Nothing is stale and nothing is left over."""
+    expected = dict(golden.expected_files())
+    stale = [
+        path.name
+        for path, text in expected.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    assert stale == []
+    assert set(golden.PAGES.glob("*.md")) <= set(expected)
+    assert set(golden.CASES.glob("*.err")) <= set(expected)
+
+
+def test_there_are_enough_codes() -> None:
+    assert len(CATALOGUE) >= 40
+    assert set(codes()) | set(WITHOUT_PROGRAM) == set(CATALOGUE)
+
+
+def test_docs_have_the_same_pages(root: Path) -> None:
+    """`docs/errors` is a link to the pages that are installed."""
+    assert (root / "docs" / "errors").resolve() == golden.PAGES.resolve()
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_templates_name_facts_only(code: str) -> None:
+    """A missing fact cannot reach a user."""
+    entry = CATALOGUE[code]
+    facts = set(entry.__dataclass_fields__)
+    for template in (entry.title, entry.label, entry.help):
+        names = {name for _, name, _, _ in string.Formatter().parse(template) if name}
+        assert {re.split(r"[.\[]", name)[0] for name in names} <= facts, template
+    assert entry.title
+    assert entry.__doc__
+    assert not entry.__doc__.startswith(entry.__name__ + "("), "no docstring of its own"
+    assert re.fullmatch(r"OW[1-9]\d\d", code)
+    assert entry.severity in ("error", "warning")
+
+
+def test_explain_takes_a_code_as_people_write_it() -> None:
+    assert explain("ow302") == explain("OW302") == explain("302") == explain("[OW302]")
+    with pytest.raises(LookupError, match="OW302"):
+        explain("OW3020")
+
+
+def test_the_command_prints_a_page(run_python) -> None:
+    done = run_python("-m", "onnxwright", "explain", "OW302")
+    assert done.stdout == explain("OW302")
+    assert run_python("-m", "onnxwright", "explain").stdout.split() == codes()
+    done = run_python("-m", "onnxwright", "explain", "OW999x")
+    assert done.returncode == 2
+    assert "OW999" in done.stderr
+
+
+def test_the_command_checks_files(run_python, tmp_path: Path) -> None:
+    head = "from onnxwright import FLOAT, script\n"
+    good = tmp_path / "good.py"
+    good.write_text(head + "@script()\ndef f(x: FLOAT['N']):\n    return x + 1\n")
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        head + "class A:\n    @script()\n    def g(x: FLOAT['N']):\n        return x + nope\n"
+        "@script()\ndef h(x: FLOAT['N']):\n    import os\n    return x\n"
+    )
+    broken = tmp_path / "broken.py"
+    broken.write_text("1 / 0\n")
+    done = run_python("-m", "onnxwright", "check", str(good))
+    assert (done.returncode, done.stdout) == (0, f"{good}: 1 script, 0 with errors\n")
+    done = run_python("-m", "onnxwright", "check", str(good), str(bad))
+    assert done.returncode == 1
+    assert "OW201" in done.stdout
+    assert "OW101" in done.stdout
+    assert f"{bad}:5:" in done.stdout
+    assert "2 scripts, 2 with errors" in done.stdout
+    assert "\x1b" not in done.stdout
+    done = run_python("-m", "onnxwright", "check", str(broken))
+    assert done.returncode == 2
+    assert "ZeroDivisionError" in done.stderr
+    done = run_python("-m", "onnxwright", "check", "--color", "always", str(bad))
+    assert "\x1b[" in done.stdout
+    done = run_python("-m", "onnxwright", "check", str(bad), env={"OW_DIAGNOSTICS": "json"})
+    assert '"code": "OW201"' in done.stdout
