@@ -21,8 +21,7 @@ from onnxwright.opset.op import set_dispatcher as set_dispatcher
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION as DEFAULT_OPSET_VERSION
 from onnxwright.opset.opsets import Opset as Opset
 from onnxwright.types.dtypes import DType
-from onnxwright.types.tensors import BOOL, FLOAT, INT32, INT64, STRING, Operand, Tensor
-from onnxwright.types.tensors import Value
+from onnxwright.types.tensors import Operand, Tensor, Value
 
 _DType: TypeAlias = int | DType | type[Tensor] | np.dtype[Any] | type[np.generic]
 _Ints: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]]
@@ -32,7 +31,6 @@ _Graph: TypeAlias = GraphProto | Callable[..., Any]
 _Type: TypeAlias = TypeProto | type[Tensor]
 
 
-
 class Opset1(Opset):
     """Version 1 of the standard operators."""
 
@@ -40,11 +38,11 @@ class Opset1(Opset):
         """Absolute takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the absolute is, y = ... https://onnx.ai/onnx/operators/onnx__Abs.html"""
     def Add(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0, consumed_inputs: _Ints | None = None) -> Value:
         """Performs element-wise binary addition (with limited broadcast support). https://onnx.ai/onnx/operators/onnx__Add.html"""
-    def And(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def And(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `and` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__And.html"""
-    def ArgMax(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1) -> INT64:
+    def ArgMax(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1) -> Value:
         """Computes the indices of the max elements of the input tensor's element along the provided axis. https://onnx.ai/onnx/operators/onnx__ArgMax.html"""
-    def ArgMin(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1) -> INT64:
+    def ArgMin(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1) -> Value:
         """Computes the indices of the min elements of the input tensor's element along the provided axis. https://onnx.ai/onnx/operators/onnx__ArgMin.html"""
     def AveragePool(self, X: Operand, *, auto_pad: str | None = 'NOTSET', kernel_shape: _Ints, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """AveragePool consumes an input tensor X and applies average pooling across the tensor according to kernel ... https://onnx.ai/onnx/operators/onnx__AveragePool.html"""
@@ -72,7 +70,7 @@ class Opset1(Opset):
         """Dropout takes one input data (Tensor<float>) and produces two Tensor outputs, output (Tensor<float>) and mask ... https://onnx.ai/onnx/operators/onnx__Dropout.html"""
     def Elu(self, X: Operand, *, alpha: float | None = 1.0, consumed_inputs: _Ints | None = None) -> Value:
         """Elu takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the function `f(x) = ... https://onnx.ai/onnx/operators/onnx__Elu.html"""
-    def Equal(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def Equal(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `equal` logical operation elementwise on the input tensors ... https://onnx.ai/onnx/operators/onnx__Equal.html"""
     def Exp(self, input: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """Calculates the exponential of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Exp.html"""
@@ -92,7 +90,7 @@ class Opset1(Opset):
         """GlobalLpPool consumes an input tensor X and applies lp pool pooling across the the values in the same channel. https://onnx.ai/onnx/operators/onnx__GlobalLpPool.html"""
     def GlobalMaxPool(self, X: Operand) -> Value:
         """GlobalMaxPool consumes an input tensor X and applies max pooling across the values in the same channel. https://onnx.ai/onnx/operators/onnx__GlobalMaxPool.html"""
-    def Greater(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def Greater(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `greater` logical operation elementwise on the input tensors ... https://onnx.ai/onnx/operators/onnx__Greater.html"""
     def HardSigmoid(self, X: Operand, *, alpha: float | None = 0.2, beta: float | None = 0.5, consumed_inputs: _Ints | None = None) -> Value:
         """HardSigmoid takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the HardSigmoid ... https://onnx.ai/onnx/operators/onnx__HardSigmoid.html"""
@@ -110,7 +108,7 @@ class Opset1(Opset):
         """Computes an one-layer LSTM. https://onnx.ai/onnx/operators/onnx__LSTM.html"""
     def LeakyRelu(self, X: Operand, *, alpha: float | None = 0.01, consumed_inputs: _Ints | None = None) -> Value:
         """LeakyRelu takes input data (Tensor<T>) and an argument alpha, and produces one output data (Tensor<T>) where ... https://onnx.ai/onnx/operators/onnx__LeakyRelu.html"""
-    def Less(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def Less(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `less` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Less.html"""
     def Log(self, input: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """Calculates the natural log of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Log.html"""
@@ -138,9 +136,9 @@ class Opset1(Opset):
         """Performs element-wise binary multiplication (with limited broadcast support). https://onnx.ai/onnx/operators/onnx__Mul.html"""
     def Neg(self, X: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """Neg takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where each element flipped ... https://onnx.ai/onnx/operators/onnx__Neg.html"""
-    def Not(self, X: Operand) -> BOOL:
+    def Not(self, X: Operand) -> Value:
         """Returns the negation of the input tensor element-wise. https://onnx.ai/onnx/operators/onnx__Not.html"""
-    def Or(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def Or(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `or` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Or.html"""
     def PRelu(self, X: Operand, slope: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """PRelu takes input data (Tensor<T>) and slope tensor as input, and produces one output data (Tensor<T>) where ... https://onnx.ai/onnx/operators/onnx__PRelu.html"""
@@ -186,11 +184,11 @@ class Opset1(Opset):
         """Reshape the input tensor similar to numpy.reshape. https://onnx.ai/onnx/operators/onnx__Reshape.html"""
     def Selu(self, X: Operand, *, alpha: float | None = 1.6732, consumed_inputs: _Ints | None = None, gamma: float | None = 1.0507) -> Value:
         """Selu takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the scaled exponential ... https://onnx.ai/onnx/operators/onnx__Selu.html"""
-    def Shape(self, data: Operand) -> INT64:
+    def Shape(self, data: Operand) -> Value:
         """Takes a tensor as input and outputs an 1D int64 tensor containing the shape of the input tensor. https://onnx.ai/onnx/operators/onnx__Shape.html"""
     def Sigmoid(self, X: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """Sigmoid takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the sigmoid function, ... https://onnx.ai/onnx/operators/onnx__Sigmoid.html"""
-    def Size(self, data: Operand) -> INT64:
+    def Size(self, data: Operand) -> Value:
         """Takes a tensor as input and outputs a int64 scalar that equals to the total number of elements of the input ... https://onnx.ai/onnx/operators/onnx__Size.html"""
     def Slice(self, data: Operand, *, axes: _Ints | None = None, ends: _Ints, starts: _Ints) -> Value:
         """Produces a slice of the input tensor along multiple axes. https://onnx.ai/onnx/operators/onnx__Slice.html"""
@@ -224,7 +222,7 @@ class Opset1(Opset):
         """Insert single-dimensional entries to the shape of a tensor. https://onnx.ai/onnx/operators/onnx__Unsqueeze.html"""
     def Upsample(self, X: Operand, *, height_scale: float, mode: str | None = 'nearest', width_scale: float) -> Value:
         """Upsample the input tensor. https://onnx.ai/onnx/operators/onnx__Upsample.html"""
-    def Xor(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> BOOL:
+    def Xor(self, A: Operand, B: Operand, *, axis: int | None = None, broadcast: int | None = 0) -> Value:
         """Returns the tensor resulted from performing the `xor` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Xor.html"""
 
 
@@ -334,7 +332,7 @@ class Opset7(Opset6):
         """Calculates the arccosine (inverse of cosine) of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Acos.html"""
     def Add(self, A: Operand, B: Operand) -> Value:
         """Performs element-wise binary addition (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Add.html"""
-    def And(self, A: Operand, B: Operand) -> BOOL:
+    def And(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `and` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__And.html"""
     def Asin(self, input: Operand) -> Value:
         """Calculates the arcsine (inverse of sine) of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Asin.html"""
@@ -350,23 +348,23 @@ class Opset7(Opset6):
         """Performs element-wise binary division (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Div.html"""
     def Dropout(self, data: Operand, *, ratio: float | None = 0.5) -> Value:
         """Dropout takes one input data (Tensor<float>) and produces two Tensor outputs, output (Tensor<float>) and mask ... https://onnx.ai/onnx/operators/onnx__Dropout.html"""
-    def Equal(self, A: Operand, B: Operand) -> BOOL:
+    def Equal(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `equal` logical operation elementwise on the input tensors ... https://onnx.ai/onnx/operators/onnx__Equal.html"""
     def GRU(self, X: Operand, W: Operand, R: Operand, B: Operand | None = None, sequence_lens: Operand | None = None, initial_h: Operand | None = None, *, activation_alpha: _Floats | None = None, activation_beta: _Floats | None = None, activations: Sequence[str] | None = None, clip: float | None = None, direction: str | None = 'forward', hidden_size: int | None = None, linear_before_reset: int | None = 0) -> Value:
         """Computes an one-layer GRU. https://onnx.ai/onnx/operators/onnx__GRU.html"""
     def Gemm(self, A: Operand, B: Operand, C: Operand, *, alpha: float | None = 1.0, beta: float | None = 1.0, transA: int | None = 0, transB: int | None = 0) -> Value:
         """General Matrix multiplication: https://en.wikipedia.org/wiki/Basic_Linear_Algebra_Subprograms#Level_3 A' = ... https://onnx.ai/onnx/operators/onnx__Gemm.html"""
-    def Greater(self, A: Operand, B: Operand) -> BOOL:
+    def Greater(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `greater` logical operation elementwise on the input tensors ... https://onnx.ai/onnx/operators/onnx__Greater.html"""
     def LSTM(self, X: Operand, W: Operand, R: Operand, B: Operand | None = None, sequence_lens: Operand | None = None, initial_h: Operand | None = None, initial_c: Operand | None = None, P: Operand | None = None, *, activation_alpha: _Floats | None = None, activation_beta: _Floats | None = None, activations: Sequence[str] | None = None, clip: float | None = None, direction: str | None = 'forward', hidden_size: int | None = None, input_forget: int | None = 0) -> Value:
         """Computes an one-layer LSTM. https://onnx.ai/onnx/operators/onnx__LSTM.html"""
-    def Less(self, A: Operand, B: Operand) -> BOOL:
+    def Less(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `less` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Less.html"""
     def Mul(self, A: Operand, B: Operand) -> Value:
         """Performs element-wise binary multiplication (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Mul.html"""
     def Multinomial(self, input: Operand, *, dtype: _DType | None = 6, sample_size: int | None = 1, seed: float | None = None) -> Value:
         """Generate a tensor of samples from a multinomial distribution according to the probabilities of each of the ... https://onnx.ai/onnx/operators/onnx__Multinomial.html"""
-    def Or(self, A: Operand, B: Operand) -> BOOL:
+    def Or(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `or` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Or.html"""
     def Pow(self, X: Operand, Y: Operand) -> Value:
         """Pow takes input data (Tensor<T>) and exponent Tensor, and produces one output data (Tensor<T>) where the ... https://onnx.ai/onnx/operators/onnx__Pow.html"""
@@ -380,7 +378,7 @@ class Opset7(Opset6):
         """Calculates the tangent of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Tan.html"""
     def Upsample(self, X: Operand, *, mode: str | None = 'nearest', scales: _Floats) -> Value:
         """Upsample the input tensor. https://onnx.ai/onnx/operators/onnx__Upsample.html"""
-    def Xor(self, A: Operand, B: Operand) -> BOOL:
+    def Xor(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `xor` logical operation elementwise on the input tensors `A` ... https://onnx.ai/onnx/operators/onnx__Xor.html"""
 
 
@@ -424,13 +422,13 @@ class Opset9(Opset8):
         """Computes the error function of the given input tensor element-wise. https://onnx.ai/onnx/operators/onnx__Erf.html"""
     def EyeLike(self, input: Operand, *, dtype: _DType | None = None, k: int | None = 0) -> Value:
         """Generate a 2D tensor (matrix) with ones on the diagonal and zeros everywhere else. https://onnx.ai/onnx/operators/onnx__EyeLike.html"""
-    def IsNaN(self, X: Operand) -> BOOL:
+    def IsNaN(self, X: Operand) -> Value:
         """Returns which elements of the input are NaN. https://onnx.ai/onnx/operators/onnx__IsNaN.html"""
     def MaxUnpool(self, X: Operand, I: Operand, output_shape: Operand | None = None, *, kernel_shape: _Ints, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """MaxUnpool essentially computes the partial inverse of the MaxPool op. https://onnx.ai/onnx/operators/onnx__MaxUnpool.html"""
     def MeanVarianceNormalization(self, X: Operand, *, axes: _Ints | None = (0, 2, 3)) -> Value:
         """A MeanVarianceNormalization Function: Perform mean variance normalization on the input tensor X using ... https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html"""
-    def NonZero(self, X: Operand) -> INT64:
+    def NonZero(self, X: Operand) -> Value:
         """Returns the indices of the elements that are non-zero (in row-major order - by dimension). https://onnx.ai/onnx/operators/onnx__NonZero.html"""
     def OneHot(self, indices: Operand, depth: Operand, values: Operand, *, axis: int | None = -1) -> Value:
         """Produces a one-hot tensor based on inputs. https://onnx.ai/onnx/operators/onnx__OneHot.html"""
@@ -444,7 +442,7 @@ class Opset9(Opset8):
         """Calculate the sign of the given input tensor element-wise. https://onnx.ai/onnx/operators/onnx__Sign.html"""
     def Sinh(self, input: Operand) -> Value:
         """Calculates the hyperbolic sine of the given input tensor element-wise. https://onnx.ai/onnx/operators/onnx__Sinh.html"""
-    def TfIdfVectorizer(self, X: Operand, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: _Ints, ngram_indexes: _Ints, pool_int64s: _Ints | None = None, pool_strings: Sequence[str] | None = None, weights: _Floats | None = None) -> FLOAT:
+    def TfIdfVectorizer(self, X: Operand, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: _Ints, ngram_indexes: _Ints, pool_int64s: _Ints | None = None, pool_strings: Sequence[str] | None = None, weights: _Floats | None = None) -> Value:
         """This transform extracts n-grams from the input sequence and save them as a vector. https://onnx.ai/onnx/operators/onnx__TfIdfVectorizer.html"""
     def Upsample(self, X: Operand, scales: Operand, *, mode: str | None = 'nearest') -> Value:
         """Upsample the input tensor. https://onnx.ai/onnx/operators/onnx__Upsample.html"""
@@ -457,21 +455,21 @@ class Opset10(Opset9):
 
     def AveragePool(self, X: Operand, *, auto_pad: str | None = 'NOTSET', ceil_mode: int | None = 0, count_include_pad: int | None = 0, kernel_shape: _Ints, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """AveragePool consumes an input tensor X and applies average pooling across the tensor according to kernel ... https://onnx.ai/onnx/operators/onnx__AveragePool.html"""
-    def ConvInteger(self, x: Operand, w: Operand, x_zero_point: Operand | None = None, w_zero_point: Operand | None = None, *, auto_pad: str | None = 'NOTSET', dilations: _Ints | None = None, group: int | None = 1, kernel_shape: _Ints | None = None, pads: _Ints | None = None, strides: _Ints | None = None) -> INT32:
+    def ConvInteger(self, x: Operand, w: Operand, x_zero_point: Operand | None = None, w_zero_point: Operand | None = None, *, auto_pad: str | None = 'NOTSET', dilations: _Ints | None = None, group: int | None = 1, kernel_shape: _Ints | None = None, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """The integer convolution operator consumes an input tensor, its zero-point, a filter, and its zero-point, and ... https://onnx.ai/onnx/operators/onnx__ConvInteger.html"""
-    def DequantizeLinear(self, x: Operand, x_scale: Operand, x_zero_point: Operand | None = None) -> FLOAT:
+    def DequantizeLinear(self, x: Operand, x_scale: Operand, x_zero_point: Operand | None = None) -> Value:
         """The linear dequantization operator. https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html"""
     def Dropout(self, data: Operand, *, ratio: float | None = 0.5) -> Value:
         """Dropout takes one input floating tensor and produces two tensor outputs, output (floating tensor) and mask ... https://onnx.ai/onnx/operators/onnx__Dropout.html"""
-    def IsInf(self, X: Operand, *, detect_negative: int | None = 1, detect_positive: int | None = 1) -> BOOL:
+    def IsInf(self, X: Operand, *, detect_negative: int | None = 1, detect_positive: int | None = 1) -> Value:
         """Map infinity to true and other values to false. https://onnx.ai/onnx/operators/onnx__IsInf.html"""
-    def MatMulInteger(self, A: Operand, B: Operand, a_zero_point: Operand | None = None, b_zero_point: Operand | None = None) -> INT32:
+    def MatMulInteger(self, A: Operand, B: Operand, a_zero_point: Operand | None = None, b_zero_point: Operand | None = None) -> Value:
         """Matrix product that behaves like numpy.matmul. https://onnx.ai/onnx/operators/onnx__MatMulInteger.html"""
     def MaxPool(self, X: Operand, *, auto_pad: str | None = 'NOTSET', ceil_mode: int | None = 0, dilations: _Ints | None = None, kernel_shape: _Ints, pads: _Ints | None = None, storage_order: int | None = 0, strides: _Ints | None = None) -> Value:
         """MaxPool consumes an input tensor X and applies max pooling across the tensor according to kernel sizes, ... https://onnx.ai/onnx/operators/onnx__MaxPool.html"""
     def Mod(self, A: Operand, B: Operand, *, fmod: int | None = 0) -> Value:
         """Performs element-wise binary modulus (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Mod.html"""
-    def NonMaxSuppression(self, boxes: Operand, scores: Operand, max_output_boxes_per_class: Operand | None = None, iou_threshold: Operand | None = None, score_threshold: Operand | None = None, *, center_point_box: int | None = 0) -> INT64:
+    def NonMaxSuppression(self, boxes: Operand, scores: Operand, max_output_boxes_per_class: Operand | None = None, iou_threshold: Operand | None = None, score_threshold: Operand | None = None, *, center_point_box: int | None = 0) -> Value:
         """Filter out boxes that have high intersection-over-union (IOU) overlap with previously selected boxes. https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html"""
     def QLinearConv(self, x: Operand, x_scale: Operand, x_zero_point: Operand, w: Operand, w_scale: Operand, w_zero_point: Operand, y_scale: Operand, y_zero_point: Operand, B: Operand | None = None, *, auto_pad: str | None = 'NOTSET', dilations: _Ints | None = None, group: int | None = 1, kernel_shape: _Ints | None = None, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """The convolution operator consumes a quantized input tensor, its scale and zero point, a quantized filter, its ... https://onnx.ai/onnx/operators/onnx__QLinearConv.html"""
@@ -487,7 +485,7 @@ class Opset10(Opset9):
         """Region of Interest (RoI) align operation described in the Mask R-CNN paper. https://onnx.ai/onnx/operators/onnx__RoiAlign.html"""
     def Slice(self, data: Operand, starts: Operand, ends: Operand, axes: Operand | None = None, steps: Operand | None = None) -> Value:
         """Produces a slice of the input tensor along multiple axes. https://onnx.ai/onnx/operators/onnx__Slice.html"""
-    def StringNormalizer(self, X: Operand, *, case_change_action: str | None = 'NONE', is_case_sensitive: int | None = 0, locale: str | None = None, stopwords: Sequence[str] | None = None) -> STRING:
+    def StringNormalizer(self, X: Operand, *, case_change_action: str | None = 'NONE', is_case_sensitive: int | None = 0, locale: str | None = None, stopwords: Sequence[str] | None = None) -> Value:
         """StringNormalization performs string operations for basic cleaning. https://onnx.ai/onnx/operators/onnx__StringNormalizer.html"""
     def ThresholdedRelu(self, X: Operand, *, alpha: float | None = 1.0) -> Value:
         """ThresholdedRelu takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the rectified ... https://onnx.ai/onnx/operators/onnx__ThresholdedRelu.html"""
@@ -548,7 +546,7 @@ class Opset11(Opset10):
         """Outputs a tensor sequence that removes the tensor at 'position' from 'input_sequence'. https://onnx.ai/onnx/operators/onnx__SequenceErase.html"""
     def SequenceInsert(self, input_sequence: Operand, tensor: Operand, position: Operand | None = None) -> Value:
         """Outputs a tensor sequence that inserts 'tensor' into 'input_sequence' at 'position'. 'tensor' must have the ... https://onnx.ai/onnx/operators/onnx__SequenceInsert.html"""
-    def SequenceLength(self, input_sequence: Operand) -> INT64:
+    def SequenceLength(self, input_sequence: Operand) -> Value:
         """Produces a scalar(tensor of empty shape) containing the number of tensors in 'input_sequence'. https://onnx.ai/onnx/operators/onnx__SequenceLength.html"""
     def SplitToSequence(self, input: Operand, split: Operand | None = None, *, axis: int | None = 0, keepdims: int | None = 1) -> Value:
         """Split a tensor into a sequence of tensors, along the specified 'axis'. https://onnx.ai/onnx/operators/onnx__SplitToSequence.html"""
@@ -563,11 +561,11 @@ class Opset11(Opset10):
 class Opset12(Opset11):
     """Version 12 of the standard operators."""
 
-    def ArgMax(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1, select_last_index: int | None = 0) -> INT64:
+    def ArgMax(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1, select_last_index: int | None = 0) -> Value:
         """Computes the indices of the max elements of the input tensor's element along the provided axis. https://onnx.ai/onnx/operators/onnx__ArgMax.html"""
-    def ArgMin(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1, select_last_index: int | None = 0) -> INT64:
+    def ArgMin(self, data: Operand, *, axis: int | None = 0, keepdims: int | None = 1, select_last_index: int | None = 0) -> Value:
         """Computes the indices of the min elements of the input tensor's element along the provided axis. https://onnx.ai/onnx/operators/onnx__ArgMin.html"""
-    def Celu(self, X: Operand, *, alpha: float | None = 1.0) -> FLOAT:
+    def Celu(self, X: Operand, *, alpha: float | None = 1.0) -> Value:
         """Continuously Differentiable Exponential Linear Units: Perform the linear unit element-wise on the input ... https://onnx.ai/onnx/operators/onnx__Celu.html"""
     def Constant(self, *, sparse_value: SparseTensorProto | None = None, value: _Constant | None = None, value_float: float | None = None, value_floats: _Floats | None = None, value_int: int | None = None, value_ints: _Ints | None = None, value_string: str | None = None, value_strings: Sequence[str] | None = None) -> Value:
         """This operator produces a constant tensor. https://onnx.ai/onnx/operators/onnx__Constant.html"""
@@ -577,9 +575,9 @@ class Opset12(Opset11):
         """An einsum of the form `term1, term2 -> output-term` produces an output tensor using the following equation ... https://onnx.ai/onnx/operators/onnx__Einsum.html"""
     def GatherND(self, data: Operand, indices: Operand, *, batch_dims: int | None = 0) -> Value:
         """Given `data` tensor of rank `r` >= 1, `indices` tensor of rank `q` >= 1, and `batch_dims` integer `b`, this ... https://onnx.ai/onnx/operators/onnx__GatherND.html"""
-    def GreaterOrEqual(self, A: Operand, B: Operand) -> BOOL:
+    def GreaterOrEqual(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `greater_equal` logical operation elementwise on the input ... https://onnx.ai/onnx/operators/onnx__GreaterOrEqual.html"""
-    def LessOrEqual(self, A: Operand, B: Operand) -> BOOL:
+    def LessOrEqual(self, A: Operand, B: Operand) -> Value:
         """Returns the tensor resulted from performing the `less_equal` logical operation elementwise on the input ... https://onnx.ai/onnx/operators/onnx__LessOrEqual.html"""
     def NegativeLogLikelihoodLoss(self, input: Operand, target: Operand, weight: Operand | None = None, *, ignore_index: int | None = None, reduction: str | None = 'mean') -> Value:
         """A NegativeLogLikelihoodLoss operator computes (weighted) negative log likelihood loss. https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html"""
@@ -592,7 +590,7 @@ class Opset13(Opset12):
 
     def Abs(self, X: Operand) -> Value:
         """Absolute takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where absolute value, y = ... https://onnx.ai/onnx/operators/onnx__Abs.html"""
-    def DequantizeLinear(self, x: Operand, x_scale: Operand, x_zero_point: Operand | None = None, *, axis: int | None = 1) -> FLOAT:
+    def DequantizeLinear(self, x: Operand, x_scale: Operand, x_zero_point: Operand | None = None, *, axis: int | None = 1) -> Value:
         """The linear dequantization operator. https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html"""
     def Gemm(self, A: Operand, B: Operand, C: Operand | None = None, *, alpha: float | None = 1.0, beta: float | None = 1.0, transA: int | None = 0, transB: int | None = 0) -> Value:
         """General Matrix multiplication: https://en.wikipedia.org/wiki/Basic_Linear_Algebra_Subprograms#Level_3 * A' = ... https://onnx.ai/onnx/operators/onnx__Gemm.html"""
@@ -666,9 +664,9 @@ class Opset15(Opset14):
         """Constructs an optional-type value containing either an empty optional of a certain type specified by the ... https://onnx.ai/onnx/operators/onnx__Optional.html"""
     def OptionalGetElement(self, input: Operand | None) -> Value:
         """Outputs the element in the optional-type input. https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html"""
-    def OptionalHasElement(self, input: Operand | None) -> BOOL:
+    def OptionalHasElement(self, input: Operand | None) -> Value:
         """Returns true if the optional-type input contains an element. https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html"""
-    def Shape(self, data: Operand, *, end: int | None = None, start: int | None = 0) -> INT64:
+    def Shape(self, data: Operand, *, end: int | None = None, start: int | None = 0) -> Value:
         """Takes a tensor as input and outputs an 1D int64 tensor containing the shape of the input tensor. https://onnx.ai/onnx/operators/onnx__Shape.html"""
 
 
@@ -734,7 +732,7 @@ class Opset18(Opset17):
         """Mish: A Self Regularized Non-Monotonic Neural Activation Function. https://onnx.ai/onnx/operators/onnx__Mish.html"""
     def OptionalGetElement(self, input: Operand | None) -> Value:
         """If the input is a tensor or sequence type, it returns the input. https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html"""
-    def OptionalHasElement(self, input: Operand | None = None) -> BOOL:
+    def OptionalHasElement(self, input: Operand | None = None) -> Value:
         """Returns true if (1) the input is an optional-type and contains an element, or, (2) the input is a tensor or ... https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html"""
     def Pad(self, data: Operand, pads: Operand, constant_value: Operand | None = None, axes: Operand | None = None, *, mode: str | None = 'constant') -> Value:
         """Given a tensor containing the data to be padded (`data`), a tensor containing the number of start and end pad ... https://onnx.ai/onnx/operators/onnx__Pad.html"""
@@ -773,8 +771,6 @@ class Opset19(Opset18):
         """The operator casts the elements of a given input tensor (the first input) to the same data type as the ... https://onnx.ai/onnx/operators/onnx__CastLike.html"""
     def DeformConv(self, X: Operand, W: Operand, offset: Operand, B: Operand | None = None, mask: Operand | None = None, *, dilations: _Ints | None = None, group: int | None = 1, kernel_shape: _Ints | None = None, offset_group: int | None = 1, pads: _Ints | None = None, strides: _Ints | None = None) -> Value:
         """Performs deformable convolution as described in https://arxiv.org/abs/1703.06211 and ... https://onnx.ai/onnx/operators/onnx__DeformConv.html"""
-    def DequantizeLinear(self, x: Operand, x_scale: Operand, x_zero_point: Operand | None = None, *, axis: int | None = 1) -> Value:
-        """The linear dequantization operator. https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html"""
     def QuantizeLinear(self, x: Operand, y_scale: Operand, y_zero_point: Operand | None = None, *, axis: int | None = 1, saturate: int | None = 1) -> Value:
         """The linear quantization operator. https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html"""
 
@@ -792,9 +788,9 @@ class Opset20(Opset19):
         """Given an input `X` and a flow-field `grid`, computes the output `Y` using `X` values and pixel locations from ... https://onnx.ai/onnx/operators/onnx__GridSample.html"""
     def ImageDecoder(self, encoded_stream: Operand, *, pixel_format: str | None = 'RGB') -> Value:
         """Loads and decodes and image from a file. https://onnx.ai/onnx/operators/onnx__ImageDecoder.html"""
-    def RegexFullMatch(self, X: Operand, *, pattern: str | None = None) -> BOOL:
+    def RegexFullMatch(self, X: Operand, *, pattern: str | None = None) -> Value:
         """RegexFullMatch performs a full regex match on each element of the input tensor. https://onnx.ai/onnx/operators/onnx__RegexFullMatch.html"""
-    def StringConcat(self, X: Operand, Y: Operand) -> STRING:
+    def StringConcat(self, X: Operand, Y: Operand) -> Value:
         """StringConcat concatenates string tensors elementwise (with NumPy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__StringConcat.html"""
     def StringSplit(self, X: Operand, *, delimiter: str | None = None, maxsplit: int | None = None) -> Value:
         """StringSplit splits a string tensor's elements into substrings based on a delimiter attribute and a maxsplit ... https://onnx.ai/onnx/operators/onnx__StringSplit.html"""
@@ -875,8 +871,6 @@ class Opset27(Opset26):
 class Opset28(Opset27):
     """Version 28 of the standard operators."""
 
-    def Celu(self, X: Operand, *, alpha: float | None = 1.0) -> Value:
-        """Continuously Differentiable Exponential Linear Units: Perform the linear unit element-wise on the input ... https://onnx.ai/onnx/operators/onnx__Celu.html"""
     def SpaceToDepth(self, input: Operand, *, blocksize: int, mode: str | None = 'DCR') -> Value:
         """SpaceToDepth rearranges blocks of spatial data into depth. https://onnx.ai/onnx/operators/onnx__SpaceToDepth.html"""
     def SwiGLU(self, A: Operand, B: Operand, *, alpha: float | None = 1.0) -> Value:
@@ -896,7 +890,7 @@ class Opset_ai_onnx_ml1(Opset):
         """Converts strings to integers and vice versa.<br> Two sequences of equal length are used to map between ... https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html"""
     def DictVectorizer(self, X: Operand, *, int64_vocabulary: _Ints | None = None, string_vocabulary: Sequence[str] | None = None) -> Value:
         """Uses an index mapping to convert a dictionary to an array.<br> Given a dictionary, each key is looked up in ... https://onnx.ai/onnx/operators/onnx_aionnxml_DictVectorizer.html"""
-    def FeatureVectorizer(self, *X: Operand, inputdimensions: _Ints | None = None) -> FLOAT:
+    def FeatureVectorizer(self, *X: Operand, inputdimensions: _Ints | None = None) -> Value:
         """Concatenates input tensors into one continuous output.<br> All input shapes are 2-D and are concatenated ... https://onnx.ai/onnx/operators/onnx_aionnxml_FeatureVectorizer.html"""
     def Imputer(self, X: Operand, *, imputed_value_floats: _Floats | None = None, imputed_value_int64s: _Ints | None = None, replaced_value_float: float | None = 0.0, replaced_value_int64: int | None = 0) -> Value:
         """Replaces inputs that equal one value with another, leaving all other elements alone.<br> This operator is ... https://onnx.ai/onnx/operators/onnx_aionnxml_Imputer.html"""
@@ -904,21 +898,21 @@ class Opset_ai_onnx_ml1(Opset):
         """Converts strings to integers and vice versa.<br> If the string default value is set, it will convert integers ... https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html"""
     def LinearClassifier(self, X: Operand, *, classlabels_ints: _Ints | None = None, classlabels_strings: Sequence[str] | None = None, coefficients: _Floats, intercepts: _Floats | None = None, multi_class: int | None = 0, post_transform: str | None = 'NONE') -> Value:
         """Linear classifier. https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html"""
-    def LinearRegressor(self, X: Operand, *, coefficients: _Floats | None = None, intercepts: _Floats | None = None, post_transform: str | None = 'NONE', targets: int | None = 1) -> FLOAT:
+    def LinearRegressor(self, X: Operand, *, coefficients: _Floats | None = None, intercepts: _Floats | None = None, post_transform: str | None = 'NONE', targets: int | None = 1) -> Value:
         """Generalized linear regression evaluation.<br> If targets is set to 1 (default) then univariate regression is ... https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html"""
-    def Normalizer(self, X: Operand, *, norm: str | None = 'MAX') -> FLOAT:
+    def Normalizer(self, X: Operand, *, norm: str | None = 'MAX') -> Value:
         """Normalize the input. https://onnx.ai/onnx/operators/onnx_aionnxml_Normalizer.html"""
-    def OneHotEncoder(self, X: Operand, *, cats_int64s: _Ints | None = None, cats_strings: Sequence[str] | None = None, zeros: int | None = 1) -> FLOAT:
+    def OneHotEncoder(self, X: Operand, *, cats_int64s: _Ints | None = None, cats_strings: Sequence[str] | None = None, zeros: int | None = 1) -> Value:
         """Replace each input element with an array of ones and zeros, where a single one is placed at the index of the ... https://onnx.ai/onnx/operators/onnx_aionnxml_OneHotEncoder.html"""
     def SVMClassifier(self, X: Operand, *, classlabels_ints: _Ints | None = None, classlabels_strings: Sequence[str] | None = None, coefficients: _Floats | None = None, kernel_params: _Floats | None = None, kernel_type: str | None = 'LINEAR', post_transform: str | None = 'NONE', prob_a: _Floats | None = None, prob_b: _Floats | None = None, rho: _Floats | None = None, support_vectors: _Floats | None = None, vectors_per_class: _Ints | None = None) -> Value:
         """Support Vector Machine classifier. https://onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html"""
-    def SVMRegressor(self, X: Operand, *, coefficients: _Floats | None = None, kernel_params: _Floats | None = None, kernel_type: str | None = 'LINEAR', n_supports: int | None = 0, one_class: int | None = 0, post_transform: str | None = 'NONE', rho: _Floats | None = None, support_vectors: _Floats | None = None) -> FLOAT:
+    def SVMRegressor(self, X: Operand, *, coefficients: _Floats | None = None, kernel_params: _Floats | None = None, kernel_type: str | None = 'LINEAR', n_supports: int | None = 0, one_class: int | None = 0, post_transform: str | None = 'NONE', rho: _Floats | None = None, support_vectors: _Floats | None = None) -> Value:
         """Support Vector Machine regression prediction and one-class SVM anomaly detection. https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html"""
-    def Scaler(self, X: Operand, *, offset: _Floats | None = None, scale: _Floats | None = None) -> FLOAT:
+    def Scaler(self, X: Operand, *, offset: _Floats | None = None, scale: _Floats | None = None) -> Value:
         """Rescale input data, for example to standardize features by removing the mean and scaling to unit variance. https://onnx.ai/onnx/operators/onnx_aionnxml_Scaler.html"""
     def TreeEnsembleClassifier(self, X: Operand, *, base_values: _Floats | None = None, class_ids: _Ints | None = None, class_nodeids: _Ints | None = None, class_treeids: _Ints | None = None, class_weights: _Floats | None = None, classlabels_int64s: _Ints | None = None, classlabels_strings: Sequence[str] | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, post_transform: str | None = 'NONE') -> Value:
         """Tree Ensemble classifier. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleClassifier.html"""
-    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None) -> FLOAT:
+    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None) -> Value:
         """Tree Ensemble regressor. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html"""
     def ZipMap(self, X: Operand, *, classlabels_int64s: _Ints | None = None, classlabels_strings: Sequence[str] | None = None) -> Value:
         """Creates a map from the input and the attributes.<br> The values are provided by the input tensor, while the ... https://onnx.ai/onnx/operators/onnx_aionnxml_ZipMap.html"""
@@ -936,7 +930,7 @@ class Opset_ai_onnx_ml3(Opset_ai_onnx_ml2):
 
     def TreeEnsembleClassifier(self, X: Operand, *, base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, class_ids: _Ints | None = None, class_nodeids: _Ints | None = None, class_treeids: _Ints | None = None, class_weights: _Floats | None = None, class_weights_as_tensor: _Constant | None = None, classlabels_int64s: _Ints | None = None, classlabels_strings: Sequence[str] | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE') -> Value:
         """Tree Ensemble classifier. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleClassifier.html"""
-    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None, target_weights_as_tensor: _Constant | None = None) -> FLOAT:
+    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None, target_weights_as_tensor: _Constant | None = None) -> Value:
         """Tree Ensemble regressor. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html"""
 
 
@@ -956,7 +950,7 @@ class Opset_ai_onnx_ml5(Opset_ai_onnx_ml4):
     def TreeEnsembleClassifier(self, X: Operand, *, base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, class_ids: _Ints | None = None, class_nodeids: _Ints | None = None, class_treeids: _Ints | None = None, class_weights: _Floats | None = None, class_weights_as_tensor: _Constant | None = None, classlabels_int64s: _Ints | None = None, classlabels_strings: Sequence[str] | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE') -> Value:
         """This operator is DEPRECATED. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleClassifier.html"""
     @deprecated("taken out in version 5")
-    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None, target_weights_as_tensor: _Constant | None = None) -> FLOAT:
+    def TreeEnsembleRegressor(self, X: Operand, *, aggregate_function: str | None = 'SUM', base_values: _Floats | None = None, base_values_as_tensor: _Constant | None = None, n_targets: int | None = None, nodes_falsenodeids: _Ints | None = None, nodes_featureids: _Ints | None = None, nodes_hitrates: _Floats | None = None, nodes_hitrates_as_tensor: _Constant | None = None, nodes_missing_value_tracks_true: _Ints | None = None, nodes_modes: Sequence[str] | None = None, nodes_nodeids: _Ints | None = None, nodes_treeids: _Ints | None = None, nodes_truenodeids: _Ints | None = None, nodes_values: _Floats | None = None, nodes_values_as_tensor: _Constant | None = None, post_transform: str | None = 'NONE', target_ids: _Ints | None = None, target_nodeids: _Ints | None = None, target_treeids: _Ints | None = None, target_weights: _Floats | None = None, target_weights_as_tensor: _Constant | None = None) -> Value:
         """This operator is DEPRECATED. https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html"""
 
 

@@ -233,6 +233,10 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         for i in plan.required:
             if inputs[i] is None:
                 self._fail_missing(plan, inputs)
+        if plan.variadic is not None:
+            for value in inputs[len(plan.fixed) :]:
+                if value is None:
+                    self._fail_missing(plan, inputs)
         for key in plan.needed:
             if key not in attributes:
                 self._fail_attribute(plan.attributes[key][0])
@@ -344,8 +348,8 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         most = registry.UNLIMITED if sig is None else sig.max_output
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return value
-        limit = "" if most == registry.UNLIMITED else f" to {most}"
-        fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), most=limit))
+        limit = "from 1" if most == registry.UNLIMITED else f"from 1 to {most}"
+        fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), range=limit))
 
     def _node_name(self, value: object) -> str | None:
         """The value of `_name=`."""
@@ -374,9 +378,16 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                         op=self.name, name=plan.fixed[i].name, signature=str(self.signature)
                     )
                 )
+        for i, value in enumerate(inputs[len(plan.fixed) :]):
+            if value is None and plan.variadic is not None:
+                name = f"{plan.variadic.name}[{i}]"
+                fail(MissingInput(op=self.name, name=name, signature=str(self.signature)))
         fail(
             TooFewInputs(
-                op=self.name, least=plan.least, given=len(inputs), signature=str(self.signature)
+                op=self.name,
+                least=_plural(plan.least, "input"),
+                given=len(inputs),
+                signature=str(self.signature),
             )
         )
 
@@ -389,7 +400,9 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             UnknownKeyword(
                 op=self.name,
                 name=key,
-                hint=f"did you mean `{close}`? " if close else "",
+                hint=f"did you mean `{close}`? the operator is {sig}"
+                if close
+                else f"the operator is {sig}",
                 signature=str(sig),
             )
         )

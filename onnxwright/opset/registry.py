@@ -198,9 +198,13 @@ def show_types(types: frozenset[str], most: int = 8) -> str:
         >>> show_types(frozenset({"tensor(int32)", "tensor(float)"}))
         'FLOAT | INT32'
     """
-    if {dtype.onnx_name for dtype in _COMMON} <= types:
-        other = "" if all(t.startswith("tensor(") for t in types) else ", sequence or optional"
-        return f"any tensor{other}"
+    whole = {
+        word
+        for pattern, word in _WHOLE
+        if all(pattern.format(dtype.onnx_name) in types for dtype in _COMMON)
+    }
+    if whole:
+        return "any " + " or ".join(word for _, word in _WHOLE if word in whole)
     names = sorted((show_type(t) for t in types), key=lambda n: (_ORDER.get(n, 99), len(n), n))
     if len(names) > most:
         return " | ".join(names[: most - 1]) + f" | {len(names) - most + 1} more"
@@ -208,6 +212,7 @@ def show_types(types: frozenset[str], most: int = 8) -> str:
 
 
 _COMMON = tuple(DType(number) for number in range(1, 16))
+_WHOLE = (("{}", "tensor"), ("seq({})", "sequence"), ("optional({})", "optional"))
 
 
 @functools.cache
@@ -362,7 +367,8 @@ def signature(domain: str, name: str, opset_version: int) -> OpSignature | None:
         >>> signature("", "MatMull", 13) is None
         True
     """
-    domain = normalize_domain(domain)
+    if domain != normalize_domain(domain):
+        return signature(normalize_domain(domain), name, opset_version)
     since = [v for v, _ in versions_of(domain, name) if v <= opset_version]
     if not since:
         return None

@@ -45,16 +45,14 @@ from onnxwright.opset.op import set_dispatcher as set_dispatcher
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION as DEFAULT_OPSET_VERSION
 from onnxwright.opset.opsets import Opset as Opset
 from onnxwright.types.dtypes import DType
-from onnxwright.types.tensors import BOOL, DOUBLE, FLOAT, INT32, INT64, STRING, Operand, Tensor
-from onnxwright.types.tensors import Value
+from onnxwright.types.tensors import Operand, Tensor, Value
 
 _DType: TypeAlias = int | DType | type[Tensor] | np.dtype[Any] | type[np.generic]
 _Ints: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]]
 _Floats: TypeAlias = Sequence[float] | npt.NDArray[np.floating[Any]]
 _Constant: TypeAlias = TensorProto | npt.NDArray[Any] | np.generic | float | str | Sequence[Any]
 _Graph: TypeAlias = GraphProto | Callable[..., Any]
-_Type: TypeAlias = TypeProto | type[Tensor]
-'''
+_Type: TypeAlias = TypeProto | type[Tensor]'''
 
 # What an attribute is called that holds an element type.
 DTYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "stash_type"})
@@ -73,15 +71,6 @@ _ATTRIBUTES = {
     AttrKind.SPARSE_TENSORS: "Sequence[SparseTensorProto]",
     AttrKind.TYPE_PROTO: "_Type",
     AttrKind.TYPE_PROTOS: "Sequence[_Type]",
-}
-# Results of one possible type; every other result is a `Value`, which fits all annotations.
-_RESULTS = {
-    "tensor(bool)": "BOOL",
-    "tensor(double)": "DOUBLE",
-    "tensor(float)": "FLOAT",
-    "tensor(int32)": "INT32",
-    "tensor(int64)": "INT64",
-    "tensor(string)": "STRING",
 }
 
 
@@ -119,14 +108,6 @@ def _attribute(attr: AttrParam) -> str:
         return kind
     shown = repr(attr.default) if attr.kind.element is not AttrKind.TENSOR else "..."
     return f"{kind} | None = {'None' if attr.default is None else shown}"
-
-
-def _result(sig: OpSignature) -> str:
-    """The type of what a call gives; several results unpack from one `Value`."""
-    if len(sig.outputs) != 1 or sig.variadic_output is not None:
-        return "Value" if sig.outputs else "None"
-    types = sig.outputs[0].types
-    return _RESULTS.get(next(iter(types)), "Value") if len(types) == 1 else "Value"
 
 
 def first_sentence(text: str, most: int = 110) -> str:
@@ -178,7 +159,7 @@ def method(sig: OpSignature) -> list[str]:
         instead = replacement_of(sig.name)
         hint = f": use {instead}" if instead else ""
         lines.append(f'    @deprecated("taken out in version {sig.since_version}{hint}")')
-    lines.append(f"    def {sig.name}({', '.join(parts)}) -> {_result(sig)}:")
+    lines.append(f"    def {sig.name}({', '.join(parts)}) -> {'Value' if sig.outputs else 'None'}:")
     lines.append(f'        """{words}"""')
     return lines
 
@@ -222,17 +203,7 @@ def generate() -> str:
     lines.append("\n\n" + "\n".join(names))
     lines.append(f"latest_opset: {_class_name('', registry.newest())}")
     lines.append("all_opsets: Mapping[tuple[str, int], Opset]")
-    text = "\n".join(lines) + "\n"
-    return _drop_unused(text)
-
-
-def _drop_unused(text: str) -> str:
-    """The text without imports that no line needs (which ones depends on the schemas)."""
-    line = "from onnxwright.types.tensors import "
-    start = text.index(line) + len(line)
-    end = text.index("\n", start)
-    names = [n for n in text[start:end].split(", ") if len(re.findall(rf"\b{n}\b", text)) > 1]
-    return text[:start] + ", ".join(names) + text[end:]
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import operator
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast
 
 from onnxwright.diagnostics.catalogue.annotations import BadDimension, ShapeGivenTwice
 from onnxwright.diagnostics.diagnostic import fail
@@ -137,7 +137,7 @@ class Tensor(metaclass=TensorMeta):
         dtype: ClassVar[DType]
 
         @property
-        def shape(self) -> Any:
+        def shape(self) -> Value:
             """The shape."""
             ...
 
@@ -464,9 +464,10 @@ class Shape(metaclass=_ShapeMeta):
 
 
 if TYPE_CHECKING:
-
-    class Value(Tensor, Any):  # type: ignore[misc]  # Any on purpose: it fits every annotation
-        """What operators return, for type checkers: a tensor that fits wherever one is declared."""
+    # Any: a result fits wherever a tensor, a sequence or a map is declared.  Protocol: a variable
+    # that held a result may take anything next, `y = op.Relu(x)` and then `y = x + 1`.
+    class Value(Tensor, Protocol, Any):  # type: ignore[misc]  # checkers take both for mistakes
+        """What operators return, for type checkers."""
 
 else:
     Value = Tensor

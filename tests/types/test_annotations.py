@@ -1,4 +1,5 @@
 """What annotations say, and which are refused."""
+# ruff: noqa: UP006, UP007, UP035, UP045 - every way to write a type is a case
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import copy
 import pickle
 import typing
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, List, Literal, Optional, Tuple, TypeVar, Union  # noqa: UP035
+from typing import Annotated, Any, List, Literal, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt

@@ -106,8 +106,7 @@ def test_compatible_is_about_some_common_instance(a: Shape, b: Shape) -> None:
     assert compatible(a, None)
     # Names are taken for themselves in each shape, so the same name may differ between two.
     loose = len(a) == len(b) and all(
-        not (isinstance(x, int) and isinstance(y, int)) or x == y
-        for x, y in zip(a, b, strict=True)
+        not (isinstance(x, int) and isinstance(y, int)) or x == y for x, y in zip(a, b, strict=True)
     )
     assert compatible(a, b) == loose
 

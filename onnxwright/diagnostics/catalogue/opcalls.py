@@ -109,13 +109,13 @@ class TooFewInputs(Diagnostic):
     """A call gives a variadic input fewer values than the operator needs."""
 
     code: ClassVar[str] = "OW507"
-    title: ClassVar[str] = "`{op}` needs at least {least} inputs, {given} were given"
+    title: ClassVar[str] = "`{op}` needs at least {least}, {given} were given"
     label: ClassVar[str] = "too few inputs"
     help: ClassVar[str] = "the operator is {signature}"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
 
     op: str
-    least: int
+    least: str
     given: int
     signature: str
 
@@ -127,7 +127,7 @@ class UnknownKeyword(Diagnostic):
     code: ClassVar[str] = "OW508"
     title: ClassVar[str] = "`{op}` has no input or attribute `{name}`"
     label: ClassVar[str] = "no such name"
-    help: ClassVar[str] = "{hint}the operator is {signature}"
+    help: ClassVar[str] = "{hint}"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
 
     op: str
@@ -226,14 +226,14 @@ class BadReservedKeyword(Diagnostic):
     title: ClassVar[str] = "`{name}=` of `{op}` is {given}"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = (
-        "`_outputs=` is the number of outputs, from 1{most}; `_name=` is the name of the node"
+        "`_outputs=` is the number of outputs, {range}; `_name=` is the name of the node"
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
 
     op: str
     name: str
     given: str
-    most: str = ""
+    range: str = "from 1"
 
 
 __all__ = [

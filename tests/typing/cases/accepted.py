@@ -1,0 +1,94 @@
+"""What type checkers accept of annotations and operators, with the rooms' own names."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import onnx
+
+from onnxwright.opset import Opset, latest_opset, opset13, opset18, opset_ai_onnx_ml3
+from onnxwright.types import BOOL, DOUBLE, FLOAT, INT64, DType, Shape, Tensor
+from onnxwright.types.signature import signature_of
+
+T = TypeVar("T", FLOAT, DOUBLE)
+custom = Opset("my.domain", 1)
+op = opset18
+
+
+def operators(x: FLOAT, y: FLOAT, i: INT64) -> FLOAT:
+    a = x + 1 - 2.5 * y / x // 2 % 3**x @ y
+    a = 1 + a - np.float32(1) * a
+    a = -abs(+a) + x[0, 1:, ..., None] + x[i] + x[::-1]
+    b: BOOL = (x > 1) & (y <= x) | ~(x == y) ^ (x != 0)
+    if b:
+        a = a.T
+    for row in x:
+        a = a + row
+    for k in range(i):
+        a = a + k
+    return a + len(x) + int(i) + float(x) + round(x) + x.shape[0]
+
+
+def comparisons(x: FLOAT) -> BOOL:
+    return 0 < x
+
+
+def calls(x: T, y: T, low: FLOAT | None = None) -> T:
+    z = op.Add(x, y)
+    z = op.Add(z, 1)
+    z = op.Clip(z, None, low)
+    z = op.Clip(z, max=low)
+    z = op.Concat(x, y, z, axis=0)
+    z = op.Cast(z, to=FLOAT)
+    z = op.Cast(z, to=FLOAT["N", 3])
+    z = op.Cast(z, to=DType.FLOAT)
+    z = op.Cast(z, to=np.float32)
+    z = op.Cast(z, to=np.dtype("float32"))
+    z = op.Cast(z, to=onnx.TensorProto.FLOAT)
+    z = op.Transpose(z, perm=[1, 0])
+    z = op.Transpose(z, perm=np.array([1, 0]))
+    z = op.Transpose(z, perm=None)
+    z = op.Constant(value=np.zeros(3)) + op.Constant(value_ints=[1, 2])
+    z = opset13.Unsqueeze(z, [0]) + latest_opset.Gelu(z)
+    z = opset_ai_onnx_ml3.Scaler(z, offset=[1.0], scale=[1])
+    z = custom.Anything(z, any_attribute=1)
+    z = x * 2
+    z = x if low else y
+    z = z > 1
+    a, b, c = op.Split(z, num_outputs=3)
+    (d,) = op.Split(z, num_outputs=1)
+    return a + b + c + d
+
+
+def branches(x: FLOAT, again: bool) -> FLOAT:
+    y = op.Relu(x)
+    if again:
+        y = x
+    for _ in range(3):
+        y = x * y + 1
+    while op.ReduceSum(y) > 0:
+        y = -y
+    return y
+
+
+def subgraphs(condition: BOOL, x: FLOAT) -> FLOAT:
+    def body(i: INT64, c: BOOL, y: FLOAT) -> tuple[BOOL, FLOAT]:
+        return c, y + x
+
+    y = op.Loop(10, None, x, body=body)
+    return op.If(condition, then_branch=lambda: y, else_branch=lambda: x)
+
+
+def results(x: FLOAT) -> tuple[FLOAT, INT64, Sequence[FLOAT], FLOAT | DOUBLE, FLOAT | None]:
+    y = op.Relu(x)
+    return y, op.Shape(x), op.SequenceConstruct(x, y), y, y
+
+
+def shaped(x: Annotated[Tensor, Shape["N", 3]]) -> Annotated[FLOAT, Shape[()], "doc"]:
+    return op.ReduceSum(x, keepdims=0)
+
+
+def values() -> list[Any]:
+    types: list[type[Tensor]] = [FLOAT, FLOAT["N", 3], DOUBLE[...], INT64[()]]
+    dtype: DType = FLOAT.dtype
+    return [*types, dtype, custom["Other"].name, op["Add"].signature, str(signature_of(shaped))]

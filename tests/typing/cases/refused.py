@@ -1,0 +1,48 @@
+"""What type checkers find; each marked line is an error, and no other."""
+
+from onnxwright.opset import opset18 as op
+from onnxwright.types import DOUBLE, FLOAT, INT64
+
+
+def unknown_operator(x: FLOAT) -> FLOAT:
+    return op.MatMull(x, x)  # error
+
+
+def newer_operator(x: FLOAT) -> FLOAT:
+    return op.Gelu(x)  # error
+
+
+def missing_input(x: FLOAT) -> FLOAT:
+    return op.Add(x)  # error
+
+
+def too_many_inputs(x: FLOAT) -> FLOAT:
+    return op.Relu(x, x)  # error
+
+
+def missing_attribute(x: FLOAT) -> FLOAT:
+    return op.Concat(x, x)  # error
+
+
+def unknown_attribute(x: FLOAT) -> FLOAT:
+    return op.Softmax(x, dim=1)  # error
+
+
+def wrong_attribute(x: FLOAT) -> FLOAT:
+    return op.Softmax(x, axis="1")  # error
+
+
+def wrong_list(x: FLOAT) -> FLOAT:
+    return op.Transpose(x, perm=1)  # error
+
+
+def wrong_variable(x: FLOAT) -> DOUBLE:
+    return x + 1  # error
+
+
+def wrong_argument(x: FLOAT, k: INT64) -> FLOAT:
+    return unknown_operator(k) + x  # error
+
+
+def wrong_operand(x: FLOAT) -> FLOAT:
+    return x + object()  # error
