@@ -1,0 +1,13 @@
+import numpy as np
+
+from onnxwright import FLOAT, script
+
+
+@script()
+def f(x: FLOAT) -> FLOAT:
+    for row in x:
+        x = row
+    return x
+
+
+f(np.ones((2, 3), np.float32))

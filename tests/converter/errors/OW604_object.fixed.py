@@ -1,0 +1,3 @@
+from onnxwright import Tensor
+
+x = Tensor([1.0, 2.0])

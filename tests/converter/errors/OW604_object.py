@@ -1,0 +1,3 @@
+from onnxwright import Tensor
+
+x = Tensor(object())

@@ -1,0 +1,11 @@
+import numpy as np
+
+from onnxwright import FLOAT, script
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    return x + 1.0
+
+
+f(np.ones(3, np.int64))

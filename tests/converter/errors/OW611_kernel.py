@@ -1,0 +1,6 @@
+import ml_dtypes
+import numpy as np
+
+from onnxwright import opset18 as op
+
+op.Sin(np.ones(3, ml_dtypes.bfloat16))
