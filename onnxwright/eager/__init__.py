@@ -1,0 +1,39 @@
+"""Eager mode: operators and scripts run on values at once, through an evaluator of choice.
+
+Importing this package makes `op.Add(x, y)` callable; the runtime itself is imported by the first
+call.
+"""
+
+from onnxwright.eager.backend import EagerBackend, backend_for, backend_now
+from onnxwright.eager.custom import forget, implement, implement_function
+from onnxwright.eager.dispatch import dispatch
+from onnxwright.eager.evaluators import Evaluator
+from onnxwright.eager.functions import call_function
+from onnxwright.eager.models import CompiledModel, run_model
+from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.reference import ReferenceEvaluator
+from onnxwright.eager.select import default_evaluator, evaluator, set_default_evaluator
+from onnxwright.eager.tensor import Tensor
+from onnxwright.eager.values import MapValue, SequenceValue
+
+__all__ = [
+    "CompiledModel",
+    "EagerBackend",
+    "Evaluator",
+    "MapValue",
+    "OrtEvaluator",
+    "ReferenceEvaluator",
+    "SequenceValue",
+    "Tensor",
+    "backend_for",
+    "backend_now",
+    "call_function",
+    "default_evaluator",
+    "dispatch",
+    "evaluator",
+    "forget",
+    "implement",
+    "implement_function",
+    "run_model",
+    "set_default_evaluator",
+]

@@ -1,0 +1,195 @@
+"""`EagerBackend`: the semantics run on values at once, by asking the evaluator of the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxwright.diagnostics.span import Span
+from onnxwright.eager import control_flow, custom, select, tensor
+from onnxwright.eager.evaluators import evaluator_name
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
+from onnxwright.eager.values import (
+    Array,
+    MapValue,
+    SequenceValue,
+    onnx_dtype,
+    raw_value,
+    type_of_value,
+)
+from onnxwright.eager.where import user_span
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.types.kinds import OnnxType, TensorType
+
+
+class EagerBackend:
+    """Runs what the semantics ask for.
+
+    Args:
+        opset: where operators such as `+` come from.
+
+    Example:
+        >>> from onnxwright.opset import opset18
+        >>> b = EagerBackend(opset18)
+        >>> x = b.constant(np.array([1.0, -2.0], np.float32))
+        >>> b.emit(opset18.Abs, [x], {}, 1)
+        (Tensor([1., 2.], FLOAT[2]),)
+    """
+
+    __slots__ = ("opset",)
+
+    def __init__(self, opset: Opset) -> None:
+        self.opset = opset
+
+    def constant(self, array: Array) -> Tensor:
+        """A tensor holding `array`."""
+        return tensor.constant(tensor.as_array(array))
+
+    def emit(
+        self,
+        op: Op,
+        inputs: Sequence[Any | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[Any, ...]:
+        """Run one op whose inputs are tensors, sequences or maps."""
+        if op.name in control_flow.NAMES and op.domain == "":
+            results = control_flow.run(self, op, inputs, attributes, outputs)
+            if results is not None:
+                return results
+        return tuple(as_values(run(op, [raw_value(x) for x in inputs], attributes, outputs)))
+
+    def type_of(self, value: Any) -> OnnxType | None:
+        """The type of a value, with its shape."""
+        array = getattr(value, "value", None)
+        if type(array) is np.ndarray:
+            return TensorType(onnx_dtype(array.dtype), array.shape)
+        return type_of_value(value)
+
+    def constant_value(self, value: Any) -> Array | None:
+        """The array, where the program text gives it: what is only computed is not constant."""
+        return value.value if type(value) is ConstantTensor else None
+
+    def weak_kind(self, value: Any) -> str | None:
+        """The Python kind that a value stands for."""
+        return value.weak if type(value) is WeakTensor else None
+
+    def as_weak(self, value: Any, kind: str | None) -> Any:
+        """The value, standing for a Python number of `kind` or for a tensor."""
+        if kind is not None:
+            return tensor.weak(value.value, kind)
+        return wrap(value.value) if type(value) is WeakTensor else value
+
+    def here(self) -> Span | None:
+        """The Python line that called."""
+        return user_span()
+
+
+def run(
+    op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
+) -> Sequence[Any]:
+    """The outputs of an op on plain values: by what the user registered, else by the evaluator.
+
+    Args:
+        op: the operator.
+        inputs: arrays, sequences, maps; None is an absent input.
+        attributes: the attributes.
+        outputs: how many outputs are wanted.
+
+    Returns:
+        Plain values.
+
+    Raises:
+        EagerError: it cannot be run, or failed.
+    """
+    evaluator = select.current()
+    if op.domain != "":
+        implementation = custom.find(op)
+        if implementation is not None:
+            return implementation.run(evaluator, op, inputs, attributes, outputs)
+    if op.name == "Constant" and op.domain == "":
+        known = _constant(attributes)
+        if known is not None:
+            return [known]
+    results = evaluator.run_op(op, inputs, attributes, outputs)
+    return custom.checked(evaluator_name(evaluator), op, results, outputs)
+
+
+def _constant(attributes: Mapping[str, Any]) -> Array | None:
+    """The value of a Constant node; None where only a runtime can tell (a sparse tensor)."""
+    ((name, value),) = attributes.items() if len(attributes) == 1 else ((None, None),)
+    if name == "value":
+        if hasattr(value, "SerializeToString"):
+            from onnx import numpy_helper
+
+            array: Array = numpy_helper.to_array(value)
+            return array.astype(object) if array.dtype.kind in "SU" else array
+        return tensor.as_array(value)
+    if name in ("value_int", "value_ints"):
+        return np.array(value, np.int64)
+    if name in ("value_float", "value_floats"):
+        return np.array(value, np.float32)
+    if name in ("value_string", "value_strings"):
+        return np.array(value, object)
+    return None
+
+
+def as_value(value: Any) -> Any:
+    """A plain value as scripts see it: arrays become tensors, also inside sequences.
+
+    Args:
+        value: an array, a sequence, a map or None.
+
+    Returns:
+        The tensor or sequence.
+    """
+    if isinstance(value, np.ndarray):
+        return wrap(value)
+    if isinstance(value, SequenceValue):
+        return SequenceValue([as_value(v) for v in value], value.elem)
+    if isinstance(value, dict) and not isinstance(value, MapValue):
+        return MapValue(value)
+    return value
+
+
+def as_values(values: Sequence[Any]) -> list[Any]:
+    """Several plain values as scripts see them.
+
+    Args:
+        values: the values.
+
+    Returns:
+        Tensors and sequences.
+    """
+    return [wrap(v) if isinstance(v, np.ndarray) else as_value(v) for v in values]
+
+
+_backends: dict[Opset, EagerBackend] = {}
+
+
+def backend_for(opset: Opset) -> EagerBackend:
+    """The backend of an opset; always the same one.
+
+    Args:
+        opset: a version of the standard opset.
+
+    Returns:
+        The backend.
+    """
+    found = _backends.get(opset)
+    return found if found is not None else _backends.setdefault(opset, EagerBackend(opset))
+
+
+def backend_now() -> EagerBackend:
+    """The backend of the script that is running, else of the default opset.
+
+    Returns:
+        The backend.
+    """
+    return backend_for(select.running().opset)
+
+
+tensor.set_backend_source(backend_now)

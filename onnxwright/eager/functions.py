@@ -1,0 +1,347 @@
+"""A script run eagerly: its plain Python function on tensors, arguments checked before it starts.
+
+Results come back in the kind that went in; inside another script values pass as they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager import foreign, select
+from onnxwright.eager.tensor import Tensor, as_array, constant, wrap
+from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
+from onnxwright.eager.where import user_span
+from onnxwright.opset.attributes import (
+    OutOfRangeError,
+    WrongTypeError,
+    is_tensor_value,
+    normalizer,
+)
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
+from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
+from onnxwright.types.signature import FunctionSignature, Param
+
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+_POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+
+
+def call_function(
+    function: Callable[..., Any],
+    signature: FunctionSignature,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    opset: Opset | None = None,
+    name: str | None = None,
+) -> Any:
+    """Run a script function eagerly.
+
+    Args:
+        function: the plain Python function.
+        signature: its signature, as `types.signature` reads it.
+        args: positional arguments as the caller gave them.
+        kwargs: keyword arguments; `_evaluator=` chooses who runs this call.
+        opset: where operators such as `+` come from; the caller's, or the default, if not given.
+        name: its name in messages.
+
+    Returns:
+        What the function returns, as arrays for arrays and tensors for tensors.
+
+    Raises:
+        EagerTypeError: the arguments do not fit the signature (OW605, OW606), or the result
+            contradicts it (OW607).
+    """
+    if "_evaluator" in kwargs:
+        rest = {k: v for k, v in kwargs.items() if k != "_evaluator"}
+        with select.evaluator(kwargs["_evaluator"]):
+            return call_function(function, signature, args, rest, opset=opset, name=name)
+    shown_name = name or getattr(function, "__name__", "function")
+    call = _Call(shown_name, signature)
+    outer = select.running()
+    kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
+    positional, named = call.bind(args, kwargs)
+    with select.frame(opset or outer.opset, shown_name):
+        found = function(*positional, **named)
+        results = call.results(found)
+    if isinstance(results, tuple):
+        return tuple(foreign.give_back(r, kind) for r in results)
+    return foreign.give_back(results, kind)
+
+
+class _Call:
+    """One call: its arguments made tensors and checked, its results likewise."""
+
+    def __init__(self, name: str, signature: FunctionSignature) -> None:
+        self.name = name
+        self.signature = signature
+        # What each TypeVar stands for in this call, and the parameter that said so.
+        self.bound: dict[str, tuple[DType, str]] = {}
+
+    # -- arguments -----------------------------------------------------------------------------------
+
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments as the function is given them."""
+        pairs, rest = self._pair(args, kwargs)
+        made: dict[str, Any] = {}
+        # Tensors first: a number takes the type of the tensor that shares its TypeVar.
+        later = []
+        for param, value in pairs:
+            if isinstance(param.spec, ValueSpec) and param.spec.typevar and is_number_like(value):
+                later.append((param, value))
+            else:
+                made[param.name] = self._argument(param, value)
+        for param, value in later:
+            made[param.name] = self._argument(param, value)
+        extra = [
+            self._argument(param, value) for param in self.signature.params if param.is_variadic
+            for value in rest
+        ]  # fmt: skip
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for param in self.signature.params:
+            if param.is_variadic:
+                positional.extend(extra)
+            elif param.name not in made:
+                # NOTE: a default of the function itself; what follows has to go by name.
+                continue
+            elif param.kind is _KEYWORD_ONLY or self._skipped_before(param, made):
+                named[param.name] = made[param.name]
+            else:
+                positional.append(made[param.name])
+        return positional, named
+
+    def _skipped_before(self, param: Param, made: Mapping[str, Any]) -> bool:
+        for other in self.signature.params:
+            if other is param:
+                return False
+            if not other.is_variadic and other.name not in made:
+                return True
+        return False
+
+    def _pair(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[tuple[Param, Any]], Sequence[Any]]:
+        """Each parameter with its argument, and what is left for `*args`."""
+        slots = [
+            p for p in self.signature.params if p.kind is not _KEYWORD_ONLY and not p.is_variadic
+        ]
+        variadic = any(p.is_variadic for p in self.signature.params)
+        if len(args) > len(slots) and not variadic:
+            most = f"{len(slots)} positional argument{'s' * (len(slots) != 1)}"
+            self._no_fit(f"it takes {most}, {len(args)} were given")
+        pairs = list(zip(slots, args, strict=False))
+        given = {param.name for param, _ in pairs}
+        known = {
+            p.name: p
+            for p in self.signature.params
+            if p.kind is not _POSITIONAL_ONLY and not p.is_variadic
+        }
+        for key, value in kwargs.items():
+            if key not in known:
+                self._no_fit(f"it has no parameter `{key}`")
+            if key in given:
+                self._no_fit(f"`{key}` is given twice")
+            pairs.append((known[key], value))
+            given.add(key)
+        for param in self.signature.params:
+            if param.name in given or param.is_variadic:
+                continue
+            if param.required:
+                self._no_fit(f"`{param.name}` is missing")
+            if not param.is_attribute and param.default is not None:
+                pairs.append((param, param.default))
+        return pairs, args[len(slots) :]
+
+    def _no_fit(self, reason: str) -> NoReturn:
+        fail(
+            messages.CallDoesNotFit(
+                function=self.name, reason=reason, signature=str(self.signature), span=user_span()
+            )
+        )
+
+    def _argument(self, param: Param, value: Any) -> Any:
+        spec = param.spec
+        if isinstance(spec, AttributeSpec):
+            return self._attribute(param, spec, value)
+        if value is None:
+            if spec is None or spec.optional or param.default is None:
+                return None
+            self._wrong(param.name, str(spec), "None", "give a tensor; the parameter is required")
+        made = self._tensor(param.name, spec, value)
+        if spec is not None:
+            self._check(param.name, spec, made)
+        return made
+
+    def _attribute(self, param: Param, spec: AttributeSpec, value: Any) -> Any:
+        """An attribute stays a plain Python value."""
+        if value is None:
+            if spec.optional or param.default is None:
+                return None
+            self._wrong(param.name, str(spec), "None", "give a value; the attribute is required")
+        convert = normalizer(spec.kind)
+        try:
+            return convert(value)
+        except (WrongTypeError, OutOfRangeError):
+            pass
+        advice = f"give a Python {spec.kind.python}"
+        if is_tensor_value(value):
+            advice += "; an attribute is no tensor: `.item()` gives the number of a tensor"
+            self._wrong(param.name, f"the attribute {spec}", f"a tensor {_show(value)}", advice)
+        self._wrong(param.name, f"the attribute {spec}", _show(value), advice)
+
+    def _tensor(self, name: str, spec: ValueSpec | None, value: Any) -> Any:
+        """An argument as a tensor, sequence or map."""
+        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+            return value
+        array = value if isinstance(value, np.ndarray) else foreign.to_array(value)
+        if array is not None:
+            return wrap(as_array(array))
+        if isinstance(value, Mapping):
+            return MapValue(value)
+        if isinstance(value, (list, tuple)) and (
+            not is_number_like(value) or _only_sequences(spec)
+        ):
+            if _only_sequences(spec) or spec is None or not spec.types:
+                return SequenceValue([self._tensor(name, None, v) for v in value])
+        dtype = self._dtype_for(spec, value) if is_number_like(value) else None
+        try:
+            # A number in the program text of the caller: as weak as a literal, until it is typed.
+            made = constant(as_array(value, dtype))
+        except TypeError:
+            wanted = "a tensor" if spec is None else str(spec)
+            advice = "give a numpy array, a number, a nested list of numbers, or a Tensor"
+            self._wrong(name, wanted, _show(value), advice)
+        return wrap(made.value)
+
+    def _dtype_for(self, spec: ValueSpec | None, value: Any) -> DType | None:
+        """The element type that a Python number takes for a parameter."""
+        if spec is None:
+            return None
+        if spec.typevar is not None and spec.typevar in self.bound:
+            return self.bound[spec.typevar][0]
+        allowed = [t.dtype for t in spec.types if isinstance(t, TensorType) and t.dtype is not None]
+        default = DEFAULT_DTYPE.get(plain_kind(value))
+        if not allowed or default in allowed:
+            return None
+        kind = plain_kind(value)
+        for dtype in allowed:
+            if kind == "str" and dtype.is_string:
+                return dtype
+            if kind in ("int", "float") and (dtype.is_float or (kind == "int" and dtype.is_integer)):
+                return dtype
+            if kind == "bool" and dtype.is_bool:
+                return dtype
+        return None
+
+    def _check(self, name: str, spec: ValueSpec, value: Any) -> None:
+        kind = type_of_value(value)
+        if spec.types and not any(fits(kind, wanted) for wanted in spec.types):
+            self._wrong(name, str(spec), _show(value), _advice(spec, kind))
+        if spec.typevar is None or not isinstance(kind, TensorType) or kind.dtype is None:
+            return
+        known = self.bound.setdefault(spec.typevar, (kind.dtype, name))
+        if known[0] is not kind.dtype:
+            self._wrong(
+                name,
+                f"{known[0]}, as `{known[1]}` has ({spec.typevar} is one type)",
+                _show(value),
+                f"cast one of them: `{name}.astype({_numpy_name(known[0])})`",
+            )
+
+    def _wrong(self, name: str, wanted: str, got: str, advice: str) -> NoReturn:
+        fail(
+            messages.WrongArgumentType(
+                function=self.name,
+                parameter=name,
+                wanted=wanted,
+                got=got,
+                advice=advice,
+                span=user_span(),
+            )
+        )
+
+    # -- results ---------------------------------------------------------------------------------------
+
+    def results(self, found: Any) -> Any:
+        """What the function returned, as tensors."""
+        returns = self.signature.returns
+        many = isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue)
+        values = list(found) if many else [] if found is None and not returns else [found]
+        if returns is not None and len(returns) != len(values):
+            wanted = f"{len(returns)} value{'s' * (len(returns) != 1)}"
+            self._wrong_result(f"{len(values)} value{'s' * (len(values) != 1)}", wanted)
+        specs: Sequence[ValueSpec | None] = returns or [None] * len(values)
+        made = [self._result(v, s) for v, s in zip(values, specs, strict=True)]
+        if many:
+            return tuple(made)
+        return made[0] if made else None
+
+    def _result(self, value: Any, spec: ValueSpec | None) -> Any:
+        if value is None:
+            if spec is not None and not spec.optional:
+                self._wrong_result("None", str(spec))
+            return None
+        made = self._returned(value, spec)
+        if spec is None:
+            return made
+        kind = type_of_value(made)
+        if spec.types and not any(fits(kind, wanted) for wanted in spec.types):
+            self._wrong_result(_show(made), str(spec))
+        return made
+
+    def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
+        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+            return value
+        dtype = self._dtype_for(spec, value) if is_number_like(value) else None
+        try:
+            return wrap(as_array(value, dtype))
+        except TypeError:
+            wanted = "a tensor" if spec is None else str(spec)
+            self._wrong_result(_show(value), wanted)
+
+    def _wrong_result(self, got: str, wanted: str) -> NoReturn:
+        fail(
+            messages.WrongResult(function=self.name, got=got, wanted=wanted, span=user_span())
+        )
+
+
+def _only_sequences(spec: ValueSpec | None) -> bool:
+    return spec is not None and bool(spec.types) and all(
+        isinstance(t, SequenceType) for t in spec.types
+    )
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, (Tensor, np.ndarray, SequenceValue, MapValue)):
+        return show_value(value)
+    if isinstance(value, (bool, int, float, str)):
+        return f"{type(value).__name__} {value!r}"
+    return f"an object of type `{type(value).__name__}`"
+
+
+def _numpy_name(dtype: DType) -> str:
+    known = dtype.numpy.name
+    return f"np.{known}" if hasattr(np, known) else f"ml_dtypes.{known}"
+
+
+def _advice(spec: ValueSpec, kind: OnnxType | None) -> str:
+    """How to make a value fit."""
+    tensors = [t for t in spec.types if isinstance(t, TensorType)]
+    if not isinstance(kind, TensorType) or not tensors:
+        return f"give {spec}"
+    same = [t for t in tensors if t.dtype in (None, kind.dtype)]
+    if same:
+        return f"the element type is right, the shape is not: {same[0]} is wanted; reshape it first"
+    wanted = next(t.dtype for t in tensors if t.dtype is not None)
+    return f"convert it: `x.astype({_numpy_name(wanted)})`, or `op.Cast(x, to={wanted})`"

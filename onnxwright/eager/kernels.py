@@ -1,0 +1,72 @@
+"""What ONNX Runtime can run: the types its kernels take, as words for messages."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from onnxwright.opset.registry import show_types
+
+
+@functools.cache
+def _kernels() -> dict[tuple[str, str], tuple[Any, ...]]:
+    """(domain, op) -> the kernels on the CPU; empty where this runtime does not say."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as core
+
+    list_all = getattr(core, "get_all_opkernel_def", None)
+    found: dict[tuple[str, str], list[Any]] = {}
+    for kernel in list_all() if list_all is not None else ():
+        domain = "" if kernel.domain == "ai.onnx" else kernel.domain
+        found.setdefault((domain, kernel.op_name), []).append(kernel)
+    return {key: tuple(kernels) for key, kernels in found.items()}
+
+
+def kernel_types(domain: str, name: str, version: int) -> dict[str, frozenset[str]] | None:
+    """The types for which there is a kernel.
+
+    Args:
+        domain: the operator's domain.
+        name: the operator.
+        version: the opset version.
+
+    Returns:
+        Type variable -> types as onnx writes them, of all kernels of that version together; None
+        where there is no kernel at all.
+    """
+    result: dict[str, set[str]] = {}
+    kernels = _kernels().get((domain, name), ())
+    matching = [k for k in kernels if k.version_range[0] <= version <= k.version_range[1]]
+    for kernel in matching:
+        for variable, types in kernel.type_constraints.items():
+            result.setdefault(variable, set()).update(types)
+    return {v: frozenset(t) for v, t in result.items()} if matching else None
+
+
+def kernels_text(domain: str, name: str, version: int) -> str:
+    """What kernels there are, as words.
+
+    Args:
+        domain: the operator's domain.
+        name: the operator.
+        version: the opset version.
+
+    Returns:
+        The text.
+    """
+    types = kernel_types(domain, name, version)
+    if types is None:
+        versions = sorted({k.version_range[0] for k in _kernels().get((domain, name), ())})
+        if versions:
+            known = ", ".join(map(str, versions))
+            return f"it has kernels for the versions {known} of this operator, not for {version}"
+        return "it has no kernel for this operator"
+    shown = [f"{v}: {_all_types(t)}" for v, t in sorted(types.items())]
+    return "its kernels take " + ("; ".join(shown) if shown else "other types")
+
+
+def _all_types(types: frozenset[str]) -> str:
+    known = frozenset(t for t in types if t.count("(") == t.count(")"))
+    try:
+        return show_types(known, most=40)
+    except TypeError:  # a type that onnx does not have
+        return " | ".join(sorted(known))

@@ -1,0 +1,334 @@
+"""One operator call as an ONNX model of one node, or of the function that defines the operator.
+
+The model says element types only: one model serves every shape.  Outputs have no declared type;
+the runtime infers it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxwright.opset.op import Op
+from onnxwright.opset.registry import OpSignature
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import (
+    AttrKind,
+    MapType,
+    OnnxType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+)
+
+# Every runtime this package supports reads it, and no operator needs a newer one.
+IR_VERSION = 10
+BODY_DOMAIN = "onnxwright.body"
+
+
+def type_proto(kind: OnnxType | None) -> Any:
+    """A type as an `onnx.TypeProto`; tensors keep their shape if they have one.
+
+    Args:
+        kind: the type; what is unknown in it is left out.
+
+    Returns:
+        The proto.
+    """
+    import onnx
+
+    proto = onnx.TypeProto()
+    _fill_type(proto, kind)
+    return proto
+
+
+def _fill_type(proto: Any, kind: OnnxType | None) -> None:
+    if isinstance(kind, SequenceType):
+        _fill_type(proto.sequence_type.elem_type, kind.elem or TensorType(DType.FLOAT))
+    elif isinstance(kind, OptionalType):
+        _fill_type(proto.optional_type.elem_type, kind.elem or TensorType(DType.FLOAT))
+    elif isinstance(kind, MapType):
+        proto.map_type.key_type = int(kind.key)
+        _fill_type(proto.map_type.value_type, kind.value)
+    elif isinstance(kind, SparseTensorType):
+        proto.sparse_tensor_type.elem_type = int(kind.dtype or 0)
+    else:
+        tensor = proto.tensor_type
+        dtype = None if kind is None else kind.dtype
+        tensor.elem_type = int(dtype if dtype is not None else DType.FLOAT)
+        if kind is not None and kind.shape is not None:
+            tensor.shape.SetInParent()
+            for dim in kind.shape:
+                entry = tensor.shape.dim.add()
+                if isinstance(dim, int):
+                    entry.dim_value = dim
+                elif isinstance(dim, str):
+                    entry.dim_param = dim
+
+
+def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
+    """A Python value as an `onnx.AttributeProto`.
+
+    Args:
+        name: the name of the attribute.
+        value: the value, in the form that `Op.bind` gives it.
+        kind: the kind that the schema says; it settles what an empty list is.
+
+    Returns:
+        The proto.
+
+    Raises:
+        TypeError: the value is no attribute.
+    """
+    import onnx
+
+    if isinstance(value, onnx.AttributeProto):
+        return value
+    value = _plain(value)
+    if kind is None or not isinstance(value, (list, tuple)):
+        made = onnx.helper.make_attribute(name, value)
+        wants_float = kind is AttrKind.FLOAT and made.type == onnx.AttributeProto.INT
+        if wants_float:
+            made = onnx.helper.make_attribute(name, float(value))
+        return made
+    stored = kind.stored
+    if stored is AttrKind.FLOATS:
+        value = [float(v) for v in value]
+    return onnx.helper.make_attribute(name, [_plain(v) for v in value], attr_type=stored.number)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and tensors as TensorProto, numpy numbers and enums as Python's, the rest as it is."""
+    import onnx
+
+    array = value if isinstance(value, np.ndarray) else getattr(value, "value", None)
+    if isinstance(array, np.ndarray):
+        return tensor_proto(array)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, bool) or isinstance(value, DType):
+        return int(value)
+    if isinstance(value, (list, tuple, range)):
+        return [_plain(v) for v in value]
+    serialize = getattr(value, "to_type_proto", None)
+    if serialize is not None:
+        return serialize()
+    if isinstance(value, (TensorType, SequenceType, OptionalType, MapType)):
+        return type_proto(value)
+    del onnx
+    return value
+
+
+def tensor_proto(array: np.ndarray[Any, Any], name: str = "") -> Any:
+    """An array as an `onnx.TensorProto`.
+
+    Args:
+        array: the array.
+        name: the tensor's name.
+
+    Returns:
+        The proto.
+    """
+    from onnx import numpy_helper
+
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+
+
+def freeze(value: Any) -> Any:
+    """A hashable stand-in for an attribute value: equal values have equal stand-ins.
+
+    Args:
+        value: any attribute value.
+
+    Returns:
+        The stand-in; it says the Python type, so that `1`, `1.0` and `True` differ.
+    """
+    kind = type(value)
+    if kind is int or kind is float or kind is str or kind is bytes or kind is bool:
+        return (kind, value) if value == value else (kind, "nan")
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(v) for v in value)
+    array = value if isinstance(value, np.ndarray) else getattr(value, "value", None)
+    if isinstance(array, np.ndarray):
+        if array.dtype == object:
+            return ("strings", array.shape, tuple(array.ravel().tolist()))
+        digest = hashlib.blake2b(np.ascontiguousarray(array).view(np.uint8).data, digest_size=16)
+        return (array.dtype.str, array.shape, digest.digest())
+    serialize = getattr(value, "SerializeToString", None)
+    if serialize is not None:
+        data = serialize(deterministic=True)
+        return (kind.__name__, hashlib.blake2b(data, digest_size=16).digest(), len(data))
+    hash(value)
+    return value
+
+
+def freeze_attributes(attributes: Mapping[str, Any]) -> Any:
+    """All attributes of a call as one hashable stand-in.
+
+    Args:
+        attributes: the attributes.
+
+    Returns:
+        The stand-in.
+    """
+    if not attributes:
+        return ()
+    return tuple((name, freeze(value)) for name, value in sorted(attributes.items()))
+
+
+def node_proto(
+    op_type: str,
+    domain: str,
+    signature: OpSignature | None,
+    present: Sequence[bool],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> Any:
+    """The node of a call; its inputs are `i0`, `i1`... with gaps, its outputs `o0`, `o1`...
+
+    Args:
+        op_type: the operator.
+        domain: its domain.
+        signature: its schema, which says the kinds of attributes.
+        present: for each input whether it is given.
+        attributes: the attributes.
+        outputs: the number of outputs.
+
+    Returns:
+        The `onnx.NodeProto`.
+    """
+    import onnx
+
+    node = onnx.NodeProto(op_type=op_type, domain=domain)
+    node.input.extend(f"i{n}" if given else "" for n, given in enumerate(present))
+    node.output.extend(f"o{n}" for n in range(outputs))
+    params = {} if signature is None else signature.attributes
+    for name, value in attributes.items():
+        param = params.get(name)
+        node.attribute.append(attribute_proto(name, value, None if param is None else param.kind))
+    return node
+
+
+def one_node_model(
+    node: Any,
+    types: Sequence[OnnxType | None],
+    versions: Mapping[str, int],
+    functions: Sequence[Any] = (),
+    present: Sequence[bool] | None = None,
+) -> Any:
+    """A model around one node.
+
+    Args:
+        node: the node, as `node_proto` names its values.
+        types: the types of the inputs, None where one is absent.
+        versions: domain -> opset version.
+        functions: local functions.
+        present: which inputs exist; those with a type if not given.
+
+    Returns:
+        The `onnx.ModelProto`.
+    """
+    import onnx
+
+    model = onnx.ModelProto(ir_version=IR_VERSION, producer_name="onnxwright")
+    graph = model.graph
+    graph.name = node.op_type
+    graph.node.append(node)
+    given = [t is not None for t in types] if present is None else present
+    for n, (kind, there) in enumerate(zip(types, given, strict=True)):
+        if there:
+            info = graph.input.add()
+            info.name = f"i{n}"
+            _fill_type(info.type, kind)
+    for name in node.output:
+        if name:
+            graph.output.add().name = name
+    for domain, version in versions.items():
+        model.opset_import.add(domain=domain, version=version)
+    model.functions.extend(functions)
+    return model
+
+
+def function_body(
+    signature: OpSignature, version: int, node: Any, types: Sequence[OnnxType | None]
+) -> Any | None:
+    """The function by which onnx defines an operator, for one call of it.
+
+    Args:
+        signature: the operator.
+        version: the opset version it is called in.
+        node: the call.
+        types: the types of its inputs, None where one is absent.
+
+    Returns:
+        The `onnx.FunctionProto`; None where onnx gives none for this call.
+    """
+    import onnx
+
+    schema = signature.schema
+    function = onnx.FunctionProto()
+    if schema.has_function:
+        body = schema.function_body
+        function.CopyFrom(body)
+        return function
+    if not schema.has_context_dependent_function:
+        return None
+    protos = [(type_proto(t) if t is not None else onnx.TypeProto()) for t in types]
+    possible = [v for v in schema.context_dependent_function_opset_versions if v <= version]
+    if not possible:
+        return None
+    data = schema.get_context_dependent_function_with_opset_version(
+        max(possible), node.SerializeToString(), [p.SerializeToString() for p in protos]
+    )
+    if not data:
+        return None
+    function.ParseFromString(data)
+    return function
+
+
+def body_model(
+    function: Any, node: Any, types: Sequence[OnnxType | None], versions: Mapping[str, int]
+) -> Any:
+    """A model whose one node calls the function that defines its operator.
+
+    Args:
+        function: the function.
+        node: the call.
+        types: the types of its inputs.
+        versions: domain -> opset version for the body.
+
+    Returns:
+        The `onnx.ModelProto`.
+    """
+    import onnx
+
+    local = onnx.FunctionProto()
+    local.CopyFrom(function)
+    local.domain = BODY_DOMAIN
+    local.ClearField("opset_import")
+    for domain, version in versions.items():
+        local.opset_import.add(domain=domain, version=version)
+    call = onnx.NodeProto()
+    call.CopyFrom(node)
+    call.domain = BODY_DOMAIN
+    call.op_type = local.name
+    return one_node_model(call, types, {**versions, BODY_DOMAIN: 1}, [local])
+
+
+def op_text(op: Op) -> str:
+    """The operator in a message: its signature, or its name for a custom one.
+
+    Args:
+        op: the operator.
+
+    Returns:
+        The text.
+    """
+    signature = op.signature
+    return str(signature) if signature is not None else f"{op.name} of {op.domain}"

@@ -1,0 +1,630 @@
+"""`OrtEvaluator`: each operator runs in a cached ONNX Runtime session of one node.
+
+A session is kept by operator, version, attributes, input types and number of outputs; shapes are
+not part of it.  What the runtime has no kernel for runs through the function that defines it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.eager import kernels, node_model, ort_session, ort_values
+from onnxwright.eager.failures import fail_op, tidy
+from onnxwright.eager.reference import ReferenceEvaluator
+from onnxwright.eager.values import (
+    MapValue,
+    SequenceValue,
+    Value,
+    show_values,
+    type_of_value,
+    without_shape,
+)
+from onnxwright.eager.where import user_span
+from onnxwright.opset import registry
+from onnxwright.opset.op import Op
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import (
+    OnnxType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    parse_onnx_name,
+)
+
+# The first words of the errors that mean "no kernel for this", and no other failure.
+_NO_KERNEL = ("NOT_IMPLEMENTED", "Type Error", "Could not find an implementation")
+_UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
+
+
+class NoKernelError(Exception):
+    """The runtime has nothing that runs this call; the reason is its text."""
+
+
+class Prepared(ort_session.Entry):
+    """One session of one node, ready to run.
+
+    Fields:
+        op: the operator.
+        run: the runtime's own `run(output_names, feed, None)`.
+        names: the input names, None where an input is absent.
+        outputs: the output names.
+        plain: whether numpy arrays can go in and come out as they are.
+        kinds: the types of the outputs.
+        session: the session.
+        elements: the element types of the inputs, where the call is not plain.
+    """
+
+    __slots__ = ("elements", "kinds", "names", "op", "outputs", "plain", "run", "session")
+
+    def __init__(
+        self, op: Op, session: Any, present: Sequence[bool], outputs: int, nbytes: int
+    ) -> None:
+        super().__init__(nbytes)
+        self.op = op
+        self.session = session
+        # The wrapper's checks cost a microsecond; they are made when the session is made.
+        core = getattr(session, "_sess", None)
+        self.run = core.run if core is not None else session.run
+        self.names = tuple(f"i{n}" if there else None for n, there in enumerate(present))
+        self.outputs = [f"o{n}" for n in range(outputs)]
+        self.kinds = tuple(output_kind(o.type) for o in session.get_outputs())
+        self.elements: tuple[DType | None, ...] = ()
+        self.plain = True
+
+    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
+        """Run on values in schema order."""
+        feed = {n: x for n, x in zip(self.names, inputs, strict=True) if n is not None}
+        results = self.run(self.outputs, feed, None)
+        return [from_runtime(r, k) for r, k in zip(results, self.kinds, strict=True)]
+
+
+class Exotic(Prepared):
+    """A session with element types that numpy does not have: values go in and out by memory."""
+
+    __slots__ = ()
+
+    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
+        """Run on values in schema order."""
+        ort = ort_session.runtime()
+        feed, alive = {}, []
+        for name, array, dtype in zip(self.names, inputs, self.elements, strict=True):
+            if name is not None and dtype is not None and isinstance(array, np.ndarray):
+                feed[name], keep = ort_values.to_ort(ort, array, dtype)
+                alive.append(keep)
+        results = self.session._sess.run_with_ort_values(feed, self.outputs, None)
+        del alive
+        return [
+            from_runtime(r.numpy(), k)
+            if not isinstance(k, TensorType) or k.dtype is None
+            else ort_values.from_ort(r, k.dtype)
+            for r, k in zip(results, self.kinds, strict=True)
+        ]
+
+
+class Widened(Prepared):
+    """A session around which exotic types travel as FLOAT, because strings or lists are there too.
+
+    FLOAT holds every value of the narrow types exactly; the session casts inside.
+    """
+
+    __slots__ = ("results",)
+
+    results: tuple[DType | None, ...]
+
+    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
+        """Run on values in schema order."""
+        wide = [
+            x.astype(np.float32) if isinstance(x, np.ndarray) and d is not None else x
+            for x, d in zip(inputs, self.elements, strict=True)
+        ]
+        found = super().__call__(wide)
+        return [
+            r.astype(d.numpy) if isinstance(r, np.ndarray) and d is not None else r
+            for r, d in zip(found, self.results, strict=True)
+        ]
+
+
+def output_kind(name: str) -> OnnxType | None:
+    """A type as the runtime writes it.
+
+    Args:
+        name: for instance `seq(tensor(float))`.
+
+    Returns:
+        The type; None for one that ONNX does not have.
+    """
+    try:
+        return parse_onnx_name(name)
+    except TypeError:
+        return None
+
+
+def from_runtime(value: Any, kind: OnnxType | None) -> Value:
+    """A result of `run` as a value: lists and dicts get their type.
+
+    Args:
+        value: what the runtime gave.
+        kind: its type.
+
+    Returns:
+        The value.
+    """
+    if isinstance(kind, OptionalType):
+        kind = kind.elem
+    if isinstance(value, list):
+        elem = kind.elem if isinstance(kind, SequenceType) else None
+        return SequenceValue([from_runtime(v, elem) for v in value], elem)
+    if isinstance(value, dict):
+        return MapValue(value)
+    if value is not None and not isinstance(value, np.ndarray):
+        return np.asarray(value)
+    return value
+
+
+class OrtEvaluator:
+    """Runs operators with ONNX Runtime.
+
+    Args:
+        providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
+            if not given.
+        session_options: an `onnxruntime.SessionOptions` for every session; by default sessions
+            share one thread pool and one memory arena.
+        fallback: what runs an operator for which there is no kernel: "reference", an evaluator,
+            or None for an error.  Each use is reported once.
+        custom_op_libraries: paths of compiled custom-op libraries.
+        max_sessions: how many sessions are kept.
+        max_bytes: how much memory the kept sessions may take, as far as it can be told.
+
+    Example:
+        >>> from onnxwright.opset import opset18 as op
+        >>> e = OrtEvaluator()
+        >>> e.run_op(op.Neg, [np.array([1.0, -2.0], np.float32)], {}, 1)
+        [array([-1.,  2.], dtype=float32)]
+        >>> len(e.cache)
+        1
+    """
+
+    name = "ONNX Runtime"
+
+    def __init__(
+        self,
+        providers: Sequence[Any] | None = None,
+        session_options: Any = None,
+        fallback: Any = None,
+        *,
+        custom_op_libraries: Sequence[str] = (),
+        max_sessions: int = 1024,
+        max_bytes: int = 512 * 1024 * 1024,
+    ) -> None:
+        self.providers = None if providers is None else list(providers)
+        self.session_options = session_options
+        self.custom_op_libraries = tuple(str(path) for path in custom_op_libraries)
+        self.fallback: Any = ReferenceEvaluator() if fallback == "reference" else fallback
+        if self.fallback is not None and not callable(getattr(self.fallback, "run_op", None)):
+            fail(
+                messages.BadOption(
+                    option="fallback",
+                    given=repr(fallback),
+                    advice='use "reference", an evaluator, or None',
+                    span=user_span(),
+                )
+            )
+        self.cache: ort_session.SessionCache[Prepared] = ort_session.SessionCache(
+            max_sessions, max_bytes
+        )
+        # Calls that skip everything but the session; `dispatch.py` fills it.
+        self.fast: dict[Any, Prepared] = {}
+        self.pinned: dict[int, Op] = {}
+        self._fallen: set[Any] = set()
+        self._lock = threading.Lock()
+        self._evictions = 0
+
+    def __repr__(self) -> str:
+        options = []
+        if self.providers is not None:
+            options.append(f"providers={self.providers!r}")
+        if self.fallback is not None:
+            options.append(f"fallback={self.fallback!r}")
+        return f"OrtEvaluator({', '.join(options)})"
+
+    # -- the protocol --------------------------------------------------------------------------------
+
+    def run_op(
+        self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
+    ) -> Sequence[Value]:
+        """The outputs of one operator.
+
+        Args:
+            op: the operator.
+            inputs: arrays, sequences, maps; None is an absent input.
+            attributes: the attributes that were given.
+            outputs: how many outputs are wanted.
+
+        Returns:
+            One value for each output.
+
+        Raises:
+            EagerTypeError: there is no kernel for these types (OW611).
+            EagerError: the runtime failed (OW612), or nothing implements the operator (OW613).
+        """
+        key = self._key(op, inputs, attributes, outputs)
+        if key in self._fallen:
+            return self._fall_back(op, inputs, attributes, outputs, None)
+        prepared = self.cache.get(key)
+        if prepared is None:
+            try:
+                prepared = self._prepare(key, op, inputs, attributes, outputs)
+            except NoKernelError as error:
+                return self._fall_back(op, inputs, attributes, outputs, error, key)
+        try:
+            return prepared(inputs)
+        except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+            self.failed(op, inputs, attributes, error)
+
+    def prepare(
+        self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
+    ) -> Prepared | None:
+        """The session that `run_op` would use, made if it has to be.
+
+        Args:
+            op: the operator.
+            inputs: example inputs: their types count.
+            attributes: the attributes.
+            outputs: how many outputs are wanted.
+
+        Returns:
+            The session; None where the fallback runs this call.
+
+        Raises:
+            EagerError: there is none, as for `run_op`.
+        """
+        key = self._key(op, inputs, attributes, outputs)
+        if key in self._fallen:
+            return None
+        known = self.cache.get(key)
+        if known is not None:
+            return known
+        try:
+            return self._prepare(key, op, inputs, attributes, outputs)
+        except NoKernelError as error:
+            if self.fallback is None:
+                self._no_kernel(op, inputs, error)
+            return None
+
+    def clear(self) -> None:
+        """Drop all sessions."""
+        self.cache.clear()
+        self.forget_fast()
+        self._fallen.clear()
+
+    def forget_fast(self) -> None:
+        """Drop the short paths; they come back as calls are made."""
+        self.fast.clear()
+        self.pinned.clear()
+
+    # -- sessions ------------------------------------------------------------------------------------
+
+    def _key(
+        self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
+    ) -> Any:
+        version = op.version if op.signature is None else op.since_version
+        return (
+            op.domain,
+            op.name,
+            version,
+            tuple(_type_key(x) for x in inputs),
+            node_model.freeze_attributes(attributes),
+            outputs,
+        )
+
+    def _prepare(
+        self,
+        key: Any,
+        op: Op,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        outputs: int,
+    ) -> Prepared:
+        types = [without_shape(type_of_value(x)) for x in inputs]
+        present = [x is not None for x in inputs]
+        reasons = []
+        prepared = None
+        for model in self._models(op, types, present, attributes, outputs):
+            data = model.SerializeToString()
+            try:
+                session = self._session(data)
+            except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+                text = str(error)
+                if op.signature is None and any(words in text for words in _UNKNOWN_OP):
+                    fail(
+                        messages.NoImplementation(
+                            op=op.name, domain=op.domain, version=op.version, span=user_span()
+                        )
+                    )
+                if not any(words in text for words in (*_NO_KERNEL, *_UNKNOWN_OP)):
+                    self.failed(op, inputs, attributes, error)
+                reasons.append(tidy(text))
+                continue
+            prepared = self._make(op, session, model, types, present, len(data))
+            break
+        if prepared is None:
+            raise NoKernelError(reasons[0] if reasons else "no version it loads has the operator")
+        kept = self.cache.add(key, prepared)
+        if self.cache.evictions != self._evictions:
+            self._evictions = self.cache.evictions
+            self.forget_fast()
+        return kept
+
+    def _session(self, data: bytes) -> Any:
+        options = self.session_options
+        if options is None:
+            options = ort_session.small_options()
+            for path in self.custom_op_libraries:
+                options.register_custom_ops_library(path)
+        return ort_session.new_session(data, options, self.providers)
+
+    def _make(
+        self,
+        op: Op,
+        session: Any,
+        model: Any,
+        types: Sequence[OnnxType | None],
+        present: Sequence[bool],
+        size: int,
+    ) -> Prepared:
+        """The right kind of call for the element types that go in and come out."""
+        outputs = len(model.graph.output)
+        nbytes = ort_session.SESSION_BYTES + 2 * size
+        prepared = Prepared(op, session, present, outputs, nbytes)
+        elements = tuple(t.dtype if isinstance(t, TensorType) else None for t in types)
+        exotic_in = [d is not None and d not in ort_values.PLAIN for d in elements]
+        results = tuple(
+            k.dtype if isinstance(k, TensorType) and k.dtype not in ort_values.PLAIN else None
+            for k in prepared.kinds
+        )
+        if not any(exotic_in) and not any(d is not None for d in results):
+            return prepared
+        by_memory = all(
+            t is None or (isinstance(t, TensorType) and t.dtype is not DType.STRING) for t in types
+        )
+        if by_memory:
+            made: Prepared = Exotic(op, session, present, outputs, nbytes)
+            made.elements = elements
+        else:
+            _widen(model, elements, exotic_in, results)
+            session = self._session(model.SerializeToString())
+            wide = Widened(op, session, present, outputs, nbytes)
+            wide.elements = tuple(d if x else None for d, x in zip(elements, exotic_in, strict=True))
+            wide.results = results
+            made = wide
+        made.plain = False
+        return made
+
+    def _models(
+        self,
+        op: Op,
+        types: Sequence[OnnxType | None],
+        present: Sequence[bool],
+        attributes: Mapping[str, Any],
+        outputs: int,
+    ) -> Iterator[Any]:
+        """Models that compute the call, the best first."""
+        signature = op.signature
+        node = node_model.node_proto(op.name, op.domain, signature, present, attributes, outputs)
+        top = ort_session.newest_opset()
+        if signature is None:
+            versions = {op.domain: op.version, "": top}
+            yield node_model.one_node_model(node, types, versions, present=present)
+            return
+        last = last_version(signature)
+        if op.domain != "":
+            versions = {op.domain: last, "": top}
+        else:
+            versions = {"": min(last, top)}
+        too_new = op.domain == "" and signature.since_version > top
+        if not too_new:
+            yield node_model.one_node_model(node, types, versions, present=present)
+        if signature.has_function:
+            version = signature.since_version if too_new else versions[op.domain]
+            full = _with_defaults(node, signature)
+            body = node_model.function_body(signature, version, full, types)
+            if body is not None:
+                call = _only_declared(full, body)
+                yield node_model.body_model(body, call, types, _body_versions(body, top))
+        if too_new:
+            # An operator that a newer opset only widened: its older self takes the same call.
+            older = registry.signature("", op.name, top)
+            if older is not None and _accepts(older, types, attributes, outputs):
+                node = node_model.node_proto(
+                    op.name, op.domain, older, present, attributes, outputs
+                )
+                yield node_model.one_node_model(node, types, {"": top}, present=present)
+
+    # -- failures --------------------------------------------------------------------------------------
+
+    def _fall_back(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        error: NoKernelError | None,
+        key: Any = None,
+    ) -> Sequence[Value]:
+        if self.fallback is None:
+            assert error is not None
+            self._no_kernel(op, inputs, error)
+        if key is not None:
+            with self._lock:
+                first = key not in self._fallen
+                if len(self._fallen) > 4096:
+                    self._fallen.clear()
+                self._fallen.add(key)
+            if first:
+                warn(
+                    messages.FellBack(
+                        op=op.name,
+                        inputs=show_values(inputs),
+                        evaluator=self.name,
+                        fallback=str(getattr(self.fallback, "name", self.fallback)),
+                        span=user_span(),
+                    )
+                )
+        results: Sequence[Value] = self.fallback.run_op(op, inputs, attributes, outputs)
+        return results
+
+    def _no_kernel(self, op: Op, inputs: Sequence[Value], error: NoKernelError) -> NoReturn:
+        version = min(op.version, ort_session.newest_opset()) if op.domain == "" else op.version
+        fail(
+            messages.NoKernel(
+                evaluator=self.name,
+                op=op.name,
+                inputs=show_values(inputs),
+                reason=str(error),
+                kernels=kernels.kernels_text(op.domain, op.name, version),
+                signature=node_model.op_text(op),
+                span=user_span(),
+            )
+        )
+
+    def failed(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        error: BaseException,
+    ) -> NoReturn:
+        """Raise what the runtime said with the operator, its inputs and the Python line.
+
+        Args:
+            op: the operator.
+            inputs: its inputs.
+            attributes: its attributes.
+            error: the runtime's own exception, which becomes the cause.
+
+        Raises:
+            EagerError: always.
+        """
+        fail_op(self.name, op, inputs, attributes, error)
+
+
+def last_version(signature: registry.OpSignature) -> int:
+    """The newest opset version in which an operator still has this schema.
+
+    Args:
+        signature: the schema.
+
+    Returns:
+        The version.
+    """
+    later = [
+        since
+        for since, _ in registry.versions_of(signature.domain, signature.name)
+        if since > signature.since_version
+    ]
+    return later[0] - 1 if later else registry.newest(signature.domain)
+
+
+def _type_key(value: Value) -> Any:
+    if isinstance(value, np.ndarray):
+        dtype = value.dtype
+        return dtype if dtype.kind not in "SU" else np.dtype(object)
+    if value is None:
+        return None
+    return str(type_of_value(value))
+
+
+def _with_defaults(node: Any, signature: registry.OpSignature) -> Any:
+    """The call with every default of the schema written out."""
+    import onnx
+
+    full = onnx.NodeProto()
+    full.CopyFrom(node)
+    given = {a.name for a in full.attribute}
+    for name, param in signature.attributes.items():
+        default = signature.schema.attributes[name].default_value
+        if name not in given and default.type and param.default is not None:
+            full.attribute.append(default)
+    return full
+
+
+def _only_declared(node: Any, function: Any) -> Any:
+    """The call without attributes that the function does not take; they are built into it."""
+    import onnx
+
+    declared = {*function.attribute, *(a.name for a in function.attribute_proto)}
+    call = onnx.NodeProto()
+    call.CopyFrom(node)
+    call.ClearField("attribute")
+    call.attribute.extend(a for a in node.attribute if a.name in declared)
+    call.op_type = function.name
+    del call.output[len(function.output) :]
+    return call
+
+
+def _body_versions(function: Any, top: int) -> dict[str, int]:
+    versions = {o.domain: o.version for o in function.opset_import}
+    versions[""] = min(versions.get("", top), top)
+    return versions
+
+
+def _accepts(
+    signature: registry.OpSignature,
+    types: Sequence[OnnxType | None],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> bool:
+    """Whether a call fits a schema: the attributes exist, the types are allowed."""
+    if not all(name in signature.attributes for name in attributes):
+        return False
+    if outputs > signature.max_output or len(types) > signature.max_input:
+        return False
+    for n, kind in enumerate(types):
+        param = signature.inputs[min(n, len(signature.inputs) - 1)]
+        if kind is not None and kind.onnx_name not in param.types:
+            return False
+    return True
+
+
+def _widen(
+    model: Any,
+    elements: Sequence[DType | None],
+    exotic_in: Sequence[bool],
+    results: Sequence[DType | None],
+) -> None:
+    """Put casts around the node of a model, so that exotic types travel as FLOAT."""
+    import onnx
+
+    graph = model.graph
+    node = graph.node[0]
+    before, after = [], []
+    for n, (dtype, exotic) in enumerate(zip(elements, exotic_in, strict=True)):
+        if exotic and dtype is not None:
+            for info in graph.input:
+                if info.name == f"i{n}":
+                    info.type.tensor_type.elem_type = int(DType.FLOAT)
+            node.input[n] = f"narrow{n}"
+            cast = onnx.NodeProto(op_type="Cast", input=[f"i{n}"], output=[f"narrow{n}"])
+            cast.attribute.append(node_model.attribute_proto("to", int(dtype)))
+            before.append(cast)
+    for n, dtype in enumerate(results):
+        if dtype is not None:
+            node.output[n] = f"result{n}"
+            cast = onnx.NodeProto(op_type="Cast", input=[f"result{n}"], output=[f"o{n}"])
+            cast.attribute.append(node_model.attribute_proto("to", int(DType.FLOAT)))
+            after.append(cast)
+    nodes = [*before, *graph.node, *after]
+    kept = []
+    for item in nodes:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(item)
+        kept.append(copy)
+    del graph.node[:]
+    graph.node.extend(kept)
+

@@ -1,0 +1,240 @@
+"""ONNX Runtime sessions: made with shared threads and memory, kept in a bounded cache.
+
+Sessions of one operator are many and small: they share one thread pool and one memory arena, skip
+the graph optimizer, and say nothing on stderr.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from onnxwright.opset.registry import newest
+from onnxwright.types.dtypes import DType
+
+E = TypeVar("E", bound="Entry")
+
+# What one session costs beside its model, measured with shared threads and memory.
+SESSION_BYTES = 64 * 1024
+_SILENT = 4
+
+
+@functools.cache
+def runtime() -> Any:
+    """The module `onnxruntime`, imported at the first eager call and told to share threads.
+
+    Returns:
+        The module.
+    """
+    import onnxruntime
+
+    return onnxruntime
+
+
+@functools.cache
+def shared() -> tuple[bool, bool]:
+    """Set up what sessions share, once per process.
+
+    Returns:
+        Whether there are a shared thread pool and a shared arena.
+    """
+    from onnxruntime.capi import onnxruntime_pybind11_state as core
+
+    threads = arena = False
+    try:
+        core.set_global_thread_pool_sizes(0, 0)
+        threads = True
+    except Exception:  # noqa: BLE001 - an older runtime, or one configured by somebody else
+        pass
+    try:
+        memory = core.OrtMemoryInfo(
+            "Cpu", core.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, core.OrtMemType.DEFAULT
+        )
+        # Grow by what is asked for, not to the next power of two.
+        core.create_and_register_allocator(memory, core.OrtArenaCfg({"arena_extend_strategy": 1}))
+        arena = True
+    except Exception:  # noqa: BLE001 - as above
+        pass
+    return threads, arena
+
+
+def small_options() -> Any:
+    """Session options for a model of one node.
+
+    Returns:
+        A fresh `SessionOptions`.
+    """
+    ort = runtime()
+    threads, arena = shared()
+    options = ort.SessionOptions()
+    options.log_severity_level = _SILENT
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_pattern = False
+    if threads:
+        options.use_per_session_threads = False
+    else:
+        options.intra_op_num_threads = 1
+    if arena:
+        options.add_session_config_entry("session.use_env_allocators", "1")
+    else:
+        options.enable_cpu_mem_arena = False
+    return options
+
+
+def model_options() -> Any:
+    """Session options for a whole model: optimized, with shared threads.
+
+    Returns:
+        A fresh `SessionOptions`.
+    """
+    ort = runtime()
+    options = ort.SessionOptions()
+    options.log_severity_level = _SILENT
+    if shared()[0]:
+        options.use_per_session_threads = False
+    return options
+
+
+def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | None) -> Any:
+    """A session; a provider that fails is an error, never silently replaced.
+
+    Args:
+        model: the model's bytes, or the path of its file.
+        options: the session options.
+        providers: the execution providers; the CPU if not given.
+
+    Returns:
+        The `InferenceSession`.
+    """
+    chosen = list(providers) if providers is not None else ["CPUExecutionProvider"]
+    return runtime().InferenceSession(model, options, providers=chosen)
+
+
+@functools.cache
+def newest_opset() -> int:
+    """The newest version of the standard opset that this runtime loads, found by trying.
+
+    Returns:
+        The version.
+    """
+    import onnx
+    from onnx import helper
+
+    top = newest()
+    for version in range(top, 6, -1):
+        graph = helper.make_graph(
+            [helper.make_node("Neg", ["x"], ["y"])],  # noqa: TID251 - a probe, not user code
+            "probe",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)],
+            [onnx.ValueInfoProto(name="y")],
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10
+        )
+        try:
+            new_session(model.SerializeToString(), small_options(), None)
+        except Exception:  # noqa: BLE001, PERF203, S112 - any refusal means: try the one before
+            continue
+        return version
+    return 7
+
+
+class Entry:
+    """What a cache keeps: its size, and whether it was used since the last look."""
+
+    __slots__ = ("nbytes", "used")
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.used = True
+
+
+class SessionCache(Generic[E]):
+    """A dictionary bounded in number and bytes that drops what was not used lately.
+
+    Reading takes no lock: a use only sets a flag, and the second-chance rule does the rest.
+
+    Args:
+        limit: the most entries.
+        byte_limit: the most bytes of all entries together.
+
+    Example:
+        >>> cache = SessionCache(2, 1 << 20)
+        >>> for name in "abc":
+        ...     cache.add(name, Entry(10))
+        >>> len(cache), cache.get("a") is None
+        (2, True)
+    """
+
+    def __init__(self, limit: int, byte_limit: int) -> None:
+        self.limit = limit
+        self.byte_limit = byte_limit
+        self.nbytes = 0
+        self.evictions = 0
+        self._entries: dict[Hashable, E] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(list(self._entries))
+
+    def get(self, key: Hashable) -> E | None:
+        """The entry of a key, marked as used; None where there is none."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.used = True
+        return entry
+
+    def add(self, key: Hashable, entry: E) -> E:
+        """Keep an entry and drop others where that is too much; the first of a key stays."""
+        with self._lock:
+            known = self._entries.get(key)
+            if known is not None:
+                return known
+            self._entries[key] = entry
+            self.nbytes += entry.nbytes
+            while len(self._entries) > 1 and (
+                len(self._entries) > self.limit or self.nbytes > self.byte_limit
+            ):
+                self._drop_one(key)
+            return entry
+
+    def _drop_one(self, keep: Hashable) -> None:
+        """Drop the oldest entry that was not used since it was last passed over."""
+        while True:
+            key, entry = next(iter(self._entries.items()))
+            del self._entries[key]
+            if entry.used or key == keep:
+                # Passed over once: to the end of the line, and not used until it is.
+                entry.used = False
+                self._entries[key] = entry
+                if key == keep and len(self._entries) == 1:
+                    return
+                continue
+            self.nbytes -= entry.nbytes
+            self.evictions += 1
+            return
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._entries.clear()
+            self.nbytes = 0
+
+
+def dtype_of_ort_name(name: str) -> DType | None:
+    """The element type of an input or output as the runtime names it.
+
+    Args:
+        name: for instance `tensor(float)`.
+
+    Returns:
+        The element type; None for sequences, maps and optionals.
+    """
+    if not name.startswith("tensor("):
+        return None
+    return DType.from_onnx_name(name)

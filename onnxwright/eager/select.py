@@ -1,0 +1,165 @@
+"""What is in force: the evaluator of the moment, and the script that is running.
+
+Both are context variables: threads and async tasks do not disturb each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager.evaluators import Evaluator
+from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.reference import ReferenceEvaluator
+from onnxwright.eager.where import user_span
+from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION, Opset
+
+_NAMED: dict[str, Evaluator] = {}
+_MAKERS = {"ort": OrtEvaluator, "reference": ReferenceEvaluator}
+_chosen: ContextVar[Evaluator | None] = ContextVar("onnxwright_evaluator", default=None)
+_default: Evaluator = OrtEvaluator()
+_NAMED["ort"] = _default
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A script that is running eagerly.
+
+    Fields:
+        opset: where its operators such as `+` come from.
+        name: its name.
+    """
+
+    opset: Opset
+    name: str
+
+
+TOP = Frame(Opset("", DEFAULT_OPSET_VERSION), "")
+_frame: ContextVar[Frame] = ContextVar("onnxwright_frame", default=TOP)
+# NOTE: bound methods, called on every eager operation.
+running = _frame.get
+_chosen_now = _chosen.get
+
+
+def current() -> Evaluator:
+    """The evaluator that runs an operator called now.
+
+    Returns:
+        The one of the innermost `with evaluator(...)`, else the default.
+    """
+    return _chosen_now() or _default
+
+
+def find_evaluator(which: Any) -> Evaluator:
+    """An evaluator by name, or the object itself.
+
+    Args:
+        which: "ort", "reference", or an object with `run_op`.
+
+    Returns:
+        The evaluator; each name always gives the same one.
+
+    Raises:
+        EagerTypeError: it is no evaluator.
+    """
+    if isinstance(which, str):
+        known = _NAMED.get(which)
+        if known is None and which in _MAKERS:
+            known = _NAMED.setdefault(which, _MAKERS[which]())
+        if known is not None:
+            return known
+        fail(messages.UnknownEvaluator(what=repr(which), span=user_span()))
+    if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
+        found: Evaluator = which
+        return found
+    what = f"the class `{which.__name__}` (make one of it)" if isinstance(which, type) else (
+        f"an object of type `{type(which).__name__}`"
+    )
+    fail(messages.UnknownEvaluator(what=what, span=user_span()))
+
+
+@contextmanager
+def evaluator(which: Any) -> Iterator[Evaluator]:
+    """Run the operators called inside on another evaluator.
+
+    Args:
+        which: "ort", "reference", or an object with `run_op`.
+
+    Yields:
+        The evaluator.
+
+    Raises:
+        EagerTypeError: it is no evaluator.
+
+    Example:
+        >>> import numpy as np
+        >>> from onnxwright.opset import opset18 as op
+        >>> with evaluator("reference"):
+        ...     op.Add(np.ones(2, np.float32), 1.0)
+        array([2., 2.], dtype=float32)
+    """
+    found = find_evaluator(which)
+    token = _chosen.set(found)
+    try:
+        yield found
+    finally:
+        _chosen.reset(token)
+
+
+def default_evaluator() -> Evaluator:
+    """The evaluator of the process, used where no `with evaluator(...)` says otherwise.
+
+    Returns:
+        The evaluator; an `OrtEvaluator` unless it was set.
+
+    Example:
+        >>> default_evaluator().name
+        'ONNX Runtime'
+    """
+    return _default
+
+
+def set_default_evaluator(which: Any) -> Evaluator:
+    """Choose the evaluator of the process, for all threads.
+
+    Args:
+        which: "ort", "reference", or an object with `run_op`.
+
+    Returns:
+        The one that was the default before.
+
+    Raises:
+        EagerTypeError: it is no evaluator.
+
+    Example:
+        >>> before = set_default_evaluator("reference")
+        >>> set_default_evaluator(before).name
+        'onnx.reference'
+    """
+    global _default  # noqa: PLW0603 - the default of the process is a global by definition
+    before, _default = _default, find_evaluator(which)
+    return before
+
+
+@contextmanager
+def frame(opset: Opset, name: str) -> Iterator[Frame]:
+    """A script runs inside: operators give tensors, and `+` comes from `opset`.
+
+    Args:
+        opset: the script's default opset.
+        name: its name.
+
+    Yields:
+        The frame.
+    """
+    made = Frame(opset, name)
+    token = _frame.set(made)
+    try:
+        yield made
+    finally:
+        _frame.reset(token)

@@ -1,0 +1,385 @@
+"""`Tensor`: a numpy array with ONNX's operators, the value of eager mode.
+
+Operators and indexing mean what they mean in compiled code: they come from `semantics.values` and
+run on the evaluator of the moment.  Nothing here needs a runtime; `backend.py` hangs itself in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager.values import Array, onnx_dtype, show_value
+from onnxwright.eager.where import user_span
+from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.values import ValueOperators
+from onnxwright.types import tensors as annotation
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+
+# What gives a tensor its backend; `backend.py` sets it.
+_backend_now: Callable[[], Backend]
+
+
+def set_backend_source(source: Callable[[], Backend]) -> None:
+    """Say where tensors find the backend that runs their operators.
+
+    Args:
+        source: gives the backend of the moment.
+    """
+    global _backend_now  # noqa: PLW0603 - a registry of one, filled at import
+    _backend_now = source
+
+
+class Tensor(ValueOperators):
+    """An ONNX tensor that holds its value, a numpy array.
+
+    Args:
+        value: an array, a number, a nested list of numbers, or another tensor.
+        dtype: the element type to convert to: a `DType`, an annotation such as `FLOAT`, or a
+            numpy dtype.  Without it arrays keep theirs; Python numbers become FLOAT, INT64, BOOL
+            or STRING.
+
+    Raises:
+        EagerTypeError: the object cannot be an array of an ONNX element type.
+
+    Example:
+        >>> x = Tensor([[1, 2], [3, 4]], dtype="float32")
+        >>> x
+        Tensor([[1., 2.],
+                [3., 4.]], FLOAT[2, 2])
+        >>> x.dtype, x.onnx_dtype, x.shape
+        (dtype('float32'), <DType.FLOAT: 1>, (2, 2))
+    """
+
+    __slots__ = ("__weakref__", "value")
+    __ow_tensor__ = True
+
+    value: Array
+
+    def __init__(self, value: Any, dtype: Any = None) -> None:
+        self.value = as_array(value, dtype)
+
+    def __class_getitem__(cls, shape: Any) -> Any:
+        # NOTE: as an annotation, `Tensor["N", 3]` is any tensor with this shape.
+        return annotation.Tensor[shape]
+
+    def _backend(self) -> Backend:
+        return _backend_now()
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type as numpy writes it."""
+        return self.value.dtype
+
+    @property
+    def onnx_dtype(self) -> DType:
+        """The element type as ONNX writes it."""
+        return onnx_dtype(self.value.dtype)
+
+    @property
+    def onnx_type(self) -> TensorType:
+        """The element type and the shape."""
+        return TensorType(onnx_dtype(self.value.dtype), self.value.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.value.ndim
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return self.value.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.value.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return self.value.nbytes
+
+    # -- to numpy and Python -----------------------------------------------------------------------
+
+    def numpy(self) -> Array:
+        """The array itself, not a copy."""
+        return self.value
+
+    def item(self) -> Any:
+        """The one element as a Python object."""
+        if self.value.size != 1:
+            self._not_one("one Python number", "index the tensor, or reduce it first")
+        return self.value.reshape(())[()].item() if self.value.dtype != object else self._only()
+
+    def tolist(self) -> Any:
+        """The elements as a nested list."""
+        return self.value.tolist()
+
+    def astype(self, dtype: Any) -> Tensor:
+        """The same elements converted by numpy; `op.Cast` converts by ONNX's rules."""
+        return wrap(self.value.astype(numpy_dtype(dtype)))
+
+    def _only(self) -> Any:
+        return self.value.reshape(-1)[0]
+
+    def _not_one(self, wanted: str, advice: str) -> NoReturn:
+        fail(
+            messages.NotOneNumber(
+                kind=f"a tensor {show_value(self.value)}",
+                wanted=wanted,
+                advice=advice,
+                span=user_span(),
+            )
+        )
+
+    def __bool__(self) -> bool:
+        if self.value.size != 1:
+            fail(
+                messages.TruthOfManyElements(
+                    kind=show_value(self.value), size=self.value.size, span=user_span()
+                )
+            )
+        return bool(self._only())
+
+    def __index__(self) -> int:
+        if self.value.size != 1 or self.value.dtype.kind not in "iu":
+            dtype = self.onnx_dtype
+            if self.value.size != 1 or not dtype.is_integer:
+                self._not_one("an index", "a tensor of one integer is needed; cast or index first")
+        return int(self._only())
+
+    def __int__(self) -> int:
+        return int(self._number("an int"))
+
+    def __float__(self) -> float:
+        return float(self._number("a float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("a complex number"))
+
+    def _number(self, wanted: str) -> Any:
+        if self.value.size != 1:
+            self._not_one(wanted, "index the tensor, or reduce it first")
+        return self._only()
+
+    def __len__(self) -> int:
+        if self.value.ndim == 0:
+            fail(messages.ScalarHasNoAxis(verb="measure", span=user_span()))
+        return self.value.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.value.ndim == 0:
+            fail(messages.ScalarHasNoAxis(verb="iterate over", span=user_span()))
+        return (wrap(np.asarray(row, dtype=self.value.dtype)) for row in self.value)
+
+    def __contains__(self, item: object) -> bool:
+        array = item.value if isinstance(item, Tensor) else item
+        return bool(np.any(self.value == array))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if dtype is None or np.dtype(dtype) == self.value.dtype:
+            return self.value.copy() if copy else self.value
+        if copy is False:
+            raise ValueError(f"{self.value.dtype} to {np.dtype(dtype)} needs a copy")
+        return self.value.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self.value.__dlpack_device__()
+        return device
+
+    # -- as text -------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.value, separator=", ", prefix="Tensor(")
+        return f"Tensor({text}, {show_value(self.value)})"
+
+    def __str__(self) -> str:
+        return f"{self.value} {show_value(self.value)}" if self.value.ndim else str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self.value.size != 1:
+            advice = "format elements of it, or use numpy's print options"
+            self._not_one(f"one number formatted as {spec!r}", advice)
+        return format(self.item(), spec)
+
+    # -- copies --------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return wrap, (self.value,)
+
+    def __copy__(self) -> Tensor:
+        return wrap(self.value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return wrap(self.value.copy())
+
+
+class ConstantTensor(Tensor):
+    """A tensor that the program text gives (a literal, an array of the enclosing scope)."""
+
+    __slots__ = ()
+
+
+class WeakTensor(Tensor):
+    """A tensor that stands for a Python number of kind `weak`: it takes the type it meets."""
+
+    __slots__ = ("weak",)
+
+    weak: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return weak, (self.value, self.weak)
+
+
+_new = object.__new__
+
+
+def wrap(array: Array) -> Tensor:
+    """A tensor around an array, which must be a plain `numpy.ndarray` of an ONNX type.
+
+    Args:
+        array: the array; it is not copied.
+
+    Returns:
+        The tensor.
+    """
+    made = _new(Tensor)
+    made.value = array
+    return made
+
+
+def constant(array: Array) -> ConstantTensor:
+    """A tensor known to the program text.
+
+    Args:
+        array: its value; it is not copied.
+
+    Returns:
+        The tensor.
+    """
+    made = _new(ConstantTensor)
+    made.value = array
+    return made
+
+
+def weak(array: Array, kind: str) -> WeakTensor:
+    """A tensor that stands for a Python number.
+
+    Args:
+        array: its value.
+        kind: `bool`, `int` or `float`.
+
+    Returns:
+        The tensor.
+    """
+    made = _new(WeakTensor)
+    made.value = array
+    made.weak = kind
+    return made
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of a `DType`, an annotation such as `FLOAT`, or anything numpy takes.
+
+    Args:
+        dtype: the element type in any spelling.
+
+    Returns:
+        The numpy dtype.
+
+    Example:
+        >>> numpy_dtype(DType.BFLOAT16), numpy_dtype("float32")
+        (dtype(bfloat16), dtype('float32'))
+    """
+    if isinstance(dtype, DType):
+        return dtype.numpy
+    declared = getattr(dtype, "dtype", None) if isinstance(dtype, type) else None
+    if isinstance(declared, DType):
+        return declared.numpy
+    return DType.from_numpy(dtype).numpy
+
+
+_PYTHON_DTYPES = {"int64": np.int64, "float64": np.float32, "complex128": np.complex64}
+
+
+def as_array(value: Any, dtype: Any = None) -> Array:
+    """An array of an ONNX element type from any object that can be one.
+
+    Args:
+        value: an array, a tensor, a number, a nested list of numbers, a DLPack object.
+        dtype: the element type to convert to.
+
+    Returns:
+        The array; an array of the right type comes back as it is.
+
+    Raises:
+        EagerTypeError: the object cannot be an array.
+
+    Example:
+        >>> as_array([1.5, 2]).dtype, as_array(np.float64(1)).dtype, as_array("a").dtype
+        (dtype('float32'), dtype('float32'), dtype('O'))
+    """
+    wanted = None if dtype is None else numpy_dtype(dtype)
+    if isinstance(value, Tensor):
+        array = value.value
+    elif type(value) is np.ndarray:
+        array = value
+    else:
+        array = _converted(value, wanted)
+    if array.dtype.kind in "USOT" and array.dtype != object:
+        array = array.astype(object)
+    if wanted is not None and array.dtype != wanted:
+        array = array.astype(wanted)
+    elif not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    _check_kind(value, array)
+    return array
+
+
+def _converted(value: Any, wanted: np.dtype[Any] | None) -> Array:
+    own = not isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, range))
+    try:
+        if wanted is not None and not own and wanted != object:
+            return np.asarray(value).astype(wanted)
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        _refuse(value)
+    if not own and wanted is None:
+        array = array.astype(_PYTHON_DTYPES.get(array.dtype.name, array.dtype))
+    return array
+
+
+def _check_kind(value: Any, array: Array) -> None:
+    if array.dtype == object:
+        if not all(isinstance(item, (str, bytes)) for item in array.flat):
+            _refuse(value)
+    elif array.dtype.kind in "MmV" and array.dtype.fields is not None:
+        _refuse(value)
+    else:
+        onnx_dtype(array.dtype)
+
+
+def _refuse(value: Any) -> NoReturn:
+    what = f"an object of type `{type(value).__name__}`"
+    if isinstance(value, (list, tuple)):
+        what = f"this {type(value).__name__}, which has no single shape and type,"
+    fail(messages.NotAnArray(what=what, span=user_span()))
