@@ -1,0 +1,12 @@
+import numpy as np
+
+from onnxwright import FLOAT, script
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    return x + 1.0
+
+
+run = f.compile()
+run(np.ones(3, np.float32))

@@ -1,0 +1,16 @@
+from onnxwright import FLOAT, Opset, script
+
+mine = Opset("my.domain", 1)
+
+
+@script(mine, default_opset=op)
+def Twice(x: FLOAT["N"]) -> FLOAT["N"]:
+    return x * 2.0
+
+
+@script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    return Twice(x)
+
+
+run = f.compile()

@@ -1,0 +1,3 @@
+from onnxwright import OrtEvaluator
+
+evaluator = OrtEvaluator(fallback="sometimes")
