@@ -314,6 +314,24 @@ def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
     return _history().get(normalize_domain(domain), {}).get(name, ())
 
 
+def first_version(domain: str, name: str) -> int | None:
+    """The version of the opset that an operator came with.
+
+    Args:
+        domain: the domain.
+        name: the operator.
+
+    Returns:
+        The version; None for an unknown operator.
+
+    Example:
+        >>> first_version("", "Gelu"), first_version("", "Nope")
+        (20, None)
+    """
+    versions = versions_of(domain, name)
+    return versions[0][0] if versions else None
+
+
 def all_names(domain: str) -> tuple[str, ...]:
     """Every operator a domain ever had, sorted.
 
@@ -453,6 +471,7 @@ __all__ = [
     "OutputParam",
     "all_names",
     "domains",
+    "first_version",
     "is_known_domain",
     "newest",
     "normalize_domain",

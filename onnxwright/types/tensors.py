@@ -465,9 +465,15 @@ class Shape(metaclass=_ShapeMeta):
 
 if TYPE_CHECKING:
     # Any: a result fits wherever a tensor, a sequence or a map is declared.  Protocol: a variable
-    # that held a result may take anything next, `y = op.Relu(x)` and then `y = x + 1`.
-    class Value(Tensor, Protocol, Any):  # type: ignore[misc]  # checkers take both for mistakes
+    # that held a result may take a tensor next, `y = op.Relu(x)` and then `y = x + 1`.  Numbers:
+    # mypy asks the reflected method of a subclass first, so `1 - op.Exp(x)` is a `Value`.
+    class Value(Tensor, int, float, complex, Protocol, Any):  # type: ignore[misc]  # checkers take both for mistakes
         """What operators return, for type checkers."""
+
+        @property
+        def value(self) -> Any:
+            """What tells a tensor from a number, for the protocol."""
+            ...
 
 else:
     Value = Tensor

@@ -71,6 +71,12 @@ def branches(x: FLOAT, again: bool) -> FLOAT:
     return y
 
 
+def numbers_first(x: FLOAT) -> FLOAT:
+    y = 1 / (1 + x)
+    y = 2 - y * 3
+    return 1 - y
+
+
 def subgraphs(condition: BOOL, x: FLOAT) -> FLOAT:
     def body(i: INT64, c: BOOL, y: FLOAT) -> tuple[BOOL, FLOAT]:
         return c, y + x
