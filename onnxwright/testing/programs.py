@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.eager.models import CompiledModel
 from onnxwright.testing.numpy_ops import NumpyOps
 from onnxwright.testing.program_expressions import Scope, Slot
 from onnxwright.testing.program_statements import Statements
@@ -276,7 +277,7 @@ def _ways(main: Any) -> dict[str, Callable[[Inputs], Outputs]]:
     """How to run `main`, by name; compiling may fail, which is then what each way says."""
 
     def eager(inputs: Inputs) -> Outputs:
-        return tuple(np.asarray(value) for value in _tuple(main(*inputs)))
+        return _arrays(main(*inputs))
 
     model = _caught(main.to_model_proto)
     if isinstance(model, Exception):
@@ -287,28 +288,18 @@ def _ways(main: Any) -> dict[str, Callable[[Inputs], Outputs]]:
         return {"eager": eager, "compiled": broken}
     return {
         "eager": eager,
-        "onnxruntime": _ort(model),
+        "onnxruntime": _compiled(model),
         "reference": _reference(model),
     }
 
 
-def _ort(model: Any) -> Callable[[Inputs], Outputs]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = _caught(
-        lambda: onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-    )
+def _compiled(model: Any) -> Callable[[Inputs], Outputs]:
+    session = _caught(lambda: CompiledModel(model))
 
     def run(inputs: Inputs) -> Outputs:
         if isinstance(session, Exception):
             raise session
-        return tuple(session.run(None, _feeds(model, inputs)))
+        return _arrays(session(*inputs))
 
     return run
 
@@ -321,13 +312,14 @@ def _reference(model: Any) -> Callable[[Inputs], Outputs]:
     def run(inputs: Inputs) -> Outputs:
         if isinstance(evaluator, Exception):
             raise evaluator
-        return tuple(np.asarray(v) for v in evaluator.run(None, _feeds(model, inputs)))
+        feeds = {i.name: value for i, value in zip(model.graph.input, inputs, strict=True)}
+        return _arrays(evaluator.run(None, feeds))
 
     return run
 
 
-def _feeds(model: Any, inputs: Inputs) -> dict[str, np.ndarray[Any, Any]]:
-    return {i.name: value for i, value in zip(model.graph.input, inputs, strict=True)}
+def _arrays(values: object) -> Outputs:
+    return tuple(np.asarray(value) for value in _tuple(values))
 
 
 def _caught(action: Callable[[], Any]) -> Any:
