@@ -98,7 +98,7 @@ class Opset1(Opset):
         """The operator computes the hardmax (1 for the first maximum value, and 0 for all others) values for each layer ... https://onnx.ai/onnx/operators/onnx__Hardmax.html"""
     def Identity(self, input: Operand) -> Value:
         """Identity operator. https://onnx.ai/onnx/operators/onnx__Identity.html"""
-    def If(self, cond: Operand, *, else_branch: _Graph, then_branch: _Graph) -> Value:
+    def If(self, cond: Operand, *, else_branch: _Graph, then_branch: _Graph, _outputs: int | None = None) -> Value:
         """If conditional. https://onnx.ai/onnx/operators/onnx__If.html"""
     def InstanceNormalization(self, input: Operand, scale: Operand, B: Operand, *, consumed_inputs: _Ints | None = None, epsilon: float | None = 1e-05) -> Value:
         """Carries out instance normalization as described in the paper https://arxiv.org/abs/1607.08022. y = scale * (x ... https://onnx.ai/onnx/operators/onnx__InstanceNormalization.html"""
@@ -114,7 +114,7 @@ class Opset1(Opset):
         """Calculates the natural log of the given input tensor, element-wise. https://onnx.ai/onnx/operators/onnx__Log.html"""
     def LogSoftmax(self, input: Operand, *, axis: int | None = 1) -> Value:
         """The operator computes the logsoftmax (log of softmax) values for each layer in the batch of the given input. https://onnx.ai/onnx/operators/onnx__LogSoftmax.html"""
-    def Loop(self, M: Operand | None = None, cond: Operand | None = None, *v_initial: Operand, body: _Graph) -> Value:
+    def Loop(self, M: Operand | None = None, cond: Operand | None = None, *v_initial: Operand, body: _Graph, _outputs: int | None = None) -> Value:
         """Generic Looping construct. https://onnx.ai/onnx/operators/onnx__Loop.html"""
     def LpNormalization(self, input: Operand, *, axis: int | None = -1, p: int | None = 2) -> Value:
         """Given a matrix, apply Lp-normalization along the provided axis. https://onnx.ai/onnx/operators/onnx__LpNormalization.html"""
@@ -200,7 +200,7 @@ class Opset1(Opset):
         """Calculates the softsign (x/(1+|x|)) of the given input tensor element-wise. https://onnx.ai/onnx/operators/onnx__Softsign.html"""
     def SpaceToDepth(self, input: Operand, *, blocksize: int) -> Value:
         """SpaceToDepth rearranges blocks of spatial data into depth. https://onnx.ai/onnx/operators/onnx__SpaceToDepth.html"""
-    def Split(self, input: Operand, split_: Operand | None = None, *, axis: int | None = None, split: _Ints | None = None) -> Value:
+    def Split(self, input: Operand, split_: Operand | None = None, *, axis: int | None = None, split: _Ints | None = None, _outputs: int | None = None) -> Value:
         """Split a tensor into a list of tensors, along the specified 'axis'. https://onnx.ai/onnx/operators/onnx__Split.html"""
     def Sqrt(self, X: Operand, *, consumed_inputs: _Ints | None = None) -> Value:
         """Square root takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the square root ... https://onnx.ai/onnx/operators/onnx__Sqrt.html"""
@@ -235,7 +235,7 @@ class Opset2(Opset1):
         """LpPool consumes an input tensor X and applies Lp pooling across the tensor according to kernel sizes, stride ... https://onnx.ai/onnx/operators/onnx__LpPool.html"""
     def Pad(self, data: Operand, *, mode: str | None = 'constant', pads: _Ints, value: float | None = 0.0) -> Value:
         """Given `data` tensor, pads, mode, and value. https://onnx.ai/onnx/operators/onnx__Pad.html"""
-    def Split(self, input: Operand, *, axis: int | None = 0, split: _Ints | None = None) -> Value:
+    def Split(self, input: Operand, *, axis: int | None = 0, split: _Ints | None = None, _outputs: int | None = None) -> Value:
         """Split a tensor into a list of tensors, along the specified 'axis'. https://onnx.ai/onnx/operators/onnx__Split.html"""
 
 
@@ -395,7 +395,7 @@ class Opset8(Opset7):
         """Element-wise mean of each of the input tensors (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Mean.html"""
     def Min(self, *data_0: Operand) -> Value:
         """Element-wise min of each of the input tensors (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Min.html"""
-    def Scan(self, sequence_lens: Operand | None = None, *initial_state_and_scan_inputs: Operand, body: _Graph, directions: _Ints | None = None, num_scan_inputs: int) -> Value:
+    def Scan(self, sequence_lens: Operand | None = None, *initial_state_and_scan_inputs: Operand, body: _Graph, directions: _Ints | None = None, num_scan_inputs: int, _outputs: int | None = None) -> Value:
         """Scan can be used to iterate over one or more scan_input tensors, constructing zero or more scan_output ... https://onnx.ai/onnx/operators/onnx__Scan.html"""
     def Sum(self, *data_0: Operand) -> Value:
         """Element-wise sum of each of the input tensors (with Numpy-style broadcasting support). https://onnx.ai/onnx/operators/onnx__Sum.html"""
@@ -432,7 +432,7 @@ class Opset9(Opset8):
         """Returns the indices of the elements that are non-zero (in row-major order - by dimension). https://onnx.ai/onnx/operators/onnx__NonZero.html"""
     def OneHot(self, indices: Operand, depth: Operand, values: Operand, *, axis: int | None = -1) -> Value:
         """Produces a one-hot tensor based on inputs. https://onnx.ai/onnx/operators/onnx__OneHot.html"""
-    def Scan(self, *initial_state_and_scan_inputs: Operand, body: _Graph, num_scan_inputs: int, scan_input_axes: _Ints | None = None, scan_input_directions: _Ints | None = None, scan_output_axes: _Ints | None = None, scan_output_directions: _Ints | None = None) -> Value:
+    def Scan(self, *initial_state_and_scan_inputs: Operand, body: _Graph, num_scan_inputs: int, scan_input_axes: _Ints | None = None, scan_input_directions: _Ints | None = None, scan_output_axes: _Ints | None = None, scan_output_directions: _Ints | None = None, _outputs: int | None = None) -> Value:
         """Scan can be used to iterate over one or more scan_input tensors, constructing zero or more scan_output ... https://onnx.ai/onnx/operators/onnx__Scan.html"""
     def Scatter(self, data: Operand, indices: Operand, updates: Operand, *, axis: int | None = 0) -> Value:
         """Given `data`, `updates` and `indices` input tensors of rank r >= 1, write the values provided by `updates` ... https://onnx.ai/onnx/operators/onnx__Scatter.html"""
@@ -626,7 +626,7 @@ class Opset13(Opset12):
         """Resize the input tensor. https://onnx.ai/onnx/operators/onnx__Resize.html"""
     def Softmax(self, input: Operand, *, axis: int | None = -1) -> Value:
         """The operator computes the normalized exponential values for the given input: Softmax(input, axis) = ... https://onnx.ai/onnx/operators/onnx__Softmax.html"""
-    def Split(self, input: Operand, split: Operand | None = None, *, axis: int | None = 0) -> Value:
+    def Split(self, input: Operand, split: Operand | None = None, *, axis: int | None = 0, _outputs: int | None = None) -> Value:
         """Split a tensor into a list of tensors, along the specified 'axis'. https://onnx.ai/onnx/operators/onnx__Split.html"""
     def Squeeze(self, data: Operand, axes: Operand | None = None) -> Value:
         """Remove single-dimensional entries from the shape of a tensor. https://onnx.ai/onnx/operators/onnx__Squeeze.html"""
@@ -677,7 +677,7 @@ class Opset16(Opset15):
         """Given an input `X` and a flow-field `grid`, computes the output `Y` using `X` values and pixel locations from ... https://onnx.ai/onnx/operators/onnx__GridSample.html"""
     def Identity(self, input: Operand | None) -> Value:
         """Identity operator. https://onnx.ai/onnx/operators/onnx__Identity.html"""
-    def Loop(self, M: Operand | None = None, cond: Operand | None = None, *v_initial: Operand | None, body: _Graph) -> Value:
+    def Loop(self, M: Operand | None = None, cond: Operand | None = None, *v_initial: Operand | None, body: _Graph, _outputs: int | None = None) -> Value:
         """Generic Looping construct. https://onnx.ai/onnx/operators/onnx__Loop.html"""
     def RoiAlign(self, X: Operand, rois: Operand, batch_indices: Operand, *, coordinate_transformation_mode: str | None = 'half_pixel', mode: str | None = 'avg', output_height: int | None = 1, output_width: int | None = 1, sampling_ratio: int | None = 0, spatial_scale: float | None = 1.0) -> Value:
         """Region of Interest (RoI) align operation described in the Mask R-CNN paper. https://onnx.ai/onnx/operators/onnx__RoiAlign.html"""
@@ -704,7 +704,7 @@ class Opset17(Opset16):
         """Generate a MelWeightMatrix that can be used to re-weight a Tensor containing a linearly sampled frequency ... https://onnx.ai/onnx/operators/onnx__MelWeightMatrix.html"""
     def STFT(self, signal: Operand, frame_step: Operand, window: Operand | None = None, frame_length: Operand | None = None, *, onesided: int | None = 1) -> Value:
         """Computes the Short-time Fourier Transform of the signal. https://onnx.ai/onnx/operators/onnx__STFT.html"""
-    def SequenceMap(self, input_sequence: Operand, *additional_inputs: Operand, body: _Graph) -> Value:
+    def SequenceMap(self, input_sequence: Operand, *additional_inputs: Operand, body: _Graph, _outputs: int | None = None) -> Value:
         """Applies a sub-graph to each sample in the input sequence(s). https://onnx.ai/onnx/operators/onnx__SequenceMap.html"""
 
 
@@ -756,7 +756,7 @@ class Opset18(Opset17):
         """Computes the sum square of the input tensor's elements along the provided axes. https://onnx.ai/onnx/operators/onnx__ReduceSumSquare.html"""
     def Resize(self, X: Operand, roi: Operand | None = None, scales: Operand | None = None, sizes: Operand | None = None, *, antialias: int | None = 0, axes: _Ints | None = None, coordinate_transformation_mode: str | None = 'half_pixel', cubic_coeff_a: float | None = -0.75, exclude_outside: int | None = 0, extrapolation_value: float | None = 0.0, keep_aspect_ratio_policy: str | None = 'stretch', mode: str | None = 'nearest', nearest_mode: str | None = 'round_prefer_floor') -> Value:
         """Resize the input tensor. https://onnx.ai/onnx/operators/onnx__Resize.html"""
-    def Split(self, input: Operand, split: Operand | None = None, *, axis: int | None = 0, num_outputs: int | None = None) -> Value:
+    def Split(self, input: Operand, split: Operand | None = None, *, axis: int | None = 0, num_outputs: int | None = None, _outputs: int | None = None) -> Value:
         """Split a tensor into a list of tensors, along the specified 'axis'. https://onnx.ai/onnx/operators/onnx__Split.html"""
 
 
@@ -964,13 +964,13 @@ class Opset_ai_onnx_preview1(Opset):
 class Opset_ai_onnx_preview_training1(Opset):
     """Version 1 of ai.onnx.preview.training."""
 
-    def Adagrad(self, R: Operand, T: Operand, *inputs: Operand, decay_factor: float | None = 0.0, epsilon: float | None = 1e-06, norm_coefficient: float | None = 0.0) -> Value:
+    def Adagrad(self, R: Operand, T: Operand, *inputs: Operand, decay_factor: float | None = 0.0, epsilon: float | None = 1e-06, norm_coefficient: float | None = 0.0, _outputs: int | None = None) -> Value:
         """Compute one iteration of ADAGRAD, a stochastic gradient based optimization algorithm. https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Adagrad.html"""
-    def Adam(self, R: Operand, T: Operand, *inputs: Operand, alpha: float | None = 0.9, beta: float | None = 0.999, epsilon: float | None = 1e-06, norm_coefficient: float | None = 0.0, norm_coefficient_post: float | None = 0.0) -> Value:
+    def Adam(self, R: Operand, T: Operand, *inputs: Operand, alpha: float | None = 0.9, beta: float | None = 0.999, epsilon: float | None = 1e-06, norm_coefficient: float | None = 0.0, norm_coefficient_post: float | None = 0.0, _outputs: int | None = None) -> Value:
         """Compute one iteration of Adam, a stochastic gradient based optimization algorithm. https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Adam.html"""
-    def Gradient(self, *Inputs: Operand, xs: Sequence[str], y: str, zs: Sequence[str] | None = None) -> Value:
+    def Gradient(self, *Inputs: Operand, xs: Sequence[str], y: str, zs: Sequence[str] | None = None, _outputs: int | None = None) -> Value:
         """Gradient operator computes the partial derivatives of a specific tensor w.r.t. some other tensors. https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Gradient.html"""
-    def Momentum(self, R: Operand, T: Operand, *inputs: Operand, alpha: float, beta: float, mode: str, norm_coefficient: float) -> Value:
+    def Momentum(self, R: Operand, T: Operand, *inputs: Operand, alpha: float, beta: float, mode: str, norm_coefficient: float, _outputs: int | None = None) -> Value:
         """Compute one iteration of stochastic gradient update with momentum. https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Momentum.html"""
 
 

@@ -49,11 +49,13 @@ def is_tensor_value(value: object) -> bool:
         value: any object.
 
     Returns:
-        True for instances of `Tensor`, classes marked `__ow_tensor__`, and what looks like them.
+        True for instances of `Tensor`, classes marked `__ow_tensor__` or
+        `__ow_value__`, and what looks like them.
     """
     if isinstance(value, (np.ndarray, np.generic, type)):
         return False
-    if isinstance(value, Tensor) or getattr(type(value), "__ow_tensor__", False):
+    cls = type(value)
+    if isinstance(value, Tensor) or hasattr(cls, "__ow_tensor__") or hasattr(cls, "__ow_value__"):
         return True
     return hasattr(value, "dtype") and hasattr(value, "shape")
 
@@ -163,6 +165,9 @@ def normalizer(kind: AttrKind) -> Callable[[Any], object]:
     Returns:
         A function of the value; it raises `WrongTypeError` or `OutOfRangeError`.
 
+    Source:
+        `AttributeProto` in the ONNX IR specification.
+
     Example:
         >>> normalizer(AttrKind.INT)(np.float32), normalizer(AttrKind.FLOATS)((1, 2.5))
         (1, [1.0, 2.5])
@@ -178,6 +183,9 @@ def describe(value: object) -> str:
 
     Returns:
         Its type, and the value itself when that is short.
+
+    Source:
+        DESIGN section 4.
 
     Example:
         >>> describe(1.5), describe("yes"), describe(np.zeros((2, 3)))

@@ -207,6 +207,9 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             ScriptTypeError: the call does not fit the schema.
             ScriptValueError: a number is too large for an attribute.
 
+        Source:
+            The schema; issue 2, keyword and positional arguments for inputs and attributes.
+
         Example:
             >>> from onnxwright.opset import opset18
             >>> call = opset18.Clip.bind(("x",), {"max": "m"})
@@ -433,6 +436,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     Returns:
         The likeliest one, None where none is near.
 
+    Source:
+        Issue 2: a wrong name gets "did you mean".
+
     Example:
         >>> did_you_mean("matmul", ["MatMul", "Mul"]), did_you_mean("ReLU", ["Relu"])
         ('MatMul', 'Relu')
@@ -471,6 +477,9 @@ def python_signature(sig: OpSignature) -> inspect.Signature:
     Returns:
         Inputs in order (a variadic one as `*args`), then attributes as keywords; what may be
         absent has a default.
+
+    Source:
+        ROOMS, opsets.
 
     Example:
         >>> sig = registry.signature("", "Softmax", 13)
@@ -524,6 +533,9 @@ def url_of(domain: str, name: str) -> str:
 
     Returns:
         The address.
+
+    Source:
+        The operators' pages at onnx.ai.
 
     Example:
         >>> url_of("", "Add"), url_of("ai.onnx.ml", "Scaler")

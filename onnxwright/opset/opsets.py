@@ -195,6 +195,9 @@ def replacement_of(name: str) -> str | None:
     Returns:
         The name of its replacement, if there is one.
 
+    Source:
+        The notes of the schemas that took the operators out.
+
     Example:
         >>> replacement_of("Upsample")
         'Resize'

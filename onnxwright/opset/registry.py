@@ -173,6 +173,9 @@ def show_type(type_str: str) -> str:
     Returns:
         The text.
 
+    Source:
+        The type strings of `onnx.defs`.
+
     Example:
         >>> show_type("seq(tensor(float))"), show_type("T")
         ('Sequence[FLOAT]', 'T')
@@ -193,6 +196,9 @@ def show_types(types: frozenset[str], most: int = 8) -> str:
 
     Returns:
         The text.
+
+    Source:
+        The type constraints of `onnx.defs`.
 
     Example:
         >>> show_types(frozenset({"tensor(int32)", "tensor(float)"}))
@@ -259,6 +265,9 @@ def domains() -> tuple[str, ...]:
     Returns:
         The domains; "" is the standard one.
 
+    Source:
+        `onnx.defs`.
+
     Example:
         >>> "" in domains(), "ai.onnx.ml" in domains()
         (True, True)
@@ -287,6 +296,9 @@ def newest(domain: str = "") -> int:
     Returns:
         The version; 1 for a domain that onnx does not know.
 
+    Source:
+        `onnx.defs.onnx_opset_version`.
+
     Example:
         >>> newest() >= 23, newest("my.domain")
         (True, 1)
@@ -307,6 +319,9 @@ def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
     Returns:
         Pairs of the version and whether it took the operator out; empty for an unknown one.
 
+    Source:
+        `onnx.defs`, the history of schemas.
+
     Example:
         >>> versions_of("", "Upsample")
         ((1, False), (7, False), (9, False), (10, True))
@@ -323,6 +338,9 @@ def first_version(domain: str, name: str) -> int | None:
 
     Returns:
         The version; None for an unknown operator.
+
+    Source:
+        `onnx.defs`, the history of schemas.
 
     Example:
         >>> first_version("", "Gelu"), first_version("", "Nope")
@@ -355,6 +373,9 @@ def op_names(domain: str, version: int) -> tuple[str, ...]:
     Returns:
         Their names.
 
+    Source:
+        `onnx.defs`.
+
     Example:
         >>> "Gelu" in op_names("", 20), "Gelu" in op_names("", 19)
         (True, False)
@@ -378,6 +399,9 @@ def signature(domain: str, name: str, opset_version: int) -> OpSignature | None:
 
     Returns:
         The signature, also of a deprecated operator; None where there is none.
+
+    Source:
+        `onnx.defs.get_schema`.
 
     Example:
         >>> print(signature("", "MatMul", 13))  # doctest: +ELLIPSIS

@@ -120,6 +120,9 @@ def first_sentence(text: str, most: int = 110) -> str:
     Returns:
         One line, ending in a full stop; "" for an empty description.
 
+    Source:
+        ROOMS, opsets.
+
     Example:
         >>> first_sentence("Adds two\n  tensors (with\nbroadcasting). And more.")
         'Adds two tensors (with broadcasting).'
@@ -142,7 +145,8 @@ def method(sig: OpSignature) -> list[str]:
         sig: its schema.
 
     Returns:
-        A `def` with a one-line docstring, marked when the operator was taken out.
+        A `def` with a one-line docstring, marked when the operator was taken out; `_outputs=`
+        is shown where a schema leaves the number of outputs open.
     """
     python = python_signature(sig)
     parts = ["self"]
@@ -153,6 +157,10 @@ def method(sig: OpSignature) -> list[str]:
             parts.append("*")
             star = True
         parts.append(_parameter(p, sig))
+    if sig.variadic_output is not None:
+        if not star:
+            parts.append("*")
+        parts.append("_outputs: int | None = None")
     words = f"{first_sentence(sig.doc)} {url_of(sig.domain, sig.name)}".strip()
     lines = []
     if sig.deprecated:

@@ -138,6 +138,9 @@ class DType(enum.IntEnum):
         Raises:
             ScriptTypeError: there is no such ONNX type.
 
+        Source:
+            `onnx.helper`'s tables of numpy dtypes.
+
         Example:
             >>> DType.from_numpy("float16"), DType.from_numpy(np.dtype("<U3"))
             (<DType.FLOAT16: 10>, <DType.STRING: 8>)
@@ -165,6 +168,9 @@ class DType(enum.IntEnum):
 
         Raises:
             ScriptTypeError: there is no such ONNX type.
+
+        Source:
+            `TensorProto.DataType`, in lower case.
 
         Example:
             >>> DType.from_onnx_name("tensor(int64)")

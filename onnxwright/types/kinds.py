@@ -217,6 +217,9 @@ def fits(actual: OnnxType | None, wanted: OnnxType | None) -> bool:
         False only for a contradiction.  A value may stand where an optional one is wanted, not
         the other way round.
 
+    Source:
+        DESIGN section 3, stage 6: contradictions are errors.
+
     Example:
         >>> fits(TensorType(DType.FLOAT), TensorType(DType.FLOAT, ("N", 3)))
         True
@@ -256,6 +259,9 @@ def unify_types(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
     Returns:
         The common type; None where they have none.
 
+    Source:
+        What ONNX asks of the outputs of the branches of `If`.
+
     Example:
         >>> str(unify_types(TensorType(DType.FLOAT, (2, 3)), TensorType(DType.FLOAT, (4, 3))))
         'FLOAT[None, 3]'
@@ -289,6 +295,9 @@ def refine_types(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
     Returns:
         The combined description.
 
+    Source:
+        DESIGN section 3, stage 6.
+
     Example:
         >>> str(refine_types(TensorType(DType.FLOAT), TensorType(None, ("N",))))
         'FLOAT[N]'
@@ -319,6 +328,9 @@ def parse_onnx_name(text: str) -> OnnxType:
 
     Raises:
         ScriptTypeError: the text is no ONNX type.
+
+    Source:
+        The type strings of `onnx.defs`.
 
     Example:
         >>> str(parse_onnx_name("optional(seq(tensor(int64)))"))

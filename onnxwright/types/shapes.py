@@ -52,6 +52,9 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
         The broadcast shape; None when a rank is unknown or the shapes contradict each other
         (`broadcastable` tells the two apart).
 
+    Source:
+        Numpy's broadcasting rules, which ONNX calls multidirectional broadcasting.
+
     Example:
         >>> broadcast(("N", 1), (3,)), broadcast((2,), (3,)), broadcast(("N",), ("M",))
         (('N', 3), None, (None,))
@@ -72,6 +75,9 @@ def broadcastable(*shapes: MaybeShape) -> bool:
     Returns:
         False only when two known dimensions contradict each other.
 
+    Source:
+        As `broadcast`.
+
     Example:
         >>> broadcastable((2, 3), ("N", 1)), broadcastable((2,), (3,)), broadcastable(None, (3,))
         (True, False, True)
@@ -88,6 +94,9 @@ def unify(a: MaybeShape, b: MaybeShape) -> MaybeShape:
 
     Returns:
         Equal dimensions stay, others become None; different ranks give None.
+
+    Source:
+        What ONNX asks of the outputs of the branches of `If`.
 
     Example:
         >>> unify(("N", 3, 4), ("N", 3, 5)), unify((2,), (2, 3))
@@ -108,6 +117,9 @@ def refine(a: MaybeShape, b: MaybeShape) -> MaybeShape:
     Returns:
         Numbers before names before unknowns.  Contradictions are not looked for: `a` wins
         (ask `compatible` first).
+
+    Source:
+        DESIGN section 3, stage 6.
 
     Example:
         >>> refine(("N", None, 4), (2, "M", 4)), refine(None, (2,))
@@ -133,6 +145,9 @@ def compatible(a: MaybeShape, b: MaybeShape) -> bool:
     Returns:
         False only for different ranks or two different numbers in one place.
 
+    Source:
+        DESIGN section 3, stage 6.
+
     Example:
         >>> compatible(("N", 3), (2, 3)), compatible((2, 3), (2, 4)), compatible(None, (1,))
         (True, False, True)
@@ -152,6 +167,9 @@ def size_of(shape: MaybeShape) -> int | None:
 
     Returns:
         The product of the dimensions, 1 for a scalar.
+
+    Source:
+        The ONNX specification of `Size`.
 
     Example:
         >>> size_of((2, 3)), size_of(()), size_of(("N", 3)), size_of(("N", 0))
@@ -175,6 +193,9 @@ def show_shape(shape: Shape) -> str:
 
     Returns:
         The text.
+
+    Source:
+        DESIGN section 3, type annotations.
 
     Example:
         >>> show_shape(("N", 3, None)), show_shape(())

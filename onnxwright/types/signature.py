@@ -144,6 +144,9 @@ def signature_of(
         ScriptNameError: a text annotation cannot be evaluated.
         ScriptSyntaxError: a parameter that ONNX cannot have (`**kwargs`).
 
+    Source:
+        DESIGN section 3; Python's scoping rules for annotations.
+
     Example:
         >>> def scale(x, factor: float = 2.0): ...
         >>> print(signature_of(scale))
@@ -260,6 +263,9 @@ def kind_of_default(default: object) -> AttrKind | None:
 
     Returns:
         The kind; an empty list is INTS.
+
+    Source:
+        `AttributeProto.AttributeType`.
 
     Example:
         >>> kind_of_default(1.5), kind_of_default([1, 2]), kind_of_default(None)

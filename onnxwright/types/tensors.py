@@ -31,6 +31,9 @@ def read_shape(name: str, index: object) -> ShapeTuple | None:
     Raises:
         ScriptValueError: something is no dimension.
 
+    Source:
+        DESIGN section 3, type annotations.
+
     Example:
         >>> read_shape("FLOAT", ("N", 3)), read_shape("FLOAT", ...), read_shape("FLOAT", ())
         (('N', 3), None, ())
@@ -100,6 +103,9 @@ class TensorMeta(type):
 
         Raises:
             TypeError: this is `Tensor`, whose element type is unknown.
+
+        Source:
+            `TypeProto` in the ONNX IR specification.
 
         Example:
             >>> FLOAT["N", 3].to_type_proto().tensor_type.elem_type

@@ -33,6 +33,10 @@ class TensorLike(Tensor):
     """A value of a graph or of an eager run."""
 
 
+class GraphLike:
+    __ow_value__ = True
+
+
 class DuckTensor:
     dtype = DType.FLOAT
     shape = (1,)
@@ -178,6 +182,7 @@ WRONG: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], str, str]] = [
     (op.Transpose, call("a", perm="10"), "OW511", "not str"),
     (op.Softmax, call("a", axis=VALUE), "OW512", "is given a tensor"),
     (op.Softmax, call("a", axis=DuckTensor()), "OW512", "is given a tensor"),
+    (op.Softmax, call("a", axis=GraphLike()), "OW512", "is given a tensor"),
     (op.Transpose, call("a", perm=[0, VALUE]), "OW512", "annotate the parameter"),
     (op.Softmax, call("a", axis=2**63), "OW513", "9223372036854775808"),
     (op.Elu, call("a", alpha=1e39), "OW513", "1e+39"),

@@ -45,6 +45,8 @@ def parameters(node: ast.FunctionDef) -> Iterator[tuple[str, Any, Any]]:
     if args.vararg:
         yield args.vararg.arg, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.empty
     for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if arg.arg == "_outputs":  # onnxwright's own keyword, in no schema
+            continue
         yield arg.arg, inspect.Parameter.KEYWORD_ONLY, value(default)
 
 

@@ -56,7 +56,7 @@ def calls(x: T, y: T, low: FLOAT | None = None) -> T:
     z = x if low else y
     z = z > 1
     a, b, c = op.Split(z, num_outputs=3)
-    (d,) = op.Split(z, num_outputs=1)
+    (d,) = op.Split(z, num_outputs=1, _outputs=1)
     return a + b + c + d
 
 
