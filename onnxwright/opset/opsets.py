@@ -17,7 +17,8 @@ from onnxwright.diagnostics.catalogue.opcalls import (
 )
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset import registry
-from onnxwright.opset.op import Op, did_you_mean
+from onnxwright.opset.describe import did_you_mean
+from onnxwright.opset.op import Op
 from onnxwright.opset.registry import OpSignature
 
 # What a body gets that names no opset: every operator most programs need, and old enough for

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from onnxwright.opset import registry
-from onnxwright.opset.op import python_signature, url_of
+from onnxwright.opset.describe import python_signature, url_of
 from onnxwright.opset.opsets import replacement_of
 from onnxwright.opset.registry import AttrParam, InputParam, OpSignature
 from onnxwright.types.kinds import AttrKind

@@ -16,7 +16,8 @@ import pytest
 
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import Op, Opset, opset1, opset11, opset13, opset18, set_dispatcher
-from onnxwright.opset.op import BoundCall, did_you_mean
+from onnxwright.opset.describe import did_you_mean
+from onnxwright.opset.op import BoundCall
 from onnxwright.types import FLOAT, DType, Tensor
 
 op = opset18
