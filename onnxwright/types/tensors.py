@@ -211,9 +211,17 @@ class Tensor(metaclass=TensorMeta):
 
 
 if TYPE_CHECKING:
+
+    class HasValue(Protocol):
+        """The tensors of the rooms above: of an eager run, or of a graph being built."""
+
+        @property
+        def __ow_value__(self) -> bool: ...
+
     # What may stand where a tensor is wanted.
     Operand: TypeAlias = (
         Tensor
+        | HasValue
         | bool
         | int
         | float
