@@ -9,6 +9,7 @@ from onnxwright.eager.custom import forget, implement, implement_function
 from onnxwright.eager.dispatch import dispatch
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.functions import call_function
+from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
 from onnxwright.eager.models import CompiledModel, run_model
 from onnxwright.eager.ort import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator

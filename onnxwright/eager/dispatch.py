@@ -13,19 +13,24 @@ import numpy as np
 
 from onnxwright.eager import arity, foreign, select
 from onnxwright.eager.backend import as_value, backend_for
-from onnxwright.eager.ort import OrtEvaluator, Prepared
-from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor
+from onnxwright.eager.ort import FastCall, OrtEvaluator
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
 from onnxwright.opset import set_dispatcher
-from onnxwright.opset.op import Op
+from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
+from onnxwright.types.dtypes import DType
 
 _ndarray = np.ndarray
 _new = object.__new__
-_TENSORS = (Tensor, ConstantTensor)
-# More than sessions, because several spellings of one call share a session.
-_FAST_LIMIT = 8192
+# Integers outside are left to the long path, which checks that they fit.
+_INT_LOW, _INT_HIGH = -(2**31), 2**31 - 1
+_FLOATS = frozenset(np.dtype(t) for t in (np.float16, np.float32, np.float64))
+_INT64 = np.dtype(np.int64)
+_BOOL = np.dtype(np.bool_)
+# Attribute values that may stand in a key: they are equal only if they mean the same.
+_KEY_TYPES = frozenset({int, float, str, bool, list, tuple, bytes, DType, type(None)})
 
 
 def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -44,15 +49,17 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         ScriptTypeError: the call does not fit the schema.
         EagerError: it cannot be run.
     """
-    evaluator = select._chosen_now() or select._default
+    evaluator = select.chosen_now() or select.default_now()
     key: Any = None
     if type(evaluator) is OrtEvaluator:
         wrapped = select.running() is not select.TOP
+        numbers = True
         arrays: list[Any] = []
         kinds: list[Any] = [id(op)]
         for x in args:
             kind = type(x)
             if kind is _ndarray:
+                numbers = False
                 arrays.append(x)
                 kinds.append(x.dtype)
             elif kind is Tensor or kind is ConstantTensor:
@@ -60,9 +67,19 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 array = x.value
                 arrays.append(array)
                 kinds.append(array.dtype)
-            elif x is None:
-                arrays.append(None)
-                kinds.append(None)
+            elif x is None or kind is float or kind is bool:
+                arrays.append(x)
+                kinds.append(kind)
+            elif kind is int and _INT_LOW <= x <= _INT_HIGH:
+                arrays.append(x)
+                kinds.append(kind)
+            elif kind is list:
+                array = _list_array(x)
+                if array is None:
+                    break
+                arrays.append(array)
+                kinds.append(list)
+                kinds.append(array.dtype)
             else:
                 break
         else:
@@ -70,31 +87,60 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 for name, value in kwargs.items():
                     kinds.append(name)
                     kinds.append(type(value))
+                    kinds.append(tuple(map(type, value)) if type(value) is tuple else None)
                     kinds.append(value)
             key = tuple(kinds)
             try:
-                prepared = evaluator.fast.get(key)
+                fast = evaluator.fast.get(key)
             except TypeError:  # an attribute that is a list
-                key, prepared = _listed_key(evaluator, key)
-            if prepared is not None:
-                return _run_fast(evaluator, prepared, op, arrays, kwargs, wrapped)
+                key, fast = _listed_key(evaluator, key)
+            if fast is not None:
+                if type(fast) is dict:
+                    fast = fast.get(arity.unpacked_into(2))
+                if fast is not None:
+                    return _run_fast(evaluator, fast, op, arrays, kwargs, wrapped or numbers)
     # The frames: the caller, `Op.__call__`, this one.
     unpacked = arity.unpacked_into(2) if arity.is_open(op.signature) else None
     return _dispatch(evaluator, op, args, kwargs, key, unpacked)
 
 
+def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
+    """A flat list of ints or of floats as an array; None for any other list."""
+    if not x:
+        return None
+    first = type(x[0])
+    if first is int:
+        for item in x:
+            if type(item) is not int:
+                return None
+        try:
+            return np.array(x, _INT64)
+        except OverflowError:
+            return None
+    if first is float:
+        for item in x:
+            if type(item) is not float:
+                return None
+        return np.array(x, np.float64)
+    return None
+
+
 def _run_fast(
     evaluator: OrtEvaluator,
-    prepared: Prepared,
+    fast: FastCall,
     op: Op,
     arrays: list[Any],
     kwargs: Mapping[str, Any],
     wrapped: bool,
 ) -> Any:
+    prepared = fast.prepared
     names = prepared.names
+    if fast.convert is not None:
+        for n, dtype in fast.convert:
+            arrays[n] = np.array(arrays[n], dtype)
     try:
-        if len(arrays) == 2 and names[0] is not None and names[1] is not None:
-            feed = {names[0]: arrays[0], names[1]: arrays[1]}
+        if fast.two:
+            feed = {"i0": arrays[0], "i1": arrays[1]}
         else:
             feed = {n: x for n, x in zip(names, arrays) if n is not None}
         results = prepared.run(prepared.outputs, feed, None)
@@ -108,15 +154,15 @@ def _run_fast(
             return made
         return results[0]
     if wrapped:
-        return tuple(as_value(r) for r in results)
+        return tuple([wrap(r) for r in results])
     return tuple(results)
 
 
-def _listed_key(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Prepared | None]:
+def _listed_key(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
     """The key of a call with lists among its attributes."""
     try:
         made = tuple(
-            ("list", tuple(k), tuple(map(type, k))) if type(k) is list else k for k in key
+            [("list", tuple(k), tuple(map(type, k))) if type(k) is list else k for k in key]
         )
         return made, evaluator.fast.get(made)
     except TypeError:
@@ -144,10 +190,8 @@ def _dispatch(
         return calls.call(graph._backend(), op, plain, named, unpacked)
     kind = foreign.kind_of(everything, inside=select.running() is not select.TOP)
     signature = op.signature
-    if kind.name == "torch" or any(type(x) in (list, tuple, dict) for x in everything):
-        args = tuple(
-            _argument(signature, n, x) for n, x in enumerate(args)
-        )
+    if any(not isinstance(x, (np.ndarray, Tensor, int, float, str)) for x in everything):
+        args = tuple([_argument(signature, n, x) for n, x in enumerate(args)])
         kwargs = {k: _argument(signature, k, x) for k, x in kwargs.items()}
     backend = backend_for(select.running().opset)
     bound = op.bind(args, kwargs)
@@ -155,7 +199,7 @@ def _dispatch(
     count = arity.output_count(bound, unpacked)
     results = backend.emit(op, inputs, bound.attributes, count)
     if key is not None:
-        _remember(evaluator, key, op, args, bound, inputs, count)
+        _remember(evaluator, key, args, kwargs, bound, inputs, count, unpacked)
     shown = [foreign.give_back(r, kind) for r in results]
     return shown[0] if len(shown) == 1 else tuple(shown)
 
@@ -195,38 +239,61 @@ def _graph_value(values: Sequence[Any]) -> Any | None:
 
 
 def _remember(
-    evaluator: Any,
+    evaluator: OrtEvaluator,
     key: Any,
-    op: Op,
     args: Sequence[Any],
-    bound: Any,
+    kwargs: Mapping[str, Any],
+    bound: BoundCall,
     inputs: Sequence[Any],
     count: int,
+    unpacked: int | None,
 ) -> None:
     """Let the next call like this one take the short path, where it is safe to."""
-    if arity.is_open(op.signature) or count > 1:
+    op = bound.op
+    if op.signature is None or op.name == "Constant" or len(bound.inputs) != len(args):
         return
-    if op.name == "Constant" or len(bound.inputs) > len(args):
+    if any(x is not y for x, y in zip(args, bound.inputs, strict=True)):
         return
-    given = list(args)
-    while given and given[-1] is None:
-        given.pop()
-    if len(given) != len(bound.inputs) or any(
-        x is not y for x, y in zip(given, bound.inputs, strict=True)
-    ):
+    if not all(type(v) in _KEY_TYPES or isinstance(v, type) for v in kwargs.values()):
         return
-    if any(type(x) is WeakTensor for x in inputs):
-        return
+    convert = []
+    for n, (given, made) in enumerate(zip(args, inputs, strict=True)):
+        if given is None:
+            continue
+        if not isinstance(made, Tensor) or type(made) is WeakTensor:
+            return
+        if not isinstance(given, (np.ndarray, Tensor)):
+            dtype = made.value.dtype
+            if not _follows_from_kind(given, dtype):
+                return
+            convert.append((n, dtype))
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
     if prepared is None or not prepared.plain or len(prepared.names) != len(args):
         return
     if any(k is None or k.onnx_name[:7] != "tensor(" for k in prepared.kinds):
         return
-    if len(evaluator.fast) >= _FAST_LIMIT:
-        evaluator.forget_fast()
+    if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
+        return
+    fast = FastCall(prepared, tuple(convert) or None)
     # NOTE: the key holds `id(op)`; the operator is kept alive, so the id stays its own.
-    evaluator.pinned[id(op)] = op
-    evaluator.fast[key] = prepared
+    if arity.is_open(op.signature):
+        known = evaluator.fast.get(key)
+        by_count: dict[int | None, FastCall] = dict(known) if type(known) is dict else {}
+        by_count[unpacked] = fast
+        evaluator.remember(op, key, by_count)
+    else:
+        evaluator.remember(op, key, fast)
+
+
+def _follows_from_kind(given: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether every number of this Python kind becomes `dtype` here, by a plain conversion."""
+    if type(given) is bool:
+        return dtype == _BOOL
+    if type(given) is int or (type(given) is list and type(given[0]) is int):
+        return dtype == _INT64 or dtype in _FLOATS
+    if type(given) is float or (type(given) is list and type(given[0]) is float):
+        return dtype in _FLOATS
+    return False
 
 
 set_dispatcher(dispatch)

@@ -46,7 +46,7 @@ def fail_op(
         inputs=show_values(inputs),
         reason=tidy(str(error)) or type(error).__name__,
         signature=op_text(op),
-        attributes=f"; called with {shown}" if shown else "",
+        notes=(f"the attributes are {shown}",) if shown else (),
         span=user_span(),
     )
     raise diagnostic.error(diagnostic) from error

@@ -42,6 +42,10 @@ _NO_KERNEL = ("NOT_IMPLEMENTED", "Type Error", "Could not find an implementation
 _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 
 
+# Short paths; more than sessions, because several spellings of one call share a session.
+_FAST_LIMIT = 8192
+
+
 class NoKernelError(Exception):
     """The runtime has nothing that runs this call; the reason is its text."""
 
@@ -82,6 +86,25 @@ class Prepared(ort_session.Entry):
         feed = {n: x for n, x in zip(self.names, inputs, strict=True) if n is not None}
         results = self.run(self.outputs, feed, None)
         return [from_runtime(r, k) for r, k in zip(results, self.kinds, strict=True)]
+
+
+class FastCall:
+    """A short path: a session, and which arguments are Python numbers that need a conversion.
+
+    Fields:
+        prepared: the session; its values are all plain.
+        convert: position and element type of each number; None where there are none.
+        two: whether there are exactly two inputs, both present.
+    """
+
+    __slots__ = ("convert", "prepared", "two")
+
+    def __init__(
+        self, prepared: Prepared, convert: tuple[tuple[int, np.dtype[Any]], ...] | None
+    ) -> None:
+        self.prepared = prepared
+        self.convert = convert
+        self.two = prepared.names == ("i0", "i1")
 
 
 class Exotic(Prepared):
@@ -219,7 +242,7 @@ class OrtEvaluator:
             max_sessions, max_bytes
         )
         # Calls that skip everything but the session; `dispatch.py` fills it.
-        self.fast: dict[Any, Prepared] = {}
+        self.fast: dict[Any, Any] = {}
         self.pinned: dict[int, Op] = {}
         self._fallen: set[Any] = set()
         self._lock = threading.Lock()
@@ -302,6 +325,19 @@ class OrtEvaluator:
         self.cache.clear()
         self.forget_fast()
         self._fallen.clear()
+
+    def remember(self, op: Op, key: Any, fast: Any) -> None:
+        """Keep a short path.
+
+        Args:
+            op: the operator, which stays alive as long as the key may hold its id.
+            key: what the call is known by.
+            fast: a `FastCall`, or one for each number of outputs.
+        """
+        if len(self.fast) >= _FAST_LIMIT:
+            self.forget_fast()
+        self.pinned[id(op)] = op
+        self.fast[key] = fast
 
     def forget_fast(self) -> None:
         """Drop the short paths; they come back as calls are made."""

@@ -33,17 +33,28 @@ class Frame:
     Fields:
         opset: where its operators such as `+` come from.
         name: its name.
+        version: the version of `opset`.
     """
 
     opset: Opset
     name: str
+    version: int
 
 
-TOP = Frame(Opset("", DEFAULT_OPSET_VERSION), "")
+TOP = Frame(Opset("", DEFAULT_OPSET_VERSION), "", DEFAULT_OPSET_VERSION)
 _frame: ContextVar[Frame] = ContextVar("onnxwright_frame", default=TOP)
 # NOTE: bound methods, called on every eager operation.
 running = _frame.get
-_chosen_now = _chosen.get
+chosen_now = _chosen.get
+
+
+def default_now() -> Evaluator:
+    """The default evaluator, for the short paths.
+
+    Returns:
+        The evaluator.
+    """
+    return _default
 
 
 def current() -> Evaluator:
@@ -52,7 +63,7 @@ def current() -> Evaluator:
     Returns:
         The one of the innermost `with evaluator(...)`, else the default.
     """
-    return _chosen_now() or _default
+    return chosen_now() or _default
 
 
 def find_evaluator(which: Any) -> Evaluator:
@@ -157,7 +168,7 @@ def frame(opset: Opset, name: str) -> Iterator[Frame]:
     Yields:
         The frame.
     """
-    made = Frame(opset, name)
+    made = Frame(opset, name, opset.version)
     token = _frame.set(made)
     try:
         yield made

@@ -135,14 +135,13 @@ class OpFailed(Diagnostic):
     code: ClassVar[str] = "OW612"
     title: ClassVar[str] = "`{op}` failed on ({inputs}): {reason}"
     label: ClassVar[str] = "called here"
-    help: ClassVar[str] = "the operator is {signature}{attributes}"
+    help: ClassVar[str] = "the operator is {signature}"
     error: ClassVar[type[OnnxwrightError]] = EagerError
     evaluator: str
     op: str
     inputs: str
     reason: str
     signature: str
-    attributes: str
 
 
 @dataclass(frozen=True, kw_only=True)
