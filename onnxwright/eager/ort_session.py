@@ -42,12 +42,9 @@ def shared() -> tuple[bool, bool]:
     """
     from onnxruntime.capi import onnxruntime_pybind11_state as core
 
+    # NOTE: never set_global_thread_pool_sizes: with it set, every plain InferenceSession that the
+    # user makes in the same process is refused.
     threads = arena = False
-    try:
-        core.set_global_thread_pool_sizes(0, 0)
-        threads = True
-    except Exception:  # noqa: BLE001 - an older runtime, or one configured by somebody else
-        pass
     try:
         memory = core.OrtMemoryInfo(
             "Cpu", core.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, core.OrtMemType.DEFAULT
