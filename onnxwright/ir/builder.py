@@ -52,6 +52,8 @@ class Recorder:
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
         self.sugar: set[ir.Node] = set()
+        # For a value of unknown element type: another that surely has the same.
+        self.witness: dict[ir.Value, ir.Value] = {}
         self._node_names = Namer()
 
     @property
@@ -65,11 +67,24 @@ class Recorder:
         self.scopes.append(scope)
         return scope
 
+    def suspend(self) -> Scope:
+        """Leave the innermost scope for a while; `resume` goes on with it."""
+        return self.scopes.pop()
+
+    def resume(self, scope: Scope) -> None:
+        """Go on with a suspended scope."""
+        self.scopes.append(scope)
+
+    def forget(self, scope: Scope) -> None:
+        """Throw a suspended scope away; its names stay taken."""
+        for node in reversed(scope.nodes):
+            detach(node)
+
     def drop(self) -> None:
         """Throw the innermost scope away, with the names it took."""
         scope = self.scopes.pop()
         for node in reversed(scope.nodes):
-            _detach(node)
+            detach(node)
         self.names.rewind(scope.mark)
 
     def pop(self, outputs: Sequence[ir.Value], name: str) -> ir.Graph:
@@ -181,13 +196,13 @@ class Recorder:
         dead = set()
         for node in reversed(nodes):
             if node in self.sugar and not any(v.uses() or v in kept for v in node.outputs):
-                _detach(node)
+                detach(node)
                 dead.add(node)
         if dead:
             nodes[:] = [n for n in nodes if n not in dead]
 
 
-def _detach(node: ir.Node) -> None:
+def detach(node: ir.Node) -> None:
     """Let go of everything a node reads, in its subgraphs too, so that uses stay true."""
     for n in range(len(node.inputs)):
         node.replace_input_with(n, None)
@@ -202,4 +217,4 @@ def _detach(node: ir.Node) -> None:
             continue
         for graph in graphs:
             for inner in reversed(list(graph)):
-                _detach(inner)
+                detach(inner)

@@ -74,6 +74,13 @@ def infer(
     return result
 
 
+def by_variable(
+    signature: OpSignature, count: int, inputs: Sequence[OnnxType | None]
+) -> list[OnnxType | None]:
+    """What the type variables of a schema alone say of the outputs."""
+    return [_by_variable(signature, n, inputs) for n in range(count)]
+
+
 def _by_variable(
     signature: OpSignature, n: int, inputs: Sequence[OnnxType | None]
 ) -> OnnxType | None:

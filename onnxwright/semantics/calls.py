@@ -47,12 +47,30 @@ def call(
         ScriptTypeError: the arguments do not fit the schema (OW5xx) or their types do not (OW4xx).
     """
     bound = op.bind(args, kwargs)
+    if op.name == "Split" and op.domain == "":
+        outputs, bound = _split(bound, outputs)
     inputs = input_values(b, bound)
     count = output_count(bound, outputs)
     # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
     emit = getattr(b, "emit_written", b.emit)
     results: tuple[Any, ...] = emit(op, inputs, bound.attributes, count)
     return results[0] if count == 1 else results
+
+
+def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]:
+    """How many parts a Split makes; unpacked into N names, it is told to make N."""
+    attributes = bound.attributes
+    sizes = attributes.get("split")
+    if sizes is None and len(bound.inputs) > 1:
+        sizes = bound.inputs[1]
+    if isinstance(sizes, (list, tuple)) or getattr(sizes, "ndim", 0) == 1:
+        return len(sizes), bound  # type: ignore[arg-type]
+    count = attributes.get("num_outputs")
+    if isinstance(count, int):
+        return count, bound
+    if sizes is None and wanted is not None and bound.op.version >= 18:
+        return wanted, bound._replace(attributes={**attributes, "num_outputs": wanted})
+    return wanted, bound
 
 
 def output_count(bound: BoundCall, wanted: int | None) -> int:

@@ -14,9 +14,10 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.infer import InferenceError, infer, schema_kinds
+from onnxwright.ir.infer import InferenceError, by_variable, infer, schema_kinds
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -81,6 +82,7 @@ class GraphBackend:
         self.span: Span | None = None
         self.opsets: dict[str, dict[int, Span | None]] = {}
         self.used_ops: list[tuple[ir.Node, Op, Span | None]] = []
+        self.replaced: dict[ir.Value, ir.Value] = {}
 
     # -- the protocol ------------------------------------------------------------------------------
 
@@ -104,7 +106,7 @@ class GraphBackend:
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A Constant node (equal ones are shared)."""
-        value = self.recorder.constant(np.asarray(array), self._origin())
+        value = self.recorder.constant(np.asarray(array), self.origin())
         self.opsets.setdefault("", {}).setdefault(self.opset.version, self.span)
         return GraphValue(self, value, self.recorder.types[value])
 
@@ -146,7 +148,8 @@ class GraphBackend:
 
     # -- building ------------------------------------------------------------------------------------
 
-    def _origin(self) -> str | None:
+    def origin(self) -> str | None:
+        """`file:line:col` of the place being compiled, written on nodes (the file without folders)."""
         if self.span is None:
             return None
         name = self.span.file.replace("\\", "/").rsplit("/", 1)[-1]
@@ -170,7 +173,7 @@ class GraphBackend:
             [None if v is None else v.value for v in inputs],
             attrs,
             outputs,
-            origin=self._origin(),
+            origin=self.origin(),
             sugar=sugar,
         )
         node = made[0].producer() if made else self.recorder.scope.nodes[-1]
@@ -181,8 +184,10 @@ class GraphBackend:
             types: list[OnnxType | None] = [None] * outputs
         else:
             types = self._infer(op, node, inputs)
-        for value, kind in zip(made, types, strict=True):
+        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
             self.recorder.types[value] = kind
+            if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
+                self._note_witness(signature, n, value, inputs)
             adapters.set_type(value, kind)
         if op.name == "Constant" and op.domain == "" and "value" in attributes:
             tensor = node.attributes["value"]
@@ -193,6 +198,24 @@ class GraphBackend:
         return tuple(
             GraphValue(self, v, k) for v, k in zip(made, types, strict=True)
         )
+
+    def _note_witness(
+        self,
+        signature: OpSignature,
+        n: int,
+        value: ir.Value,
+        inputs: Sequence[GraphValue | None],
+    ) -> None:
+        """Remember an input that has the element type of an output, when neither is known."""
+        if not signature.outputs:
+            return
+        wanted = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
+        for place, x in enumerate(inputs):
+            param = signature.inputs[min(place, len(signature.inputs) - 1)]
+            if x is not None and param.type_str == wanted and param.homogeneous:
+                root = self.recorder.witness.get(x.value, x.value)
+                self.recorder.witness[value] = root
+                return
 
     def _attribute(self, op: Op, name: str, value: object, kind: Any) -> ir.Attr:
         reference = getattr(value, "__ow_reference__", None)
@@ -223,6 +246,10 @@ class GraphBackend:
         try:
             return infer(op.signature, node, types, known, op.version)
         except InferenceError as error:
+            if any(v is not None and _untyped(v.kind) for v in inputs):
+                # ONNX's inference does not expect unknown element types; the callers of this
+                # function bring theirs, and are checked with them.
+                return by_variable(op.signature, len(node.outputs), types)
             shown = ", ".join("none" if v is None else str(v.kind or "unknown") for v in inputs)
             fail(
                 messages.InputsDoNotFit(
@@ -259,6 +286,10 @@ class GraphBackend:
             states = len(node.inputs) - scanned
             return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
         return [None] * count
+
+
+def _untyped(kind: OnnxType | None) -> bool:
+    return kind is None or (isinstance(kind, TensorType) and kind.dtype is None)
 
 
 def _stacked(kind: OnnxType | None) -> OnnxType | None:

@@ -82,8 +82,7 @@ class _Liveness:
             if again == at_end:
                 break
             at_end = again
-        carried = [n for n in dict.fromkeys(bound) if n in at_end or n in live_body or n in live]
-        kept = tuple(n for n in carried if n in at_start or n in live or n in at_end)
+        kept = tuple(n for n in dict.fromkeys(bound) if n in at_end)
         outputs = tuple(n for n in kept if n in live)
         made: hir.Statement = replace(s, body=body, carried=kept, live_out=outputs)
         after = self.before(at_start | live | flag, test)

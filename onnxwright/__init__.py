@@ -1,0 +1,96 @@
+"""onnxwright: write ONNX in Python, run it line by line, compile it to a standard model.
+
+Names are loaded when they are first used; importing this package imports no ONNX package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from onnxwright.dsl import OnnxFunction as OnnxFunction
+    from onnxwright.dsl import ScriptFunction as ScriptFunction
+    from onnxwright.dsl import graph as graph
+    from onnxwright.dsl import script as script
+    from onnxwright.eager import Evaluator as Evaluator
+    from onnxwright.eager import OrtEvaluator as OrtEvaluator
+    from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
+    from onnxwright.eager import default_evaluator as default_evaluator
+    from onnxwright.eager import evaluator as evaluator
+    from onnxwright.eager import set_default_evaluator as set_default_evaluator
+    from onnxwright.errors import EagerError as EagerError
+    from onnxwright.errors import ExportError as ExportError
+    from onnxwright.errors import InternalError as InternalError
+    from onnxwright.errors import OnnxwrightError as OnnxwrightError
+    from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
+    from onnxwright.errors import PassError as PassError
+    from onnxwright.errors import ScriptError as ScriptError
+    from onnxwright.opset import *  # noqa: F403
+    from onnxwright.opset import Op as Op
+    from onnxwright.opset import Opset as Opset
+    from onnxwright.types import *  # noqa: F403
+
+# Public name -> the module that has it.
+_HOMES = {
+    "script": "onnxwright.dsl.script",
+    "graph": "onnxwright.dsl.script",
+    "ScriptFunction": "onnxwright.dsl.function",
+    "OnnxFunction": "onnxwright.dsl.function",
+    "Opset": "onnxwright.opset.opsets",
+    "Op": "onnxwright.opset.op",
+    "evaluator": "onnxwright.eager",
+    "default_evaluator": "onnxwright.eager",
+    "set_default_evaluator": "onnxwright.eager",
+    "Evaluator": "onnxwright.eager",
+    "OrtEvaluator": "onnxwright.eager",
+    "ReferenceEvaluator": "onnxwright.eager",
+    "Tensor": "onnxwright.eager",
+    "trace": "onnxwright.eager",
+    "debug": "onnxwright.eager",
+    "first_divergence": "onnxwright.eager",
+    "testing": "onnxwright.testing",
+    "OnnxwrightError": "onnxwright.errors",
+    "OnnxwrightWarning": "onnxwright.errors",
+    "ScriptError": "onnxwright.errors",
+    "EagerError": "onnxwright.errors",
+    "ExportError": "onnxwright.errors",
+    "PassError": "onnxwright.errors",
+    "InternalError": "onnxwright.errors",
+}
+_TYPES = "onnxwright.types"
+_OPSETS = "onnxwright.opset"
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is not None:
+        value = importlib.import_module(home) if home.endswith(f".{name}") and name in (
+            "testing",
+        ) else getattr(importlib.import_module(home), name)
+    elif name.startswith("opset") or name in ("latest_opset", "all_opsets"):
+        value = getattr(importlib.import_module(_OPSETS), name)
+    else:
+        types = importlib.import_module(_TYPES)
+        if not hasattr(types, name):
+            raise AttributeError(_unknown(name))
+        value = getattr(types, name)
+    globals()[name] = value
+    return value
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __dir__(), 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"module {__name__!r} has no attribute {name!r}{hint}"
+
+
+def __dir__() -> list[str]:
+    types = importlib.import_module(_TYPES)
+    return sorted({*_HOMES, *types.__all__, "latest_opset", "opset18", "__version__"})

@@ -1,0 +1,306 @@
+"""Lowering of run-time choices to If: both sides are lowered, then what differs is merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from onnxwright.converter import hir
+from onnxwright.converter.expressions import Expressions
+from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
+from onnxwright.converter.values import (
+    Poison,
+    leaves,
+    map_leaves,
+    same_static,
+    same_structure,
+)
+from onnxwright.diagnostics.catalogue import control_flow as messages
+from onnxwright.diagnostics.diagnostic import Diagnostic, Label, fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Scope
+from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.literals import describe
+
+_MISSING: Any = object()
+
+
+class _Side:
+    """One side of a branch: its scope and what it leaves in each name."""
+
+    def __init__(self, scope: Scope, env: dict[str, Any]) -> None:
+        self.scope = scope
+        self.env = env
+        self.outputs: list[GraphValue] = []
+
+
+class Branches(Expressions):
+    """Lowers `if`, ternaries and short circuits."""
+
+    def branch(
+        self,
+        test: GraphValue,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any],
+        span: Span,
+    ) -> Any:
+        """The value of one of two computations, chosen when the model runs."""
+        name = f"{hir.INTERNAL}chosen"
+
+        def put(compute: Callable[[], Any]) -> Callable[[], None]:
+            def run() -> None:
+                self.frame.env[name] = compute()
+
+            return run
+
+        bound = [n for n in self.frame.env if not n.startswith(hir.INTERNAL)]
+        self.choose(test, put(then), put(orelse), [name, *bound], span)
+        result = self.frame.env.pop(name)
+        if isinstance(result, Poison):
+            fail(result.diagnostic.at(span))
+        return result
+
+    def choose(
+        self,
+        test: GraphValue,
+        then: Callable[[], None],
+        orelse: Callable[[], None],
+        live: list[str],
+        span: Span,
+    ) -> None:
+        """Run one of two pieces of code; afterwards `live` names hold what it left in them."""
+        before = self.frame.env
+        first = self._side(then, before)
+        second = self._side(orelse, before)
+        merged: dict[str, Any] = {}
+        hints: list[str] = []
+        for name in live:
+            a, c = first.env.get(name, _MISSING), second.env.get(name, _MISSING)
+            if a is _MISSING and c is _MISSING:
+                continue
+            merged[name] = self._merge(name, a, c, (first, second), hints, span)
+        self.frame.env = {n: v for n, v in before.items() if n in first.env and n in second.env}
+        for name in before:
+            if name not in first.env or name not in second.env:
+                merged.setdefault(name, Poison(self._maybe(name, span)))
+        made = self._emit_if(test, first, second, hints, span)
+        for name, value in merged.items():
+            self.frame.env[name] = map_leaves(
+                value, lambda x: made[x.place] if isinstance(x, _Output) else x
+            )
+
+    def _side(self, run: Callable[[], None], before: dict[str, Any]) -> _Side:
+        recorder = self.b.recorder
+        self.frame.env = dict(before)
+        recorder.push()
+        try:
+            run()
+        except BaseException:
+            recorder.drop()
+            self.frame.env = before
+            raise
+        side = _Side(recorder.suspend(), self.frame.env)
+        self.frame.env = before
+        return side
+
+    def _maybe(self, name: str, span: Span) -> Diagnostic:
+        if name == hir.RESULT:
+            what = "some path ends without one"
+            return messages.MissingReturn(name=self.frame.name, what=what, span=self.last_span)
+        label = Label(Span(span.file, span.line, span.col, span.line, span.col + 2), "set on one side only")
+        advice = f"give `{name}` a value before the `if`, or set it in both branches"
+        return messages.MayBeUnassigned(name=name, advice=advice, labels=(label,))
+
+    last_span: Span | None = None
+
+    # -- merging ---------------------------------------------------------------------------------
+
+    def _merge(
+        self, name: str, a: Any, c: Any, sides: tuple[_Side, _Side], hints: list[str], span: Span
+    ) -> Any:
+        """What a name holds after the branch: as before, an output of the If, or nothing."""
+        if a is not _MISSING and c is not _MISSING and same_static(a, c):
+            return a
+        lost_a = a is _MISSING or isinstance(a, Poison)
+        lost_c = c is _MISSING or isinstance(c, Poison)
+        if lost_a or lost_c:
+            if lost_a and lost_c:
+                return a if isinstance(a, Poison) else c
+            if name.startswith(hir.INTERNAL) and name not in (hir.RESULT, "%chosen"):
+                return self._with_placeholder(a if lost_c else c, lost_a, sides, hints, name)
+            held = a if isinstance(a, Poison) else c if isinstance(c, Poison) else None
+            return held if held is not None else Poison(self._maybe(name, span))
+        if not same_structure(a, c):
+            if name == hir.RESULT:
+                got = "different numbers of values"
+                wanted = "every `return` must give as many"
+                fail(messages.ReturnCount(name=self.frame.name, got=got, wanted=wanted, span=span))
+            return self._unmergeable(name, a, c, span)
+        pairs = zip(leaves(a), leaves(c), strict=True)
+        merged = iter([self._merge_leaf(name, x, y, sides, hints, span) for x, y in pairs])
+        return map_leaves(a, lambda _: next(merged))
+
+    def _unmergeable(self, name: str, a: Any, c: Any, span: Span) -> Poison:
+        shown = "the result" if name.startswith(hir.INTERNAL) else name
+        return Poison(
+            messages.NotMergeable(
+                name=shown,
+                left=_show(a),
+                right=_show(c),
+                labels=(Label(span, "decided by this"),) if name != hir.RESULT else (),
+                span=span if name == hir.RESULT else None,
+            )
+        )
+
+    def _merge_leaf(
+        self, name: str, x: Any, y: Any, sides: tuple[_Side, _Side], hints: list[str], span: Span
+    ) -> Any:
+        if same_static(x, y):
+            return x
+        tx, ty = self._leaf_type(x, sides[0]), self._leaf_type(y, sides[1])
+        if tx is None or ty is None:
+            return self._unmergeable(name, x, y, span)
+        to = unify(tx, ty)
+        if to is None:
+            shown = "the result" if name.startswith(hir.INTERNAL) else name
+            fail(messages.BranchTypes(name=shown, then=str(tx), orelse=str(ty), span=span))
+        for value, other, side in ((x, y, sides[0]), (y, x, sides[1])):
+            like = self.witness(other, side.scope) if to.weak is None and to.dtype is None else None
+            side.outputs.append(self._in_scope(side, lambda v=value, k=like: bring(self.b, v, to, k)))
+        hints.append("" if name.startswith(hir.INTERNAL) else name)
+        return _Output(len(hints) - 1, to)
+
+    def _leaf_type(self, x: Any, side: _Side) -> LeafType | None:
+        return self._in_scope(side, lambda: leaf_type(self.b, x))
+
+    def _in_scope(self, side: _Side, compute: Callable[[], Any]) -> Any:
+        recorder = self.b.recorder
+        recorder.resume(side.scope)
+        try:
+            return compute()
+        finally:
+            recorder.suspend()
+
+    def _with_placeholder(
+        self, value: Any, first_lost: bool, sides: tuple[_Side, _Side], hints: list[str], name: str
+    ) -> Any:
+        """A value that only one side makes, and that is only read where that side ran."""
+        lost, has = (sides[0], sides[1]) if first_lost else (sides[1], sides[0])
+
+        def one(x: Any) -> Any:
+            kind = self._leaf_type(x, has)
+            if kind is None:
+                return x
+            has.outputs.append(self._in_scope(has, lambda: bring(self.b, x, kind)))
+            filler = self._in_scope(lost, lambda: self.placeholder(kind, x))
+            lost.outputs.append(filler)
+            hints.append("")
+            return _Output(len(hints) - 1, kind)
+
+        return map_leaves(value, one)
+
+    def placeholder(self, kind: LeafType, like: Any) -> GraphValue:
+        """A value of a type that nothing reads: zeros, or an empty sequence."""
+        import numpy as np
+
+        from onnxwright.semantics.literals import emit1
+        from onnxwright.types.kinds import SequenceType, TensorType
+
+        b = self.b
+        if isinstance(kind.kind, SequenceType) and isinstance(kind.kind.elem, TensorType):
+            dtype = kind.kind.elem.dtype
+            made: GraphValue = emit1(b, "SequenceEmpty", (), dtype=int(dtype or 1))
+            return made
+        dtype = kind.dtype
+        if dtype is None:
+            witness = self.witness(like, b.recorder.scope)
+            if witness is None:
+                fail(messages.ExitNeedsType(span=b.here()))
+            made = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), witness))
+            return made
+        shape = kind.kind.shape if isinstance(kind.kind, TensorType) else None
+        dims = [d if isinstance(d, int) else 0 for d in shape or ()]
+        if int(np.prod(dims, dtype=np.int64)) > 16:
+            dims[0] = 0
+        zero = np.zeros(dims, object if dtype.numpy == object else dtype.numpy)
+        if dtype.numpy == object:
+            zero[...] = ""
+        return b.as_weak(b.constant(zero), kind.weak)
+
+    def witness(self, x: Any, scope: Scope) -> GraphValue | None:
+        """A value visible in `scope` whose (unknown) element type is that of `x`."""
+        if not isinstance(x, GraphValue):
+            return None
+        recorder = self.b.recorder
+        current = x.value
+        seen = set()
+        while current not in seen:
+            seen.add(current)
+            if current in scope.made or any(current in s.made for s in recorder.scopes):
+                return self.b.wrap(current, recorder.types.get(current))
+            nearer = recorder.witness.get(current)
+            if nearer is None:
+                return None
+            current = nearer
+        return None
+
+    # -- the node ----------------------------------------------------------------------------------
+
+    def _emit_if(
+        self, test: GraphValue, first: _Side, second: _Side, hints: list[str], span: Span
+    ) -> list[GraphValue]:
+        """The If node, unless nothing comes out of it."""
+        recorder = self.b.recorder
+        if not hints:
+            recorder.forget(first.scope)
+            recorder.forget(second.scope)
+            return []
+        graphs = []
+        for side, name in ((first, "then_branch"), (second, "else_branch")):
+            recorder.resume(side.scope)
+            values = [v.value for v in side.outputs]
+            graph = recorder.pop(values, name)
+            graphs.append(graph)
+        b = self.at(span)
+        op = b.opset.If
+        made = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
+        result = []
+        for value, hint, x, y in zip(made, hints, first.outputs, second.outputs, strict=True):
+            weak = x.weak if x.weak == y.weak else None
+            kind = _joined_kind(value.kind, x.kind, y.kind)
+            recorder.types[value.value] = kind
+            adapters.set_type(value.value, kind)
+            for branch in (x, y):
+                root = recorder.witness.get(branch.value)
+                if root is not None:
+                    recorder.witness.setdefault(value.value, root)
+            named = self.b.wrap(value.value, kind, weak)
+            if hint:
+                self.name_value(named, hint)
+            result.append(named)
+        return result
+
+
+class _Output:
+    """Stands for an output of the If until the node exists."""
+
+    def __init__(self, place: int, kind: LeafType) -> None:
+        self.place = place
+        self.kind = kind
+
+
+def _joined_kind(inferred: Any, x: Any, y: Any) -> Any:
+    return inferred if inferred is not None else unify_kinds(x, y)
+
+
+def unify_kinds(x: Any, y: Any) -> Any:
+    """The common type of two tensors of which one may be unknown."""
+    joined = unify(LeafType(None, x), LeafType(None, y))
+    return joined.kind if joined is not None else None
+
+
+def _show(x: Any) -> str:
+    if isinstance(x, GraphValue):
+        return f"a tensor ({x.kind})" if x.kind is not None else "a tensor"
+    return describe(x)

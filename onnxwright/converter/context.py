@@ -1,0 +1,135 @@
+"""What one compilation shares between the functions it lowers: policy, callees, the call chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, Protocol
+
+from onnxwright.converter import hir
+from onnxwright.converter.analyze.liveness import liveness
+from onnxwright.converter.capture import capture
+from onnxwright.converter.frame import check_names
+from onnxwright.converter.normalize.single_exit import normalize
+from onnxwright.converter.parse import Parsed, parse
+from onnxwright.diagnostics.catalogue import names as messages
+from onnxwright.diagnostics.diagnostic import Sink, fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.opset.opsets import Opset
+from onnxwright.types.signature import FunctionSignature
+
+
+class Script(Protocol):
+    """What the converter needs of a decorated function (`dsl.ScriptFunction` is one)."""
+
+    @property
+    def function(self) -> FunctionType:
+        """The Python function."""
+
+    @property
+    def name(self) -> str:
+        """The name of the ONNX function."""
+
+    @property
+    def domain(self) -> str:
+        """Its domain."""
+
+    @property
+    def version(self) -> int:
+        """The version of its domain."""
+
+    @property
+    def signature(self) -> FunctionSignature:
+        """Its parameters and results."""
+
+    @property
+    def source_text(self) -> str | None:
+        """Its text, where it was given or had to be kept."""
+
+    @property
+    def default_opset(self) -> Opset | None:
+        """The opset of its operators such as `+`, where the author named one."""
+
+
+def is_script(x: object) -> bool:
+    """Whether `x` is a decorated function."""
+    return getattr(type(x), "__ow_script__", False) is True
+
+
+@dataclass(frozen=True)
+class Front:
+    """A function after the stages that need no values: parsed, normalized, with liveness."""
+
+    parsed: Parsed
+    body: hir.Block
+
+
+_fronts: dict[tuple[Any, str | None], Front] = {}
+
+
+def front(function: FunctionType, source: str | None = None) -> Front:
+    """The front end's result for a function, made once for each code object.
+
+    Raises:
+        ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
+    """
+    key = (function.__code__, source)
+    found = _fronts.get(key)
+    sink = Sink()
+    if found is None:
+        unit = capture(function, source)
+        parsed = parse(unit, sink)
+        found = Front(parsed, liveness(normalize(parsed.body)))
+        if not sink.errors:
+            _fronts[key] = found
+    own = Parsed(
+        found.parsed.unit if found.parsed.unit.function is function else _rebound(found, function),
+        found.parsed.name,
+        found.parsed.params,
+        found.parsed.body,
+        found.parsed.doc,
+    )
+    check_names(own, found.body, sink)
+    sink.raise_if_any()
+    return Front(own, found.body)
+
+
+def _rebound(found: Front, function: FunctionType) -> Any:
+    """The same source for another function object of the same code (closures, reloads)."""
+    from dataclasses import replace
+
+    return replace(found.parsed.unit, function=function)
+
+
+@dataclass
+class Context:
+    """One compilation.
+
+    Attributes:
+        choose: for a called script, `call` (a call node), `inline`, or `auto` (a call node where
+            the callee can be an ONNX function on its own).
+        callees: the scripts that were called as nodes, in order of first call.
+        chain: the functions being lowered, outermost first, to find recursion.
+        results: what calls were found to give, by callee and argument types.
+        opset_version: the ai.onnx version asked for, if any.
+    """
+
+    choose: Callable[[Script], str] = lambda script: "auto"
+    callees: dict[tuple[str, str], Script] = field(default_factory=dict)
+    chain: list[tuple[object, str]] = field(default_factory=list)
+    results: dict[object, Any] = field(default_factory=dict)
+    opset_version: int | None = None
+
+    @contextmanager
+    def entering(self, key: object, name: str, span: Span | None, limit: int = 1) -> Iterator[None]:
+        """Lower a function; the same one `limit` times inside itself is recursion."""
+        if sum(1 for known, _ in self.chain if known is key) >= limit:
+            chain = " -> ".join([*(n for _, n in self.chain[-6:]), name])
+            fail(messages.Recursion(name=name, chain=chain, span=span))
+        self.chain.append((key, name))
+        try:
+            yield
+        finally:
+            self.chain.pop()

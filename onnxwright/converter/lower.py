@@ -1,0 +1,324 @@
+"""Stage 7: a function to IR. `lower_function` makes an ONNX function, `lower_main` a model's graph.
+
+Output: SSA in nested scopes, every node with its origin, every result a tensor of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.converter import hir
+from onnxwright.converter.analyze.names import bound_in
+from onnxwright.converter.calls import Calls
+from onnxwright.converter.context import Context, Front, Script, front
+from onnxwright.converter.frame import Frame, OuterNames
+from onnxwright.converter.reconcile import reconcile
+from onnxwright.converter.scripts import default_opset, sugar_opset
+from onnxwright.converter.values import AttributeRef, Poison, is_dynamic
+from onnxwright.diagnostics.catalogue import control_flow as messages
+from onnxwright.diagnostics.catalogue import models
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.errors import InternalError, OnnxwrightError
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
+from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.kinds import OnnxType, TensorType, fits
+from onnxwright.types.signature import EMPTY, FunctionSignature, Param
+
+
+@dataclass
+class Lowered:
+    """A function as IR.
+
+    Attributes:
+        script: the function it came from.
+        inputs, outputs, nodes: its body.
+        imports: versions of the domains it uses.
+        types: the types of values by name, as far as known.
+        doc: its docstring.
+        span: where it is defined.
+        result_span: where it returns.
+        values: its values by name.
+    """
+
+    script: Script
+    inputs: list[ir.Value]
+    outputs: list[ir.Value]
+    nodes: list[ir.Node]
+    imports: dict[str, int]
+    types: dict[str, OnnxType | None]
+    doc: str | None
+    span: Span
+    result_span: Span | None
+    values: dict[str, ir.Value]
+
+
+class Lowering(Calls):
+    """One function being lowered into a backend."""
+
+    def __init__(self, b: GraphBackend, frame: Frame, context: Context) -> None:
+        self.b = b
+        self.frame = frame
+        self.context = context
+        self.named = set()
+
+    def result(self, signature: FunctionSignature, made: Front) -> Any:
+        """Lower the body; what it returns, as a value or a tuple or list of values.
+
+        Raises:
+            ScriptError: something in it cannot be lowered, or a path returns nothing.
+            InternalError: a bug of ours, with the place in the user's program.
+        """
+        try:
+            self.block(made.body)
+            value = self.frame.env.get(hir.RESULT, _MISSING)
+            return self._checked_result(value, signature, made)
+        except OnnxwrightError as error:
+            if all(d.span is not None for d in error.diagnostics):
+                raise
+            raise type(error)(*(d.at(self.b.span) for d in error.diagnostics)) from error.__cause__
+        except RecursionError:
+            raise
+        except Exception as error:
+            reason = str(error).replace("{", "(").replace("}", ")")
+            name = type(error).__name__
+            bug = models.CompilerBug(exception=name, reason=reason, span=self.b.span)
+            raise InternalError(bug) from error
+
+    def _checked_result(self, value: Any, signature: FunctionSignature, made: Front) -> Any:
+        name = made.parsed.name
+        span = self.result_span or made.parsed.unit.span
+        if value is _MISSING or value is None:
+            if signature.returns == () and value is not _MISSING:
+                return ()
+            what = "it ends without one" if value is _MISSING else "a `return` without a value"
+            at = made.parsed.unit.span if value is _MISSING else span
+            fail(messages.MissingReturn(name=name, what=what, span=at))
+        if isinstance(value, Poison):
+            fail(value.diagnostic.at(span))
+        single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
+        items = [value] if single else list(value)
+        wanted = signature.returns
+        if wanted is not None and len(wanted) != len(items):
+            fail(
+                messages.ReturnCount(
+                    name=name,
+                    got=_values(len(items)),
+                    wanted=f"its annotation says {_values(len(wanted))}",
+                    span=span,
+                )
+            )
+        results = []
+        for n, item in enumerate(items):
+            spec = wanted[n] if wanted is not None else None
+            results.append(self._result_value(item, spec, name, span))
+        return results[0] if single else tuple(results)
+
+    def _result_value(
+        self, item: Any, spec: ValueSpec | None, name: str, span: Span
+    ) -> GraphValue:
+        b = self.at(span)
+        if isinstance(item, Poison):
+            fail(item.diagnostic.at(span))
+        item = self.value(item)
+        usable = is_value(item) or own_array(item) is not None or isinstance(item, (list, tuple))
+        if not usable and not is_number_like(item) and not hasattr(item, "__ow_as_value__"):
+            fail(messages.NothingReturned(name=name, what=describe(item), span=span))
+        kinds = [] if spec is None else [k for k in spec.types]
+        weak = item.weak if isinstance(item, GraphValue) else None
+        if not isinstance(item, GraphValue) or weak is not None:
+            only = kinds[0].dtype if len(kinds) == 1 and isinstance(kinds[0], TensorType) else None
+            if weak is not None and only is None:
+                return item  # type: ignore[no-any-return]
+            made: GraphValue = as_value(b, item, dtype=only)
+            if only is None and not isinstance(item, GraphValue) and _kind(item) is not None:
+                return self._weak_constant(item, made)
+            return made
+        if kinds and item.kind is not None and not any(fits(item.kind, k) for k in kinds):
+            shown = str(spec)
+            fail(messages.ReturnType(name=name, got=str(item.kind), wanted=shown, span=span))
+        return item
+
+    def _weak_constant(self, item: Any, made: GraphValue) -> GraphValue:
+        """A number returned: for a caller it still is a number."""
+        return self.b.as_weak(made, _kind(item))
+
+
+_MISSING: Any = object()
+
+
+def _kind(item: Any) -> str | None:
+    if isinstance(item, bool):
+        return "bool"
+    if isinstance(item, (int, float)):
+        return type(item).__name__ if type(item) in (int, float) else "float"
+    return None
+
+
+def _is_one_tensor(value: Any, signature: FunctionSignature) -> bool:
+    """A returned list of numbers is one tensor, unless the annotation says several."""
+    if isinstance(value, tuple) or is_dynamic(value):
+        return False
+    if signature.returns is not None and len(signature.returns) != 1:
+        return False
+    return is_number_like(value) and bool(value)
+
+
+def _values(n: int) -> str:
+    return f"{n} value{'' if n == 1 else 's'}"
+
+
+def lower_function(script: Script, context: Context) -> Lowered:
+    """A script as an ONNX function: attribute parameters stay references."""
+    for p in script.signature.params:
+        if p.is_variadic:
+            span = front(script.function, script.source_text).parsed.unit.span
+            fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
+    return _lower(script, context, {}, {}, main=False)
+
+
+def lower_main(
+    script: Script,
+    context: Context,
+    attributes: Mapping[str, Any],
+    input_types: Mapping[str, OnnxType],
+) -> Lowered:
+    """A script as the main graph of a model: attribute parameters have values, inputs types."""
+    return _lower(script, context, attributes, input_types, main=True)
+
+
+def _lower(
+    script: Script,
+    context: Context,
+    attributes: Mapping[str, Any],
+    input_types: Mapping[str, OnnxType],
+    *,
+    main: bool,
+) -> Lowered:
+    made = front(script.function, script.source_text)
+    recorder = Recorder()
+    b = GraphBackend(recorder, sugar_opset(script, made, context) or default_opset())
+    b.span = made.parsed.unit.span
+    env: dict[str, Any] = {}
+    inputs: list[GraphValue] = []
+    for p in script.signature.params:
+        if isinstance(p.spec, AttributeSpec):
+            env[p.name] = (
+                _attribute_value(script, p, attributes, b.span)
+                if main
+                else AttributeRef(p.name, p.spec.kind, optional=_may_be_none(p))
+            )
+            continue
+        kind = input_types.get(p.name) or input_type(p)
+        if main and p.default is None and p.name not in input_types:
+            env[p.name] = None  # an optional input nobody asked for
+            continue
+        value = b.wrap(recorder.input(p.name, kind), kind)
+        if main and not adapters.complete(kind):
+            fail(models.InputWithoutType(name=p.name, function=script.name, span=b.span))
+        inputs.append(value)
+        env[p.name] = value
+    local = frozenset((*made.parsed.params, *bound_in(made.body)))
+    frame = Frame(script.name, local, OuterNames(script.function), env)
+    lowering = Lowering(b, frame, context)
+    entered = any(key is script.function for key, _ in context.chain)
+    if entered:
+        result = lowering.result(script.signature, made)
+    else:
+        with context.entering(script.function, script.name, b.span):
+            result = lowering.result(script.signature, made)
+    return _finish(script, made, lowering, result, [v.value for v in inputs], context)
+
+
+def _finish(
+    script: Script,
+    made: Front,
+    lowering: Lowering,
+    result: Any,
+    inputs: list[ir.Value],
+    context: Context,
+) -> Lowered:
+    """Results as tensors of their own, dead sugar gone, one opset version a domain."""
+    b, recorder = lowering.b, lowering.b.recorder
+    values = list(result) if isinstance(result, tuple) else [result]
+    strong = [as_value(b, v) for v in values]
+    outputs = recorder.own_outputs([v.value for v in strong])
+    for n, (value, source) in enumerate(zip(outputs, strong, strict=True)):
+        if recorder.types.get(value) is None:
+            recorder.types[value] = source.kind
+            adapters.set_type(value, source.kind)
+        if value not in lowering.named and source.value is value:
+            hint = "output" if len(outputs) == 1 else f"output_{n}"
+            recorder.rename(value, hint)
+    nodes = recorder.scope.nodes
+    recorder.remove_dead(nodes, outputs)
+    imports = reconcile(b, nodes, context.opset_version)
+    outputs = [b.replaced.get(v, v) for v in outputs]
+    _name_nodes(nodes)
+    by_name = {v.name or "": v for v in recorder.types}
+    types = {v.name or "": k for v, k in recorder.types.items()}
+    return Lowered(
+        script,
+        inputs,
+        outputs,
+        nodes,
+        imports,
+        types,
+        made.parsed.doc,
+        made.parsed.unit.span,
+        lowering.result_span,
+        by_name,
+    )
+
+
+def _name_nodes(nodes: list[ir.Node]) -> None:
+    """Name every node after its operator and number, so that a runtime's message can be traced."""
+    count = 0
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        node.name = f"{node.op_type}_{count}"
+        count += 1
+        inner: list[ir.Node] = []
+        for attr in node.attributes.values():
+            if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
+                inner.extend(attr.as_graph())
+        stack.extend(reversed(inner))
+
+
+def input_type(p: Param) -> OnnxType | None:
+    """The type of a value parameter, as far as its annotation says."""
+    if not isinstance(p.spec, ValueSpec) or not p.spec.types:
+        return None
+    first = p.spec.types[0]
+    if len(p.spec.types) == 1:
+        return first
+    shapes = {k.shape if isinstance(k, TensorType) else None for k in p.spec.types}
+    if all(isinstance(k, TensorType) for k in p.spec.types) and len(shapes) == 1:
+        return TensorType(None, shapes.pop())
+    return None
+
+
+def _may_be_none(p: Param) -> bool:
+    return isinstance(p.spec, AttributeSpec) and (p.spec.optional or p.default is None)
+
+
+def _attribute_value(
+    script: Script, p: Param, attributes: Mapping[str, Any], span: Span | None
+) -> Any:
+    if p.name in attributes:
+        return attributes[p.name]
+    if p.default is EMPTY:
+        fail(models.AttributeWithoutValue(name=p.name, function=script.name, span=span))
+    return p.default
+
+
+__all__ = ["Lowered", "Lowering", "input_type", "lower_function", "lower_main"]

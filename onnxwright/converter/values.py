@@ -1,0 +1,253 @@
+"""What a name can hold while a function is lowered, beside plain Python objects and graph values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxwright.converter import hir
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.literals import cast, emit1, gather, int_constant
+from onnxwright.types.annotations import AttrKind
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+
+if TYPE_CHECKING:
+    from onnxwright.converter.frame import Frame
+
+
+class AttributeRef:
+    """An attribute parameter of a function whose value the caller gives.
+
+    As an attribute of an op it is a reference; where a tensor is needed it is promoted to one.
+    """
+
+    __ow_attribute_reference__ = True
+
+    _PROMOTED = {
+        AttrKind.INT: ("value_int", "int"),
+        AttrKind.BOOL: ("value_int", "int"),
+        AttrKind.FLOAT: ("value_float", "float"),
+        AttrKind.STRING: ("value_string", None),
+        AttrKind.INTS: ("value_ints", "int"),
+        AttrKind.BOOLS: ("value_ints", "int"),
+        AttrKind.FLOATS: ("value_floats", "float"),
+        AttrKind.STRINGS: ("value_strings", None),
+        AttrKind.TENSOR: ("value", None),
+    }
+
+    def __init__(self, name: str, kind: AttrKind, *, optional: bool = False) -> None:
+        self.name = name
+        self.kind = kind
+        self.optional = optional
+
+    def __repr__(self) -> str:
+        return f"attribute {self.name}"
+
+    def __ow_reference__(self) -> str:
+        return self.name
+
+    @property
+    def __ow_weak_kind__(self) -> str | None:
+        if self.kind is AttrKind.BOOL:
+            return "bool"
+        return self._PROMOTED.get(self.kind, ("", None))[1]
+
+    @property
+    def can_promote(self) -> bool:
+        """Whether it can stand for a tensor."""
+        return self.kind in self._PROMOTED
+
+    def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
+        """The attribute as a value of the graph: a Constant that refers to it."""
+        key = ("attribute", self.name)
+        for scope in reversed(b.recorder.scopes):
+            found = scope.constants.get(key)
+            if found is not None:
+                return b.wrap(found, b.recorder.types[found], self.__ow_weak_kind__)
+        field, weak = self._PROMOTED[self.kind]
+        value = emit1(b, "Constant", (), **{field: _Field(self.name, field)})
+        if self.kind in (AttrKind.BOOL, AttrKind.BOOLS):
+            value = cast(b, value, DType.BOOL)
+            weak = "bool"
+        kind = _PROMOTED_TYPES.get(field)
+        if kind is not None and self.kind not in (AttrKind.BOOL, AttrKind.BOOLS):
+            value = b.wrap(value.value, kind)
+            b.recorder.types[value.value] = kind
+        b.recorder.scope.constants[key] = value.value
+        return b.as_weak(value, weak)
+
+
+_PROMOTED_TYPES = {
+    "value_int": TensorType(DType.INT64, ()),
+    "value_float": TensorType(DType.FLOAT, ()),
+    "value_string": TensorType(DType.STRING, ()),
+    "value_ints": TensorType(DType.INT64, (None,)),
+    "value_floats": TensorType(DType.FLOAT, (None,)),
+    "value_strings": TensorType(DType.STRING, (None,)),
+}
+_FIELD_KINDS = {
+    "value_int": AttrKind.INT,
+    "value_float": AttrKind.FLOAT,
+    "value_string": AttrKind.STRING,
+    "value_ints": AttrKind.INTS,
+    "value_floats": AttrKind.FLOATS,
+    "value_strings": AttrKind.STRINGS,
+    "value": AttrKind.TENSOR,
+}
+
+
+class _Field:
+    """A reference as the value of one attribute of a Constant."""
+
+    def __init__(self, name: str, field: str) -> None:
+        self.name = name
+        self.kind = _FIELD_KINDS[field]
+
+    def __ow_reference__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Poison:
+    """The value of a name that has none: reading it raises `diagnostic` at the reader."""
+
+    diagnostic: Diagnostic
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A nested function or lambda, with the frame its free names live in."""
+
+    function: hir.LocalFunction
+    frame: Frame
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+
+class ShapeTuple(tuple[Any, ...]):
+    """`x.shape` with a known rank: its parts, and the tensor it is the shape of."""
+
+    of: GraphValue
+
+    def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
+        """The shape as a tensor: a constant if known, else one Shape op."""
+        if all(isinstance(d, int) for d in self):
+            return b.constant(np.array(list(self), dtype=np.int64))
+        made: GraphValue = emit1(b, "Shape", (self.of,))
+        return made
+
+
+def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
+    """`x.shape`: a tuple where the rank is known (unknown sizes are read at run time)."""
+    kind = b.type_of(x)
+    shape = kind.shape if isinstance(kind, TensorType) else None
+    if shape is None:
+        return b.as_weak(emit1(b, "Shape", (x,)), "int")
+    dims: list[Any] = []
+    whole = None
+    for axis, dim in enumerate(shape):
+        if isinstance(dim, int):
+            dims.append(dim)
+            continue
+        if whole is None:
+            whole = emit1(b, "Shape", (x,))
+        dims.append(b.as_weak(gather(b, whole, int_constant(b, axis)), "int"))
+    made = ShapeTuple(dims)
+    made.of = x
+    return made
+
+
+def is_dynamic(x: object) -> bool:
+    """Whether `x` is, or holds, something known only when the model runs."""
+    if is_value(x) or isinstance(x, AttributeRef):
+        return True
+    if isinstance(x, (list, tuple, set, frozenset)):
+        return any(is_dynamic(item) for item in x)
+    if isinstance(x, dict):
+        return any(is_dynamic(item) for item in x.values())
+    if isinstance(x, slice):
+        return any(is_dynamic(item) for item in (x.start, x.stop, x.step))
+    return False
+
+
+def same_static(a: object, b: object) -> bool:
+    """Whether two objects are the same for the compiled program."""
+    if a is b:
+        return True
+    if is_dynamic(a) or is_dynamic(b):
+        if isinstance(a, GraphValue) and isinstance(b, GraphValue):
+            return a.value is b.value and a.weak == b.weak
+        if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):  # type: ignore[arg-type]
+            return all(same_static(x, y) for x, y in zip(a, b, strict=True))  # type: ignore[call-overload]
+        return False
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float) and a != a and b != b:  # noqa: PLR0124 - NaN
+        return True
+    try:
+        if isinstance(a, np.ndarray):
+            other = np.asarray(b)
+            return bool(a.dtype == other.dtype and np.array_equal(a, other))
+        return bool(a == b)
+    except Exception:  # noqa: BLE001 - an object that cannot be compared is not the same
+        return False
+
+
+def map_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
+    """The same container with `function` applied to everything in it that is no container."""
+    if isinstance(x, tuple):
+        made = [map_leaves(item, function) for item in x]
+        fields = getattr(x, "_fields", None)
+        return type(x)(*made) if fields is not None else tuple(made)
+    if isinstance(x, list):
+        return [map_leaves(item, function) for item in x]
+    if isinstance(x, dict):
+        return {key: map_leaves(item, function) for key, item in x.items()}
+    return function(x)
+
+
+def leaves(x: Any) -> list[Any]:
+    """Everything in a container that is no container, in order."""
+    found: list[Any] = []
+    map_leaves(x, found.append)
+    return found
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two containers are built alike."""
+    if isinstance(a, (list, tuple)):
+        return (
+            isinstance(b, (list, tuple))
+            and isinstance(a, list) == isinstance(b, list)
+            and len(a) == len(b)
+            and all(same_structure(x, y) for x, y in zip(a, b, strict=True))
+        )
+    if isinstance(a, dict):
+        return (
+            isinstance(b, dict)
+            and list(a) == list(b)
+            and all(same_structure(a[key], b[key]) for key in a)
+        )
+    return not isinstance(b, (list, tuple, dict))
+
+
+__all__ = [
+    "AttributeRef",
+    "Closure",
+    "Poison",
+    "ShapeTuple",
+    "is_dynamic",
+    "leaves",
+    "map_leaves",
+    "same_static",
+    "same_structure",
+    "shape_of_value",
+]

@@ -1,0 +1,92 @@
+"""`fn.compile()`: a script as one ONNX Runtime session, made once for each set of argument types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxwright.converter.lower import input_type
+from onnxwright.converter.scripts import bind_arguments
+from onnxwright.dsl.model import ModelOptions, to_model_proto
+from onnxwright.eager.models import CompiledModel
+from onnxwright.eager.tensor import Tensor
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+from onnxwright.types.signature import Param
+
+if TYPE_CHECKING:
+    from onnxwright.dsl.function import ScriptFunction
+
+
+class CompiledScript:
+    """A callable that compiles a script for the types it is given and keeps the sessions.
+
+    Args:
+        script: the function.
+        options: as for `to_model_proto`.
+
+    Example:
+        >>> from onnxwright import FLOAT, script
+        >>> @script
+        ... def negate(x: FLOAT) -> FLOAT:
+        ...     return -x
+        >>> run = negate.compile()
+        >>> run(np.array([1.0], np.float32)), len(run.sessions)
+        (array([-1.], dtype=float32), 1)
+    """
+
+    def __init__(self, script: ScriptFunction[Any, Any], options: dict[str, Any]) -> None:
+        self.script = script
+        self.options = options
+        self.sessions: dict[Any, CompiledModel] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the session for these arguments, made at the first call of their types."""
+        signature = self.script.signature
+        given = bind_arguments(self.script.name, signature, list(args), kwargs, None)
+        tensors = any(isinstance(v, Tensor) for v in given.values())
+        inputs: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
+        types: dict[str, OnnxType] = {}
+        for p in signature.params:
+            value = given[p.name]
+            if p.is_attribute:
+                attributes[p.name] = value
+            elif value is not None:
+                inputs[p.name], types[p.name] = _typed(p, value)
+        key = (tuple(types.items()), repr(sorted(attributes.items())))
+        session = self.sessions.get(key)
+        if session is None:
+            options = {"input_types": types, "attributes": attributes, **self.options}
+            model = to_model_proto(self.script, ModelOptions(**options))
+            session = self.sessions[key] = CompiledModel(model)
+        result = session(**inputs)
+        if not tensors:
+            return result
+        if isinstance(result, tuple):
+            return tuple(Tensor(r) if isinstance(r, np.ndarray) else r for r in result)
+        return Tensor(result) if isinstance(result, np.ndarray) else result
+
+
+def _typed(p: Param, value: Any) -> tuple[Any, OnnxType]:
+    """An argument as the session takes it, and its type without sizes."""
+    wanted = input_type(p)
+    if isinstance(value, (list, tuple)) and isinstance(wanted, SequenceType):
+        return list(value), wanted
+    if isinstance(value, Tensor):
+        value = value.value
+    if not isinstance(value, (np.ndarray, np.generic)):
+        dtype = wanted.dtype if isinstance(wanted, TensorType) else None
+        if dtype is None:
+            array = np.asarray(value)
+            value = array.astype(np.float32) if array.dtype == np.float64 else array
+        else:
+            value = np.asarray(value, dtype=dtype.numpy)
+    array = np.asarray(value)
+    dtype = DType.STRING if array.dtype.kind in "OUS" else DType.from_numpy(array.dtype)
+    shape = (None,) * array.ndim
+    if isinstance(wanted, TensorType) and wanted.shape is not None:
+        if len(wanted.shape) == array.ndim:
+            shape = wanted.shape  # type: ignore[assignment]
+    return array, TensorType(dtype, shape)

@@ -1,0 +1,330 @@
+"""`ScriptFunction`: a Python function that runs eagerly, line by line, and compiles to ONNX."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from typing_extensions import ParamSpec
+
+from onnxwright.opset.opsets import Opset
+
+if TYPE_CHECKING:
+    import onnx
+    import onnx_ir
+
+    from onnxwright.types.signature import FunctionSignature
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class ScriptFunction(Generic[P, R]):
+    """A function written with `@script`.
+
+    Calling it runs it eagerly; `to_function_proto` and `to_model_proto` compile it.
+
+    Attributes:
+        function: the Python function.
+        name: the name of the ONNX function.
+        domain: its domain.
+        version: the version of its domain.
+        default_opset: where operators such as `+` come from, if the author said so.
+
+    Example:
+        >>> from onnxwright import FLOAT, script
+        >>> @script
+        ... def scale(x: FLOAT[2], factor: float = 2.0) -> FLOAT[2]:
+        ...     return x * factor
+        >>> scale.name, str(scale.signature)
+        ('scale', '(x: FLOAT[2], factor: float = 2.0) -> FLOAT[2]')
+    """
+
+    __ow_script__ = True
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        domain: str,
+        *,
+        version: int = 1,
+        default_opset: Opset | None = None,
+        name: str | None = None,
+        source: str | None = None,
+        depth: int = 1,
+    ) -> None:
+        self.function = _plain(function)
+        self.domain = domain
+        self.version = version
+        self.default_opset = default_opset
+        self.name = name or self.function.__name__
+        self._source = source if source is not None else _early_text(self.function, depth)
+        self._signature: FunctionSignature | None = None
+        self._compiled: dict[Any, Any] = {}
+        self.__wrapped__ = function
+        self.__name__ = self.function.__name__
+        self.__qualname__ = self.function.__qualname__
+        self.__module__ = self.function.__module__
+        self.__doc__ = self.function.__doc__
+
+    # -- being a function ------------------------------------------------------------------------
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the Python function on values, each operator through the current evaluator."""
+        if any(getattr(type(a), "__ow_graph_value__", False) for a in (*args, *kwargs.values())):
+            return self.function(*args, **kwargs)  # type: ignore[no-any-return]
+        from onnxwright.eager.functions import call_function
+
+        return call_function(  # type: ignore[no-any-return]
+            self.function,
+            self.signature,
+            args,
+            kwargs,
+            opset=self._eager_opset(),
+            name=self.name,
+        )
+
+    def _eager_opset(self) -> Opset | None:
+        """The opset of operators in an eager run: the one a compilation would use."""
+        if self.default_opset is not None:
+            return self.default_opset
+        found = [
+            value
+            for value in map(self.function.__globals__.get, self.function.__code__.co_names)
+            if isinstance(value, Opset) and value.domain == ""
+        ]
+        found += [
+            cell.cell_contents
+            for cell in self.function.__closure__ or ()
+            if isinstance(_contents(cell), Opset) and _contents(cell).domain == ""
+        ]
+        return max(found, key=lambda o: o.version) if found else None
+
+    def __repr__(self) -> str:
+        return f"<script {self.domain}.{self.name}{inspect.signature(self.function)}>"
+
+    def __reduce__(self) -> str:
+        # Pickled and copied by reference, as functions are.
+        return self.__qualname__
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    @property
+    def signature(self) -> FunctionSignature:
+        """Its parameters and results, as annotations and defaults say."""
+        if self._signature is None:
+            from onnxwright.types.signature import signature_of
+
+            self._signature = signature_of(self.function)
+        return self._signature
+
+    @property
+    def source_text(self) -> str | None:
+        """Its text where it is in no file, else None."""
+        return self._source
+
+    @property
+    def source(self) -> str:
+        """The text of the definition, decorators included.
+
+        Raises:
+            ScriptError: it cannot be found (OW202, OW203).
+        """
+        from onnxwright.converter.capture import capture
+
+        unit = capture(self.function, self._source)
+        node: Any = unit.node
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        lines = unit.text.split("\n")[first - 1 : node.end_lineno]
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines)
+
+    @property
+    def opset(self) -> Opset:
+        """The opset this function belongs to: its domain and version."""
+        return Opset(self.domain, self.version)
+
+    # -- compiling ---------------------------------------------------------------------------------
+
+    @property
+    def ir(self) -> onnx_ir.Function:
+        """The function as an `onnx_ir.Function`, compiled anew from what it refers to now."""
+        from onnxwright.dsl.model import to_ir_function
+
+        return to_ir_function(self)
+
+    def check(self) -> ScriptFunction[P, R]:
+        """Compile everything now, for those who want errors early.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            ScriptError: all that is wrong with it.
+
+        Example:
+            >>> from onnxwright import FLOAT, script
+            >>> @script
+            ... def negate(x: FLOAT) -> FLOAT:
+            ...     return -x
+            >>> negate.check() is negate
+            True
+        """
+        from onnxwright.dsl.model import check
+
+        check(self)
+        return self
+
+    def to_function_proto(self) -> onnx.FunctionProto:
+        """Compile to a FunctionProto; attribute parameters stay attributes.
+
+        Returns:
+            The function, without the functions it calls.
+
+        Raises:
+            ScriptError: it cannot be an ONNX function on its own.
+
+        Source: onnx.proto, FunctionProto.
+
+        Example:
+            >>> from onnxwright import FLOAT, script
+            >>> @script
+            ... def twice(x: FLOAT) -> FLOAT:
+            ...     return x + x
+            >>> [node.op_type for node in twice.to_function_proto().node]
+            ['Add']
+        """
+        from onnxwright.dsl.model import to_function_proto
+
+        return to_function_proto(self)
+
+    def to_model_proto(
+        self,
+        *,
+        input_types: Any = None,
+        output_types: Any = None,
+        io_types: Any = None,
+        attributes: Mapping[str, Any] | None = None,
+        functions: Any = None,
+        value_infos: Mapping[str, Any] | None = None,
+        opset_version: int | None = None,
+        ir_version: int | None = None,
+        producer_name: str = "onnxwright",
+        doc_string: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> onnx.ModelProto:
+        """Compile to a model whose main graph is this function.
+
+        Args:
+            input_types: types of the inputs, a list in order or a dict by name; they win over
+                annotations.
+            output_types: types of the outputs, likewise.
+            io_types: one type for every input and output that has no other.
+            attributes: values of attribute parameters; those not given take their defaults.
+            functions: which called scripts become model-local functions: "all", "none" (their
+                bodies are inlined), or a list of scripts, names or FunctionProtos.  By default
+                all that can be a function on their own.
+            value_infos: types to write for intermediate values, by name.
+            opset_version: the ai.onnx version of the model.
+            ir_version: the IR version; by default the lowest that holds everything, at least 10.
+            producer_name: who made the model.
+            doc_string: a description; the docstring by default.
+            metadata: entries for `metadata_props`.
+            name: the name of the graph; the function's by default.
+
+        Returns:
+            The model.
+
+        Raises:
+            ScriptError: the function cannot be compiled, an input has no type (OW701), an
+                attribute has no value (OW702), or an argument does not fit.
+
+        Source: onnx.proto, ModelProto.
+
+        Example:
+            >>> from onnxwright import FLOAT, script
+            >>> @script
+            ... def twice(x: FLOAT["N"]) -> FLOAT["N"]:
+            ...     return x + x
+            >>> model = twice.to_model_proto()
+            >>> model.graph.input[0].name, len(model.functions)
+            ('x', 0)
+        """
+        from onnxwright.dsl.model import ModelOptions, to_model_proto
+
+        return to_model_proto(
+            self,
+            ModelOptions(
+                input_types=input_types,
+                output_types=output_types,
+                io_types=io_types,
+                attributes=dict(attributes or {}),
+                functions=functions,
+                value_infos=dict(value_infos or {}),
+                opset_version=opset_version,
+                ir_version=ir_version,
+                producer_name=producer_name,
+                doc_string=doc_string,
+                metadata=dict(metadata or {}),
+                name=name,
+            ),
+        )
+
+    def compile(self, **options: Any) -> Callable[P, R]:
+        """One ONNX Runtime session for the whole function, made for the types it is called with.
+
+        Args:
+            options: as for `to_model_proto`.
+
+        Returns:
+            A callable with the function's own parameters.
+
+        Raises:
+            ScriptError: when called, if the function cannot be compiled for the arguments.
+
+        Example:
+            >>> import numpy as np
+            >>> from onnxwright import FLOAT, script
+            >>> @script
+            ... def twice(x: FLOAT) -> FLOAT:
+            ...     return x + x
+            >>> twice.compile()(np.array([1.5], np.float32))
+            array([3.], dtype=float32)
+        """
+        from onnxwright.dsl.compiled import CompiledScript
+
+        return CompiledScript(self, options)
+
+
+OnnxFunction = ScriptFunction
+
+
+def _plain(function: Any) -> FunctionType:
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        return function
+    from onnxwright.converter.capture import plain_function
+
+    return plain_function(function)
+
+
+def _early_text(function: FunctionType, depth: int) -> str | None:
+    """The text of a function that is in no file, found while it still can be."""
+    if not function.__code__.co_filename.startswith("<"):
+        return None
+    from onnxwright.converter.capture import early_text
+
+    return early_text(function, depth + 2)
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

@@ -1,0 +1,416 @@
+"""Assembly: lowered functions to a FunctionProto or a checked, typed model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.converter.context import Context, Script, is_script
+from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.diagnostics.catalogue import models as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.errors import ScriptError
+from onnxwright.ir import adapters
+from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
+from onnxwright.types.kinds import OnnxType, TensorType, fits
+from onnxwright.types.signature import EMPTY
+
+if TYPE_CHECKING:
+    from onnxwright.dsl.function import ScriptFunction
+
+_LOWEST_IR_VERSION = 10
+_IR_VERSION_OF = {
+    "FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13, "FLOAT6E2M3": 14, "FLOAT6E3M2": 14,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The arguments of `to_model_proto`."""
+
+    input_types: Any = None
+    output_types: Any = None
+    io_types: Any = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    functions: Any = None
+    value_infos: Mapping[str, Any] = field(default_factory=dict)
+    opset_version: int | None = None
+    ir_version: int | None = None
+    producer_name: str = "onnxwright"
+    doc_string: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+
+
+# -- functions ---------------------------------------------------------------------------------------
+
+
+def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
+    """A script as an `onnx_ir.Function`."""
+    return _ir_function(lower_function(script, context or Context()))
+
+
+def _ir_function(lowered: Lowered) -> ir.Function:
+    script = lowered.script
+    for value in lowered.values.values():
+        value.type, value.shape = None, None
+    graph = ir.Graph(
+        lowered.inputs,
+        lowered.outputs,
+        nodes=lowered.nodes,
+        opset_imports=dict(sorted(lowered.imports.items())),
+        name=script.name,
+        doc_string=lowered.doc,
+    )
+    attributes = []
+    for p in script.signature.params:
+        if isinstance(p.spec, AttributeSpec):
+            if p.default is EMPTY or p.default is None:
+                attributes.append(ir.Attr(p.name, adapters.attribute_type(p.spec.kind), None))
+            else:
+                attributes.append(adapters.attribute(p.name, p.default, p.spec.kind))
+    return ir.Function(script.domain, script.name, graph=graph, attributes=attributes)
+
+
+def to_function_proto(script: Script) -> onnx.FunctionProto:
+    """A script as a FunctionProto."""
+    made: onnx.FunctionProto = ir.to_proto(to_ir_function(script))
+    return made
+
+
+def check(script: Script) -> None:
+    """Compile a script in the way its signature allows; raises what is wrong with it."""
+    if any(p.is_variadic for p in script.signature.params):
+        from onnxwright.converter.context import front
+
+        front(script.function, script.source_text)
+        return
+    optional = [p for p in script.signature.attributes if p.default is None]
+    try:
+        lower_function(script, Context())
+    except ScriptError:
+        required = [p for p in script.signature.attributes if p.default is EMPTY]
+        typed = all(adapters.complete(input_type(p)) for p in script.signature.values)
+        if not optional or required or not typed:
+            raise
+        lower_main(script, Context(), {}, {})
+
+
+# -- models --------------------------------------------------------------------------------------------
+
+
+def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> onnx.ModelProto:
+    """A script as a model; see `ScriptFunction.to_model_proto`."""
+    chosen, protos = _choice(options.functions)
+    _check_names(script, options)
+    types = _input_types(script, options)
+    version = options.opset_version
+    context, main, called = _lower_all(script, chosen, options.attributes, types, version)
+    versions = {low.imports[""] for low in (main, *called) if "" in low.imports}
+    if len(versions) > 1:
+        # One model, one version: everything again for the newest one that is used.
+        context, main, called = _lower_all(
+            script, chosen, options.attributes, types, max(versions)
+        )
+    return _assemble(script, options, main, called, protos)
+
+
+def _lower_all(
+    script: Script,
+    chosen: Callable[[Script], str],
+    attributes: Mapping[str, Any],
+    types: Mapping[str, OnnxType],
+    version: int | None,
+) -> tuple[Context, Lowered, list[Lowered]]:
+    """The main graph and every function it calls, directly or not, callers first."""
+    context = Context(choose=chosen, opset_version=version)
+    main = lower_main(script, context, attributes, types)
+    called: dict[tuple[str, str], Lowered] = {}
+    pending = [main]
+    while pending:
+        low = pending.pop(0)
+        for key in _calls(low.nodes):
+            callee = context.callees.get(key)
+            if callee is None or key in called:
+                continue
+            found = context.results[("generic", callee.function, callee.domain, callee.name)]
+            called[key] = found
+            pending.append(found)
+    return context, main, list(called.values())
+
+
+def _calls(nodes: Any) -> Iterator[tuple[str, str]]:
+    for node in nodes:
+        yield (node.domain, node.op_type)
+        for attr in node.attributes.values():
+            if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
+                yield from _calls(attr.as_graph())
+
+
+def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.FunctionProto]]:
+    """What `functions=` says of a called script, and the FunctionProtos given with it."""
+    if functions is None:
+        return (lambda script: "auto"), []
+    if functions == "all":
+        return (lambda script: "call"), []
+    if functions == "none":
+        return (lambda script: "inline"), []
+    if isinstance(functions, (str, bytes)) or not hasattr(functions, "__iter__"):
+        fail(messages.UnknownFunctionChoice(given=repr(functions)))
+    items = list(functions)
+    protos = [f for f in items if isinstance(f, onnx.FunctionProto)]
+    scripts = {id(f.function) for f in items if is_script(f)}
+    names = {f for f in items if isinstance(f, str)}
+    for f in items:
+        if not (is_script(f) or isinstance(f, (str, onnx.FunctionProto))):
+            fail(messages.UnknownFunctionChoice(given=repr(f)))
+    if protos and not scripts and not names:
+        return (lambda script: "auto"), protos
+
+    def choose(script: Script) -> str:
+        return "call" if id(script.function) in scripts or script.name in names else "inline"
+
+    return choose, protos
+
+
+def _check_names(script: Script, options: ModelOptions) -> None:
+    known = [p.name for p in script.signature.attributes]
+    for name in options.attributes:
+        if name not in known:
+            shown = ", ".join(known) or "none"
+            fail(
+                messages.UnknownArgument(
+                    function=script.name, what="attribute", name=name, known=shown
+                )
+            )
+
+
+def _type_of(annotation: Any) -> OnnxType | None:
+    """A type given as an annotation, a type object of ours, or a TypeProto."""
+    if annotation is None:
+        return None
+    if isinstance(annotation, onnx.TypeProto):
+        return adapters.from_type_proto(annotation)
+    if isinstance(annotation, onnx.ValueInfoProto):
+        return adapters.from_type_proto(annotation.type)
+    spec = parse_annotation(annotation)
+    if isinstance(spec, ValueSpec) and len(spec.types) == 1:
+        return spec.types[0]
+    return None
+
+
+def _given_types(
+    given: Any, names: list[str], parameter: str, script: Script, what: str
+) -> dict[str, OnnxType]:
+    """Types by name from a list in order or a dict."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in names:
+                fail(
+                    messages.UnknownArgument(
+                        function=script.name, what=what, name=name, known=", ".join(names) or "none"
+                    )
+                )
+        pairs = list(given.items())
+    else:
+        items = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(items) != len(names):
+            fail(
+                messages.WrongTypeCount(
+                    parameter=parameter,
+                    given=len(items),
+                    function=script.name,
+                    count=len(names),
+                    what=f"{what}s",
+                )
+            )
+        pairs = list(zip(names, items, strict=True))
+    return {name: kind for name, item in pairs if (kind := _type_of(item)) is not None}
+
+
+def _input_types(script: Script, options: ModelOptions) -> dict[str, OnnxType]:
+    """The type of each input: given, else annotated, else the one for all."""
+    names = [p.name for p in script.signature.values]
+    found = _given_types(options.input_types, names, "input_types", script, "input")
+    for_all = _type_of(options.io_types)
+    for p in script.signature.values:
+        if p.name not in found and for_all is not None:
+            if not adapters.complete(input_type(p)):
+                found[p.name] = for_all
+        given = found.get(p.name)
+        if given is not None and isinstance(p.spec, ValueSpec) and p.spec.types:
+            allowed = p.spec.types
+            if not any(fits(given, k) or fits(k, given) for k in allowed):
+                fail(
+                    messages.TypesContradict(
+                        what="input", name=p.name, known=str(p.spec), given=str(given)
+                    )
+                )
+    return found
+
+
+def _assemble(
+    script: ScriptFunction[Any, Any],
+    options: ModelOptions,
+    main: Lowered,
+    called: list[Lowered],
+    protos: list[onnx.FunctionProto],
+) -> onnx.ModelProto:
+    outputs = _output_types(script, options, main)
+    extra = _value_infos(script, options, main)
+    keep = {v.name for v in (*main.inputs, *main.outputs)}
+    for name, value in main.values.items():
+        kind = outputs.get(name) or extra.get(name)
+        if kind is None and name not in keep:
+            value.type, value.shape = None, None
+        else:
+            adapters.set_type(value, kind)
+    _warn_ranks(main, outputs)
+    functions = [_ir_function(low) for low in called]
+    imports = dict(main.imports)
+    for low in called:
+        imports.setdefault(low.script.domain, low.script.version)
+        for domain, version in low.imports.items():
+            imports[domain] = max(imports.get(domain, 0), version)
+    for proto in protos:
+        imports.setdefault(proto.domain, 1)
+        for entry in proto.opset_import:
+            imports[entry.domain] = max(imports.get(entry.domain, 0), entry.version)
+    doc = options.doc_string if options.doc_string is not None else main.doc
+    graph = ir.Graph(
+        main.inputs,
+        main.outputs,
+        nodes=main.nodes,
+        opset_imports=dict(sorted(imports.items())),
+        name=options.name or script.name,
+        doc_string=doc,
+    )
+    from onnxwright import __version__
+
+    model = ir.Model(
+        graph,
+        ir_version=options.ir_version or _ir_version(imports, (main, *called)),
+        producer_name=options.producer_name,
+        producer_version=__version__ if options.producer_name == "onnxwright" else None,
+        doc_string=doc,
+        functions=functions,
+        metadata_props=dict(options.metadata),
+    )
+    made: onnx.ModelProto = ir.to_proto(model)
+    known = {(f.domain, f.name, f.overload) for f in made.functions}
+    made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)
+    return made
+
+
+def _output_types(
+    script: ScriptFunction[Any, Any], options: ModelOptions, main: Lowered
+) -> dict[str, OnnxType]:
+    """The type of each output: given, annotated or inferred, which must agree."""
+    names = [v.name or "" for v in main.outputs]
+    given = _given_types(options.output_types, names, "output_types", script, "output")
+    returns = script.signature.returns
+    for_all = _type_of(options.io_types)
+    found: dict[str, OnnxType] = {}
+    for n, name in enumerate(names):
+        inferred = main.types.get(name)
+        spec = returns[n] if returns is not None and n < len(returns) else None
+        written = spec.types[0] if spec is not None and len(spec.types) == 1 else None
+        kind = given.get(name) or written
+        if kind is not None and inferred is not None and not fits(inferred, kind):
+            if not fits(kind, inferred):
+                fail(
+                    messages.TypesContradict(
+                        what="output", name=name, known=str(inferred), given=str(kind)
+                    )
+                )
+        kind = _more_precise(kind, inferred)
+        if kind is None or not adapters.complete(kind):
+            kind = for_all if for_all is not None else kind
+        if kind is None or not adapters.complete(kind):
+            fail(
+                messages.OutputWithoutType(name=name, function=script.name, span=main.result_span)
+            )
+        found[name] = kind
+    return found
+
+
+def _more_precise(written: OnnxType | None, inferred: OnnxType | None) -> OnnxType | None:
+    """The written type, with what it leaves open filled from the inferred one."""
+    if written is None or inferred is None:
+        return written if written is not None else inferred
+    if isinstance(written, TensorType) and isinstance(inferred, TensorType):
+        shape = inferred.shape
+        if written.shape is not None:
+            shape = written.shape
+            if inferred.shape is not None and len(inferred.shape) == len(shape):
+                pairs = zip(shape, inferred.shape, strict=True)
+                shape = tuple(w if w is not None else i for w, i in pairs)
+        return replace(written, dtype=written.dtype or inferred.dtype, shape=shape)
+    return written
+
+
+def _warn_ranks(main: Lowered, outputs: Mapping[str, OnnxType]) -> None:
+    """Say where the model's own inputs and outputs lack a rank, which onnx.checker wants."""
+    sides = (("input", main.inputs, main.types, main.span), ("output", main.outputs, outputs,
+             main.result_span or main.span))  # fmt: skip
+    for what, values, types, span in sides:
+        for value in values:
+            kind = types.get(value.name or "")
+            if isinstance(kind, TensorType) and kind.dtype is not None and kind.shape is None:
+                warn(
+                    messages.RankNotKnown(
+                        what=what,
+                        name=value.name or "",
+                        function=main.script.name,
+                        kind=kind.dtype.name,
+                        span=span,
+                    )
+                )
+
+
+def _value_infos(
+    script: Script, options: ModelOptions, main: Lowered
+) -> dict[str, OnnxType]:
+    found: dict[str, OnnxType] = {}
+    for name, annotation in options.value_infos.items():
+        if name not in main.values:
+            known = ", ".join(sorted(main.values)[:12])
+            fail(
+                messages.UnknownArgument(
+                    function=script.name, what="value", name=name, known=known
+                )
+            )
+        kind = _type_of(annotation)
+        inferred = main.types.get(name)
+        if kind is not None and inferred is not None:
+            if not fits(inferred, kind) and not fits(kind, inferred):
+                fail(
+                    messages.TypesContradict(
+                        what="value", name=name, known=str(inferred), given=str(kind)
+                    )
+                )
+        if kind is not None:
+            found[name] = kind
+    return found
+
+
+def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:
+    """The lowest IR version that holds the opsets and the element types, at least 10."""
+    lowest = _LOWEST_IR_VERSION
+    opsets = [onnx.helper.make_opsetid(d, v) for d, v in imports.items()]
+    lowest = max(lowest, onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True))
+    for low in functions:
+        for kind in low.types.values():
+            inner: Any = kind
+            while hasattr(inner, "elem"):
+                inner = inner.elem
+            dtype = getattr(inner, "dtype", None)
+            if dtype is not None:
+                lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
+    return lowest

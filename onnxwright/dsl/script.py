@@ -1,0 +1,107 @@
+"""The decorators: `@script` registers a function (nothing is compiled yet), `@graph` marks a body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from typing_extensions import ParamSpec
+
+from onnxwright.dsl.function import ScriptFunction
+from onnxwright.opset.opsets import Opset
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_DOMAIN = "this"
+
+
+@overload
+def script(function: Callable[P, R], /) -> ScriptFunction[P, R]: ...
+@overload
+def script(
+    domain: str | Opset | None = None,
+    /,
+    default_opset: Opset | None = None,
+    *,
+    version: int = 1,
+    name: str | None = None,
+    source: str | None = None,
+) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
+def script(
+    domain: Any = None,
+    /,
+    default_opset: Opset | None = None,
+    *,
+    version: int = 1,
+    name: str | None = None,
+    source: str | None = None,
+) -> Any:
+    """Make an ONNX function of a Python function.
+
+    Works as `@script`, `@script()` and `@script("my.domain", version=2)`.  Decorating only
+    registers: the function is read and compiled when it is first needed.
+
+    Args:
+        domain: the domain of the ONNX function (or an `Opset`, which gives domain and version).
+        default_opset: where operators such as `+` come from, if the body names no opset.
+        version: the version of the domain.
+        name: the name of the ONNX function; the Python name by default.
+        source: the text of the function, where it is in no file (a frozen application).
+
+    Returns:
+        A `ScriptFunction`, callable like the Python function.
+
+    Raises:
+        ScriptTypeError: the object is not a Python function (OW104).
+
+    Example:
+        >>> import numpy as np
+        >>> from onnxwright import FLOAT, script
+        >>> @script
+        ... def double(x: FLOAT["N"]) -> FLOAT["N"]:
+        ...     return x * 2
+        >>> double(np.array([1.0, 2.5], np.float32))
+        array([2., 5.], dtype=float32)
+    """
+    if domain is not None and not isinstance(domain, (str, Opset)):
+        return ScriptFunction(domain, DEFAULT_DOMAIN, depth=2)
+    if isinstance(domain, Opset):
+        version, domain = domain.version, domain.domain
+
+    def decorate(function: Callable[P, R]) -> ScriptFunction[P, R]:
+        return ScriptFunction(
+            function,
+            domain or DEFAULT_DOMAIN,
+            version=version,
+            default_opset=default_opset,
+            name=name,
+            source=source,
+            depth=2,
+        )
+
+    return decorate
+
+
+@overload
+def graph(function: F, /) -> F: ...
+@overload
+def graph() -> Callable[[F], F]: ...
+def graph(function: Any = None, /) -> Any:
+    """Mark a nested function as the body of a Scan, Loop or If; it stays a Python function.
+
+    Args:
+        function: the nested function, when used without parentheses.
+
+    Returns:
+        The function itself.
+
+    Example:
+        >>> @graph()
+        ... def body(total, x):
+        ...     return total + x, total
+        >>> body(1, 2)
+        (3, 1)
+    """
+    return (lambda f: f) if function is None else function
