@@ -39,7 +39,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("atenlib", "optimizer"),
     ("exporter",),
     ("testing",),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__",),
 )
 
 # First-party imports that are not at the top of a module, or that look upward:
