@@ -28,7 +28,7 @@ PACKAGE = "onnxwright"
 
 # From the bottom up; a room sees itself and the floors below it.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config"),
+    ("errors", "config", "version"),
     ("diagnostics",),
     ("types",),
     ("opset",),
@@ -52,11 +52,23 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.errors", "onnxwright.diagnostics.render"): (
         "`str(error)` is the rendering; rendering needs nothing of errors"
     ),
-    ("onnxwright.opset", "onnxwright.opset.registry"): (
-        "naming an opset and decorating read no schema; the registry is loaded with the first one"
-    ),
     ("onnxwright.opset.op", "onnxwright.eager"): (
         "calling an op with no dispatcher set is the first eager call of the process"
+    ),
+    ("onnxwright.converter.scripts", "onnxwright.converter.lower"): (
+        "a script that calls a script is lowered by what lowers scripts"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.converter.*"): (
+        "decorating only registers; the first compile loads the converter"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.dsl.*"): (
+        "decorating only registers; the first compile loads what assembles models"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.eager.*"): (
+        "decorating only registers; the first call loads the eager mode"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.types.signature"): (
+        "annotations are read at first use: they may name what is defined later in the module"
     ),
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
 }
@@ -250,7 +262,7 @@ def _first_party(
     mine, theirs = _room(found.module, package), _room(found.target, package)
     if mine == "":
         # The facade: may name everything, lazily (PEP 562) or for type checkers.
-        if not found.typing_only and not found.hidden and theirs not in {"errors", ""}:
+        if not found.typing_only and not found.hidden and theirs not in {"errors", "version", ""}:
             yield "upward", f"the facade is lazy: it may not import {found.target} when imported"
         return
     if theirs == "":
