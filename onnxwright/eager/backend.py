@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.eager import control_flow, custom, select, tensor
+from onnxwright.eager import control_flow, custom, node_model, select, tensor
 from onnxwright.eager.evaluators import evaluator_name
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
 from onnxwright.eager.values import (
@@ -57,7 +57,7 @@ class EagerBackend:
     ) -> tuple[Any, ...]:
         """Run one op whose inputs are tensors, sequences or maps."""
         if op.name in control_flow.NAMES and op.domain == "":
-            results = control_flow.run(self, op, inputs, attributes, outputs)
+            results = control_flow.run(op, inputs, attributes, outputs)
             if results is not None:
                 return results
         return tuple(as_values(run(op, [raw_value(x) for x in inputs], attributes, outputs)))
@@ -111,30 +111,11 @@ def run(
         if implementation is not None:
             return implementation.run(evaluator, op, inputs, attributes, outputs)
     if op.name == "Constant" and op.domain == "":
-        known = _constant(attributes)
+        known = node_model.constant_array(attributes)
         if known is not None:
             return [known]
     results = evaluator.run_op(op, inputs, attributes, outputs)
     return custom.checked(evaluator_name(evaluator), op, results, outputs)
-
-
-def _constant(attributes: Mapping[str, Any]) -> Array | None:
-    """The value of a Constant node; None where only a runtime can tell (a sparse tensor)."""
-    ((name, value),) = attributes.items() if len(attributes) == 1 else ((None, None),)
-    if name == "value":
-        if hasattr(value, "SerializeToString"):
-            from onnx import numpy_helper
-
-            array: Array = numpy_helper.to_array(value)
-            return array.astype(object) if array.dtype.kind in "SU" else array
-        return tensor.as_array(value)
-    if name in ("value_int", "value_ints"):
-        return np.array(value, np.int64)
-    if name in ("value_float", "value_floats"):
-        return np.array(value, np.float32)
-    if name in ("value_string", "value_strings"):
-        return np.array(value, object)
-    return None
 
 
 def as_value(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,15 +19,11 @@ from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 
-if TYPE_CHECKING:
-    from onnxwright.eager.backend import EagerBackend
-
 NAMES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _BODIES = ("then_branch", "else_branch", "body")
 
 
 def run(
-    b: EagerBackend,
     op: Op,
     inputs: Sequence[Any],
     attributes: Mapping[str, Any],
@@ -36,7 +32,6 @@ def run(
     """Run a control-flow operator whose bodies are callables.
 
     Args:
-        b: the backend, for the operators that stack and slice.
         op: the operator.
         inputs: its inputs, as tensors.
         attributes: its attributes; a body is a callable, or a GraphProto.
@@ -55,9 +50,9 @@ def run(
     if op.name == "If":
         return _if(op, inputs, attributes)
     if op.name == "Loop":
-        return _loop(b, op, inputs, attributes)
+        return _loop(op, inputs, attributes, outputs)
     if op.name == "Scan":
-        return _scan(b, op, inputs, attributes)
+        return _scan(op, inputs, attributes)
     return _sequence_map(op, inputs, attributes)
 
 
@@ -155,7 +150,7 @@ def _if(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[A
 
 
 def _loop(
-    b: EagerBackend, op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
 ) -> tuple[Any, ...]:
     """Loop(trip count, condition, *carried): body(iteration, condition, *carried)."""
     body = attributes["body"]
@@ -196,7 +191,22 @@ def _loop(
         for column, row in zip(scanned, rows, strict=True):
             column.append(row)
         step += 1
+    if scanned is None and outputs > count:
+        return (*carried, *_never_stacked(op, body, (condition, *carried), outputs - count))
     return (*carried, *(_stack(op, column) for column in scanned or ()))
+
+
+def _never_stacked(
+    op: Op, body: Any, carried: Sequence[Any], columns: int
+) -> tuple[Any, ...]:
+    """What a loop without iterations stacks: no rows, of the type one iteration would give."""
+    try:
+        found = body(wrap(np.array(0, np.int64)), *carried)
+        rows = [_as_result(op, "body", r) for r in found[len(carried) :]]
+    except Exception:  # noqa: BLE001 - the iteration was not meant to happen
+        rows = []
+    rows += [wrap(np.zeros((), np.float32))] * (columns - len(rows))
+    return tuple(wrap(np.zeros((0, *r.value.shape), r.value.dtype)) for r in rows)
 
 
 def _stack(op: Op, rows: Sequence[Any], axis: int = 0) -> Tensor:
@@ -215,7 +225,7 @@ def _stack(op: Op, rows: Sequence[Any], axis: int = 0) -> Tensor:
 
 
 def _scan(
-    b: EagerBackend, op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]
 ) -> tuple[Any, ...]:
     """Scan(*state, *sequences): body(*state, *slices)."""
     if op.since_version < 9:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -289,6 +289,9 @@ def function_body(
     if not data:
         return None
     function.ParseFromString(data)
+    for n, name in enumerate(function.input):
+        if not name:  # the function stands for a call without this input
+            function.input[n] = f"absent{n}"
     return function
 
 
@@ -319,6 +322,33 @@ def body_model(
     call.domain = BODY_DOMAIN
     call.op_type = local.name
     return one_node_model(call, types, {**versions, BODY_DOMAIN: 1}, [local])
+
+
+def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+    """The value of a Constant node.
+
+    Args:
+        attributes: its attributes.
+
+    Returns:
+        The array; None where only a runtime can tell (a sparse tensor).
+    """
+    ((name, value),) = attributes.items() if len(attributes) == 1 else ((None, None),)
+    if name == "value":
+        if hasattr(value, "SerializeToString"):
+            from onnx import numpy_helper
+
+            array: np.ndarray[Any, Any] = numpy_helper.to_array(cast(Any, value))
+            return array.astype(object) if array.dtype.kind in "SU" else array
+        found = getattr(value, "value", value)
+        return np.asarray(found)
+    if name in ("value_int", "value_ints"):
+        return np.array(value, np.int64)
+    if name in ("value_float", "value_floats"):
+        return np.array(value, np.float32)
+    if name in ("value_string", "value_strings"):
+        return np.array(value, object)
+    return None
 
 
 def op_text(op: Op) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.eager import kernels, node_model, ort_session, ort_values
+from onnxwright.eager import interpret, kernels, node_model, ort_session, ort_values
 from onnxwright.eager.failures import fail_op, tidy
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import (
@@ -26,6 +26,7 @@ from onnxwright.eager.values import (
     without_shape,
 )
 from onnxwright.eager.where import user_span
+from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
@@ -38,7 +39,14 @@ from onnxwright.types.kinds import (
 )
 
 # The first words of the errors that mean "no kernel for this", and no other failure.
-_NO_KERNEL = ("NOT_IMPLEMENTED", "Type Error", "Could not find an implementation")
+_NO_KERNEL = (
+    "NOT_IMPLEMENTED",
+    "Type Error",
+    "Could not find an implementation",
+    "Unrecognized attribute",
+    "not supported",
+    "ot defined for",
+)
 _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 
 
@@ -61,15 +69,20 @@ class Prepared(ort_session.Entry):
         plain: whether numpy arrays can go in and come out as they are.
         kinds: the types of the outputs.
         session: the session.
+        defined: whether it runs the function that defines the operator.
+        older: whether it is an older version of the operator, which may refuse some values.
         elements: the element types of the inputs, where the call is not plain.
     """
 
-    __slots__ = ("elements", "kinds", "names", "op", "outputs", "plain", "run", "session")
+    __slots__ = ("elements", "kinds", "names", "older", "op", "outputs", "plain", "run", "session",
+                 "defined")  # fmt: skip
 
     def __init__(
         self, op: Op, session: Any, present: Sequence[bool], outputs: int, nbytes: int
     ) -> None:
         super().__init__(nbytes)
+        self.older = False
+        self.defined = False
         self.op = op
         self.session = session
         # The wrapper's checks cost a microsecond; they are made when the session is made.
@@ -151,6 +164,72 @@ class Widened(Prepared):
             r.astype(d.numpy) if isinstance(r, np.ndarray) and d is not None else r
             for r, d in zip(found, self.results, strict=True)
         ]
+
+
+class Interpreted(Prepared):
+    """A call that no session runs whole: node by node, each through the evaluator."""
+
+    __slots__ = ("attributes", "count", "graphs", "owner")
+
+    def __init__(
+        self,
+        owner: OrtEvaluator,
+        op: Op,
+        attributes: Mapping[str, Any],
+        outputs: int,
+        *,
+        graphs: bool,
+    ) -> None:
+        ort_session.Entry.__init__(self, ort_session.SESSION_BYTES)
+        self.op = op
+        self.owner = owner
+        self.attributes = attributes
+        self.count = outputs
+        self.graphs = graphs
+        self.plain = False
+        self.older = self.defined = False
+        self.names = ()
+        self.kinds = ()
+
+    def body(self, inputs: Sequence[Value]) -> Any | None:
+        """The function that defines the operator, for these inputs."""
+        signature = self.op.signature
+        assert signature is not None
+        types = [type_of_value(x) for x in inputs]
+        present = [x is not None for x in inputs]
+        node = node_model.node_proto(
+            self.op.name, self.op.domain, signature, present, self.attributes, self.count
+        )
+        full = _with_defaults(node, signature)
+        return node_model.function_body(signature, self.op.version, full, types)
+
+    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
+        """Run on values in schema order."""
+        run = interpret.Interpreter(self.owner.run_op, {"": self.op.version})
+        try:
+            if self.graphs:
+                import onnx
+
+                node = onnx.NodeProto(op_type=self.op.name)
+                names = [f"i{n}" if x is not None else "" for n, x in enumerate(inputs)]
+                node.input.extend(names)
+                node.output.extend(f"o{n}" for n in range(self.count))
+                for name, value in self.attributes.items():
+                    node.attribute.append(node_model.attribute_proto(name, value))
+                return list(run.node(node, inputs, {}, {}, ()))
+            signature = self.op.signature
+            body = self.body(inputs)
+            assert signature is not None
+            assert body is not None
+            given = {n: a.default for n, a in signature.attributes.items() if a.default is not None}
+            return run.function(body, inputs, {**given, **self.attributes})[: self.count]
+        except EagerError as error:
+            if isinstance(error.diagnostic, messages.NoKernel):
+                inner = error.diagnostic
+                raise NoKernelError(
+                    f"its definition needs `{inner.op}` on ({inner.inputs}): {inner.reason}"
+                ) from error
+            raise
 
 
 def output_kind(name: str) -> OnnxType | None:
@@ -287,8 +366,36 @@ class OrtEvaluator:
                 return self._fall_back(op, inputs, attributes, outputs, error, key)
         try:
             return prepared(inputs)
+        except NoKernelError as error:
+            return self._fall_back(op, inputs, attributes, outputs, error, key)
+        except OnnxwrightError:
+            raise
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+            if prepared.older or any(words in str(error) for words in _NO_KERNEL):
+                reason = NoKernelError(tidy(str(error)))
+                return self._fall_back(op, inputs, attributes, outputs, reason, key)
+            if prepared.defined:
+                return self._by_definition(key, prepared, op, inputs, attributes, outputs, error)
             self.failed(op, inputs, attributes, error)
+
+    def _by_definition(
+        self,
+        key: Any,
+        failed: Prepared,
+        op: Op,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        error: Exception,
+    ) -> Sequence[Value]:
+        """The definition of an operator failed as one session: run it node by node."""
+        made = Interpreted(self, op, attributes, outputs, graphs=False)
+        try:
+            results = made(inputs)
+        except (EagerError, NoKernelError):
+            self.failed(op, inputs, attributes, error)
+        self.cache.replace(key, failed, made)
+        return results
 
     def prepare(
         self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
@@ -369,9 +476,9 @@ class OrtEvaluator:
     ) -> Prepared:
         types = [without_shape(type_of_value(x)) for x in inputs]
         present = [x is not None for x in inputs]
-        reasons = []
+        first: tuple[bool, BaseException] | None = None
         prepared = None
-        for model in self._models(op, types, present, attributes, outputs):
+        for model, older in self._models(op, types, present, attributes, outputs):
             data = model.SerializeToString()
             try:
                 session = self._session(data)
@@ -383,19 +490,43 @@ class OrtEvaluator:
                             op=op.name, domain=op.domain, version=op.version, span=user_span()
                         )
                     )
-                if not any(words in text for words in (*_NO_KERNEL, *_UNKNOWN_OP)):
-                    self.failed(op, inputs, attributes, error)
-                reasons.append(tidy(text))
+                none = any(words in text for words in (*_NO_KERNEL, *_UNKNOWN_OP))
+                first = first or (none or older, error)
                 continue
             prepared = self._make(op, session, model, types, present, len(data))
+            prepared.older = older
+            prepared.defined = bool(model.functions)
             break
         if prepared is None:
-            raise NoKernelError(reasons[0] if reasons else "no version it loads has the operator")
+            prepared = self._interpreted(op, inputs, attributes, outputs, first)
         kept = self.cache.add(key, prepared)
         if self.cache.evictions != self._evictions:
             self._evictions = self.cache.evictions
             self.forget_fast()
         return kept
+
+    def _interpreted(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        first: tuple[bool, BaseException] | None,
+    ) -> Prepared:
+        """The call run node by node: through its definition, or through its subgraphs."""
+        graphs = [v for v in attributes.values() if hasattr(v, "node") and hasattr(v, "output")]
+        if graphs and op.domain == "" and not any(interpret.free_names(g) for g in graphs):
+            return Interpreted(self, op, attributes, outputs, graphs=True)
+        if op.signature is not None and op.signature.has_function:
+            made = Interpreted(self, op, attributes, outputs, graphs=False)
+            if made.body(inputs) is not None:
+                return made
+        if first is None:
+            raise NoKernelError("no version that it loads has this operator")
+        none, error = first
+        if none:
+            raise NoKernelError(tidy(str(error)))
+        self.failed(op, inputs, attributes, error)
 
     def _session(self, data: bytes) -> Any:
         options = self.session_options
@@ -449,14 +580,14 @@ class OrtEvaluator:
         present: Sequence[bool],
         attributes: Mapping[str, Any],
         outputs: int,
-    ) -> Iterator[Any]:
-        """Models that compute the call, the best first."""
+    ) -> Iterator[tuple[Any, bool]]:
+        """Models that compute the call, the best first, and whether it is an older version."""
         signature = op.signature
         node = node_model.node_proto(op.name, op.domain, signature, present, attributes, outputs)
         top = ort_session.newest_opset()
         if signature is None:
             versions = {op.domain: op.version, "": top}
-            yield node_model.one_node_model(node, types, versions, present=present)
+            yield node_model.one_node_model(node, types, versions, present=present), False
             return
         last = last_version(signature)
         if op.domain != "":
@@ -465,22 +596,33 @@ class OrtEvaluator:
             versions = {"": min(last, top)}
         too_new = op.domain == "" and signature.since_version > top
         if not too_new:
-            yield node_model.one_node_model(node, types, versions, present=present)
+            yield node_model.one_node_model(node, types, versions, present=present), False
         if signature.has_function:
             version = signature.since_version if too_new else versions[op.domain]
             full = _with_defaults(node, signature)
             body = node_model.function_body(signature, version, full, types)
             if body is not None:
                 call = _only_declared(full, body)
-                yield node_model.body_model(body, call, types, _body_versions(body, top))
-        if too_new:
-            # An operator that a newer opset only widened: its older self takes the same call.
-            older = registry.signature("", op.name, top)
-            if older is not None and _accepts(older, types, attributes, outputs):
-                node = node_model.node_proto(
-                    op.name, op.domain, older, present, attributes, outputs
-                )
-                yield node_model.one_node_model(node, types, {"": top}, present=present)
+                yield node_model.body_model(body, call, types, _body_versions(body, top)), False
+        # A version that newer ones only widened computes the same; it may have the kernel.
+        for since, _ in reversed(registry.versions_of(op.domain, op.name)):
+            if since >= signature.since_version or since > top:
+                continue
+            older = registry.signature(op.domain, op.name, since)
+            if older is None or not _widened_only(older, signature):
+                return
+            if not _accepts(older, types, attributes, outputs):
+                return
+            older_node = node_model.node_proto(
+                op.name, op.domain, older, present, attributes, outputs
+            )
+            older_versions = {"": top, op.domain: min(last_version(older), top)}
+            if op.domain != "":
+                older_versions[op.domain] = last_version(older)
+            yield (
+                node_model.one_node_model(older_node, types, older_versions, present=present),
+                True,
+            )
 
     # -- failures --------------------------------------------------------------------------------------
 
@@ -608,6 +750,19 @@ def _body_versions(function: Any, top: int) -> dict[str, int]:
     versions = {o.domain: o.version for o in function.opset_import}
     versions[""] = min(versions.get("", top), top)
     return versions
+
+
+def _widened_only(older: registry.OpSignature, newer: registry.OpSignature) -> bool:
+    """Whether a newer version takes and gives the same, but for more element types."""
+
+    def shape(s: registry.OpSignature) -> Any:
+        return (
+            [(p.name, p.option) for p in s.inputs],
+            [(p.name, p.option) for p in s.outputs],
+            {name: (a.kind, a.required, a.default) for name, a in s.attributes.items()},
+        )
+
+    return bool(shape(older) == shape(newer))
 
 
 def _accepts(

@@ -200,6 +200,13 @@ class SessionCache(Generic[E]):
                 self._drop_one(key)
             return entry
 
+    def replace(self, key: Hashable, old: E, new: E) -> None:
+        """Put another entry in the place of one, if it is still there."""
+        with self._lock:
+            if self._entries.get(key) is old:
+                self._entries[key] = new
+                self.nbytes += new.nbytes - old.nbytes
+
     def _drop_one(self, keep: Hashable) -> None:
         """Drop the oldest entry that was not used since it was last passed over."""
         while True:
