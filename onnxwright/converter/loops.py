@@ -445,7 +445,8 @@ class Loops(Branches):
         recorder = self.b.recorder
         graph = recorder.pop([body.again.value, *(v.value for v in body.outputs)], "body")
         b = self.at(s.span)
-        if first is None and trip is None:
+        if first is None:
+            # NOTE: always given: some runtimes take an absent condition for false.
             first = b.constant(np.array(True))
         inits = state.inits()
         count = len(inits)

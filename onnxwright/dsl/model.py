@@ -57,7 +57,8 @@ def to_ir_function(script: Script, context: Context | None = None) -> ir.Functio
 def _ir_function(lowered: Lowered) -> ir.Function:
     script = lowered.script
     for value in lowered.values.values():
-        value.type, value.shape = None, None
+        if _is_inner(value) or value in lowered.inputs or value in lowered.outputs:
+            value.type, value.shape = None, None
     graph = ir.Graph(
         lowered.inputs,
         lowered.outputs,
@@ -74,6 +75,11 @@ def _ir_function(lowered: Lowered) -> ir.Function:
             else:
                 attributes.append(adapters.attribute(p.name, p.default, p.spec.kind))
     return ir.Function(script.domain, script.name, graph=graph, attributes=attributes)
+
+
+def _is_inner(value: ir.Value) -> bool:
+    """Whether a value is made inside a graph and stays there: a model need not say its type."""
+    return value.producer() is not None and not value.is_graph_output()
 
 
 def to_function_proto(script: Script) -> onnx.FunctionProto:
@@ -267,10 +273,10 @@ def _assemble(
     keep = {v.name for v in (*main.inputs, *main.outputs)}
     for name, value in main.values.items():
         kind = outputs.get(name) or extra.get(name)
-        if kind is None and name not in keep:
-            value.type, value.shape = None, None
-        else:
+        if kind is not None:
             adapters.set_type(value, kind)
+        elif name not in keep and _is_inner(value):
+            value.type, value.shape = None, None
     _warn_ranks(main, outputs)
     functions = [_ir_function(low) for low in called]
     imports = dict(main.imports)

@@ -474,7 +474,7 @@ class OrtEvaluator:
         attributes: Mapping[str, Any],
         outputs: int,
     ) -> Prepared:
-        types = [without_shape(type_of_value(x)) for x in inputs]
+        types = _declared(op, [without_shape(type_of_value(x)) for x in inputs])
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
         prepared = None
@@ -750,6 +750,20 @@ def _body_versions(function: Any, top: int) -> dict[str, int]:
     versions = {o.domain: o.version for o in function.opset_import}
     versions[""] = min(versions.get("", top), top)
     return versions
+
+
+def _declared(op: Op, types: list[OnnxType | None]) -> list[OnnxType | None]:
+    """The types as the model declares them: optional where the schema takes nothing else."""
+    signature = op.signature
+    if signature is None or not signature.inputs:
+        return types
+    for n, kind in enumerate(types):
+        allowed = signature.inputs[min(n, len(signature.inputs) - 1)].types
+        if kind is None or kind.onnx_name in allowed:
+            continue
+        if OptionalType(kind).onnx_name in allowed:
+            types[n] = OptionalType(kind)
+    return types
 
 
 def _widened_only(older: registry.OpSignature, newer: registry.OpSignature) -> bool:

@@ -67,7 +67,7 @@ class _Mask:
     """A BOOL tensor: selects along as many axes as it has."""
 
     at: Any
-    rank: int
+    rank: int | None
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], list[int], in
 def _width(item: _Item) -> int:
     if isinstance(item, _NewAxis):
         return 0
-    return item.rank if isinstance(item, _Mask) else 1
+    # A mask of unknown rank is taken to index one axis, unless it stands alone.
+    return item.rank if isinstance(item, _Mask) and item.rank is not None else 1
 
 
 def _item(b: Backend, part: object) -> _Item:
@@ -192,8 +193,6 @@ def _tensor_item(b: Backend, part: Any) -> _Item:
     part = b.as_weak(part, None)
     dtype, rank = dtype_of(b, part), rank_of(b, part)
     if dtype is DType.BOOL:
-        if rank is None:
-            fail(messages.UnknownRank(what="a BOOL mask as an index", span=b.here()))
         return _Mask(part, rank)
     if dtype is not None and not dtype.is_integer:
         advice = "index with INT64 or INT32 tensors; cast with `op.Cast(i, to=INT64)`"
@@ -234,7 +233,7 @@ def _bound(b: Backend, v: object) -> Any:
 def _check_bounds(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> None:
     shape = shape_of(b, x)
     for item, axis in zip(items, axes, strict=True):
-        if isinstance(item, _Slice) and item.step == 0 and not is_value(item.step):
+        if isinstance(item, _Slice) and _is_one_of(item.step, 0):
             advice = "a step is positive or negative"
             fail(messages.BadIndex(what="a slice with step 0", advice=advice, span=b.here()))
         if shape is None or not isinstance(item, _Int) or not isinstance(item.at, int):
@@ -253,9 +252,8 @@ def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> An
     for item, axis in zip(items, axes, strict=True):
         if not isinstance(item, _Slice):
             continue
-        if item.start in (None, 0) and item.stop is None and item.step in (None, 1):
-            if not is_value(item.start) and not is_value(item.step):
-                continue
+        if item.stop is None and _is_one_of(item.start, None, 0) and _is_one_of(item.step, None, 1):
+            continue
         step = 1 if item.step is None else item.step
         starts.append(_default(b, item.start, step, (0, _MAX)))
         stops.append(_default(b, item.stop, step, (_MAX, _MIN)))
@@ -269,6 +267,11 @@ def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> An
     if any(is_value(s) or s != 1 for s in steps):
         inputs.append(_bounds(b, steps))
     return emit1(b, "Slice", inputs)
+
+
+def _is_one_of(bound: Any, *choices: int | None) -> bool:
+    """Whether a bound is one of these; a value is none of them (its `==` is elementwise)."""
+    return not is_value(bound) and bound in choices
 
 
 def _default(b: Backend, bound: Any, step: Any, ends: tuple[int, int]) -> Any:
@@ -367,6 +370,9 @@ def _apply_advanced(
         x = _gather_rows(b, x, indices)
         made = _Array(None, width)
         if adjacent and at_axes[0] != 0:
+            if width is None:
+                what = "indexing inner axes with several tensors"
+                fail(messages.UnknownRank(what=what, span=b.here()))
             x = _move_axes(b, x, width, at_axes[0], rest)
     gone = {n for n, _, _ in chosen}
     head = [i for n, i in enumerate(items[:split]) if n not in gone]
@@ -387,6 +393,12 @@ def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> tuple[Any, _Array]:
     assert isinstance(item, _Mask)
     _check_mask(b, x, item, axis)
     made = _Array(None, 1)
+    if item.rank is None and axis == 0:
+        # NonZero, Transpose and GatherND need no rank.
+        rows = emit1(b, "Transpose", (emit1(b, "NonZero", (item.at,)),))
+        return emit1(b, "GatherND", (x, rows)), made
+    if item.rank is None:
+        fail(messages.UnknownRank(what="a BOOL mask on an inner axis", span=b.here()))
     if item.rank == 1:
         return emit1(b, "Compress", (x, item.at), axis=axis), made
     if item.rank == 0:
@@ -420,6 +432,9 @@ def _index_rows(
     axes: list[int] = []
     for _, item, axis in chosen:
         if isinstance(item, _Mask):
+            if item.rank is None:
+                what = "a BOOL mask beside other indices"
+                fail(messages.UnknownRank(what=what, span=b.here()))
             if item.rank == 0:
                 advice = "use a mask of rank one or more beside other indices"
                 fail(messages.BadIndex(what="a scalar mask", advice=advice, span=b.here()))
@@ -437,11 +452,10 @@ def _index_rows(
     return rows, axes
 
 
-def _same_shape(b: Backend, rows: list[tuple[Any, int | None]]) -> tuple[list[Any], int]:
-    """The indices broadcast to one shape, and its rank."""
-    if any(rank is None for _, rank in rows):
-        fail(messages.UnknownRank(what="an index made of several tensors", span=b.here()))
-    width = max(rank for _, rank in rows if rank is not None)
+def _same_shape(b: Backend, rows: list[tuple[Any, int | None]]) -> tuple[list[Any], int | None]:
+    """The indices broadcast to one shape, and its rank where known."""
+    ranks = [rank for _, rank in rows if rank is not None]
+    width = max(ranks) if len(ranks) == len(rows) else None
     shapes = [shape_of(b, v) for v, _ in rows]
     if all(s is not None and s == shapes[0] and None not in s for s in shapes):
         return [v for v, _ in rows], width

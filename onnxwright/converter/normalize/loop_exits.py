@@ -37,10 +37,12 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
     after: list[hir.Statement] = []
     if contains(body, (hir.Return,)):
         flag, value = flags.fresh("returned"), flags.fresh("value")
+        # `while True` without `break` ends by a return only.
+        sure = _is_endless(s) and not contains(body, (hir.Break,))
         body = _returns_to_breaks(body, flag, value)
         before.append(set_flag(flag, False, s.span))
         returned = hir.Return(s.span, hir.Name(s.span, value))
-        after.append(hir.If(s.span, hir.Name(s.span, flag), (returned,), ()))
+        after.append(returned if sure else hir.If(s.span, hir.Name(s.span, flag), (returned,), ()))
     broken = None
     if contains(body, (hir.Break,)):
         broken = flags.fresh("broken")
@@ -58,6 +60,10 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
         after.extend(orelse if broken is None else [unless(broken, orelse, s.span)])
     made: hir.Statement = replace(s, body=body, orelse=(), broken=broken)
     return [*before, made, *after]
+
+
+def _is_endless(s: _Loop) -> bool:
+    return isinstance(s, hir.While) and isinstance(s.test, hir.Literal) and bool(s.test.value)
 
 
 def _returns_to_breaks(block: hir.Block, flag: str, value: str) -> hir.Block:
