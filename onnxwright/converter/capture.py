@@ -9,6 +9,7 @@ given to `exec` the callers are asked for a string that compiles to this very fu
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import os
@@ -96,11 +97,20 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
         return None
     if linecache.getlines(file, function.__globals__):
         return None
+    last = _last_text.get(file)
+    if last is not None and _compiles_to(last, function.__code__):
+        return last
     for text in _candidates(function, depth + 1):
         for variant in dict.fromkeys((text, textwrap.dedent(text), textwrap.dedent(text).strip())):
             if _compiles_to(variant, function.__code__):
+                _last_text[file] = variant
                 return variant
     return None
+
+
+# The text that was found last for a file that is none (`<string>`): the next function is often
+# from it too.
+_last_text: dict[str, str] = {}
 
 
 def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
@@ -142,23 +152,27 @@ def _typed_lines(name: str) -> Iterator[str]:
 
 def _compiles_to(text: str, code: CodeType) -> bool:
     """Whether compiling `text` gives this very code object."""
+    flags = code.co_flags & _FUTURE_FLAGS
+    return _identity(code) in _codes_in(text, code.co_filename, flags)
+
+
+def _identity(code: CodeType) -> tuple[object, ...]:
+    return (code.co_name, code.co_firstlineno, code.co_code, code.co_varnames)
+
+
+@functools.lru_cache(maxsize=8)
+def _codes_in(text: str, file: str, flags: int) -> frozenset[tuple[object, ...]]:
+    """Every code object in a text."""
     try:
-        flags = code.co_flags & _FUTURE_FLAGS
-        made = compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)
+        stack = [compile(text, file, "exec", flags=flags, dont_inherit=True)]
     except (SyntaxError, ValueError):
-        return False
-    stack = [made]
+        return frozenset()
+    found = set()
     while stack:
         current = stack.pop()
-        if (
-            current.co_name == code.co_name
-            and current.co_firstlineno == code.co_firstlineno
-            and current.co_code == code.co_code
-            and current.co_varnames == code.co_varnames
-        ):
-            return True
+        found.add(_identity(current))
         stack.extend(c for c in current.co_consts if isinstance(c, CodeType))
-    return False
+    return frozenset(found)
 
 
 def capture(function: Callable[..., Any], source: str | None = None) -> SourceUnit:

@@ -37,6 +37,7 @@ from onnxwright.semantics.literals import (
     gather,
     int_constant,
     is_number_like,
+    own_array,
     rank_of,
     shape_of,
 )
@@ -306,6 +307,7 @@ class Expressions(ABC):
                 return self.python(span, arithmetic.static_operator(op), x, y)
             return arithmetic.binary(b, op, as_value(b, x) if is_dynamic(x) else x,
                                      as_value(b, y) if is_dynamic(y) else y)
+        x, y = (_array_of_proto(v) for v in (x, y))
         return self.python(span, arithmetic.static_operator(op), x, y)
 
     def comparison(self, node: hir.Comparison) -> Any:
@@ -589,6 +591,11 @@ class Expressions(ABC):
         advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
         construct = f"a part of `{target.id}`"
         fail(syntax.UnsupportedTarget(construct=construct, advice=advice, span=target.span))
+
+
+def _array_of_proto(x: Any) -> Any:
+    """A TensorProto as the array it holds, for Python to compute with."""
+    return own_array(x) if type(x).__name__ == "TensorProto" else x
 
 
 def _map_index(index: Any, function: Callable[[Any], Any]) -> Any:

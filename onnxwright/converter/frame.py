@@ -119,9 +119,38 @@ def frame_of(parsed: Parsed, body: hir.Block) -> Frame:
 
 
 def check_names(parsed: Parsed, body: hir.Block, sink: Sink) -> None:
-    """Collect every name that is defined nowhere, so that all are reported together."""
+    """Collect every name that is defined nowhere, so that all are reported together.
+
+    If all of them stand in branches, nothing is said yet: the branch may be decided when
+    compiling, and the name be on the side that is not taken.
+    """
     frame = frame_of(parsed, body)
-    _check(body, frame, frozenset(), sink)
+    found = Sink()
+    _check(body, frame, frozenset(), found)
+    if not found.errors:
+        return
+    sure = Sink()
+    _check(_without_branches(body), frame, frozenset(), sure)
+    if sure.errors or sink.errors:
+        for error in found.errors:
+            sink.add(error)
+
+
+def _without_branches(node: Any) -> Any:
+    """The parts of a body that run in any case."""
+    if isinstance(node, tuple):
+        return tuple(_without_branches(item) for item in node)
+    if isinstance(node, (hir.If, hir.Conditional, hir.While)):
+        return _without_branches(node.test)
+    if isinstance(node, hir.Logic):
+        return _without_branches(node.operands[0])
+    if isinstance(node, (hir.LocalFunction, hir.Define)):
+        return ()
+    if isinstance(node, hir.For):
+        return _without_branches(node.iterable)
+    if type(node).__module__ != hir.__name__ or isinstance(node, hir.Name):
+        return node
+    return tuple(_without_branches(child) for child in hir.children(node))
 
 
 def _check(node: Any, frame: Frame, inner: frozenset[str], sink: Sink) -> None:

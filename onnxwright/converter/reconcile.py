@@ -125,6 +125,7 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         replaced[value] = constant.outputs[0]
         made.append(constant)
     final = list(graph.outputs)
+    graph.outputs.clear()
     for node in list(graph):
         graph.remove(node)
         for n, value in enumerate(node.inputs):

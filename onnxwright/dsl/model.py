@@ -132,20 +132,21 @@ def _lower_all(
     types: Mapping[str, OnnxType],
     version: int | None,
 ) -> tuple[Context, Lowered, list[Lowered]]:
-    """The main graph and every function it calls, directly or not, callers first."""
+    """The main graph and every function it calls, directly or not, callees before callers."""
     context = Context(choose=chosen, opset_version=version)
     main = lower_main(script, context, attributes, types)
     called: dict[tuple[str, str], Lowered] = {}
-    pending = [main]
-    while pending:
-        low = pending.pop(0)
+
+    def visit(low: Lowered) -> None:
         for key in _calls(low.nodes):
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
             found = context.results[("generic", callee.function, callee.domain, callee.name)]
+            visit(found)
             called[key] = found
-            pending.append(found)
+
+    visit(main)
     return context, main, list(called.values())
 
 

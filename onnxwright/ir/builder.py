@@ -54,6 +54,7 @@ class Recorder:
         self.sugar: set[ir.Node] = set()
         # For a value of unknown element type: another that surely has the same.
         self.witness: dict[ir.Value, ir.Value] = {}
+        self.last_origin: str | None = None
         self._node_names = Namer()
 
     @property
@@ -111,7 +112,9 @@ class Recorder:
 
     def copy(self, value: ir.Value) -> list[ir.Value]:
         """An Identity of a value, named after it."""
-        made = self.node("", "Identity", [value], [], 1, hint=value.name or "identity")
+        made = self.node(
+            "", "Identity", [value], [], 1, hint=value.name or "identity", origin=self.last_origin
+        )
         self.types[made[0]] = self.types.get(value)
         set_type(made[0], self.types.get(value))
         return made
@@ -141,6 +144,7 @@ class Recorder:
     ) -> list[ir.Value]:
         """Append a node; its outputs are named after `hint`, else after the operator."""
         base = hint or op_type.lower()
+        self.last_origin = origin or self.last_origin
         made = [ir.Value(name=self.names.unique(base)) for _ in range(outputs)]
         node = ir.Node(
             domain,

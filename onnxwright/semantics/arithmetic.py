@@ -15,6 +15,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import (
     as_value,
@@ -199,11 +200,33 @@ def _is_fraction(b: Backend, x: object) -> bool:
 
 
 def _eq(b: Backend, x: Any, y: Any) -> Any:
+    if dtype_of(b, x) is DType.STRING and b.opset.version < 19:
+        return _equal_text(b, x, y)
     return emit1(b, "Equal", (x, y))
 
 
 def _ne(b: Backend, x: Any, y: Any) -> Any:
-    return emit1(b, "Not", (emit1(b, "Equal", (x, y)),))
+    return emit1(b, "Not", (_eq(b, x, y),))
+
+
+def _equal_text(b: Backend, x: Any, y: Any) -> Any:
+    """Equality with one known text before Equal took strings (version 19): a LabelEncoder."""
+    for tensor, other in ((x, y), (y, x)):
+        known = b.constant_value(other)
+        if known is not None and known.size == 1:
+            text = str(known.reshape(()).item())
+            encoder = Opset("ai.onnx.ml", 2).LabelEncoder
+            table = {"keys_strings": [text], "values_int64s": [1], "default_int64": 0}
+            return cast(b, b.emit(encoder, (tensor,), table, 1)[0], DType.BOOL)
+    fail(
+        messages.OpsetTooOld(
+            what="comparing two STRING tensors",
+            op="Equal",
+            needed=19,
+            version=b.opset.version,
+            span=b.here(),
+        )
+    )
 
 
 def _ordered(name: str, swapped_negation: str | None = None) -> Callable[[Backend, Any, Any], Any]:

@@ -246,9 +246,10 @@ class GraphBackend:
         try:
             return infer(op.signature, node, types, known, op.version)
         except InferenceError as error:
-            if any(v is not None and _untyped(v.kind) for v in inputs):
-                # ONNX's inference does not expect unknown element types; the callers of this
-                # function bring theirs, and are checked with them.
+            refers = any(a.is_ref() for a in node.attributes.values())
+            if refers or any(v is not None and _untyped(v.kind) for v in inputs):
+                # ONNX's inference does not expect unknown element types or attributes; the
+                # callers of this function bring theirs, and are checked with them.
                 return by_variable(op.signature, len(node.outputs), types)
             shown = ", ".join("none" if v is None else str(v.kind or "unknown") for v in inputs)
             fail(

@@ -1,8 +1,8 @@
 """`x[...]` with numpy's rules, built from Slice, Gather, GatherND, Compress and Unsqueeze.
 
-The index is read once into a list of items, one an axis; then three steps run in order: slices,
-indices that remove or replace axes, new axes.  An ellipsis needs no rank: what follows it counts
-from the last axis.
+The index is read once into a list of items, one an axis; then three steps run in order: new axes
+(each is then an axis that is kept), slices, indices that remove or replace axes.  An ellipsis needs
+no rank: what follows it counts from the last axis.
 """
 
 from __future__ import annotations
@@ -96,15 +96,14 @@ def subscript(b: Backend, x: Any, index: object) -> Any:
     if isinstance(b.type_of(x), SequenceType):
         return emit1(b, "SequenceAt", (x, _sequence_position(b, index)))
     x = strengthen(b, x)
-    items, axes, split = _read(b, x, index)
+    items, split = _read(b, x, index)
+    x, items = _apply_new_axes(b, x, items, split)
+    axes = _axes(b, x, items, split)
+    _check_bounds(b, x, items, axes)
     x = _apply_slices(b, x, items, axes)
     if any(isinstance(i, (_Array, _Mask)) for i in items):
-        x, head, tail = _apply_advanced(b, x, items, axes, split)
-    else:
-        x = _apply_ints(b, x, items, axes)
-        head = [i for i in items[:split] if not isinstance(i, _Int)]
-        tail = [i for i in items[split:] if not isinstance(i, _Int)]
-    return unsqueeze(b, x, (*_new_axes(b, head), *(-1 - n for n in _new_axes(b, tail[::-1]))))
+        return _apply_advanced(b, x, items, axes, split)
+    return _apply_ints(b, x, items, axes)
 
 
 def _sequence_position(b: Backend, index: object) -> Any:
@@ -117,12 +116,8 @@ def _sequence_position(b: Backend, index: object) -> Any:
 # -- reading the index -------------------------------------------------------------------------------
 
 
-def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], list[int], int]:
-    """The items without the ellipsis, the axis of `x` each starts at, and how many stand before
-    the ellipsis.
-
-    Axes after an ellipsis count from the end where the rank is not known.
-    """
+def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], int]:
+    """The items without the ellipsis, and how many stand before it."""
     raw = list(index) if isinstance(index, tuple) else [index]
     items: list[_Item] = []
     split: int | None = None
@@ -134,11 +129,41 @@ def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], list[int], in
         else:
             advice = "write `...` once"
             fail(messages.BadIndex(what="a second `...`", advice=advice, span=b.here()))
-    split = len(items) if split is None else split
     rank = rank_of(b, x)
-    used = sum(_width(i) for i in items)
+    used = sum(_width(i) for i in items if not isinstance(i, _NewAxis))
     if rank is not None and used > rank:
         fail(messages.TooManyIndices(given=used, rank=rank, span=b.here()))
+    return items, len(items) if split is None else split
+
+
+def _apply_new_axes(
+    b: Backend, x: Any, items: list[_Item], split: int
+) -> tuple[Any, list[_Item]]:
+    """`x` with an axis of size one for each `None`, which is then an axis like the others."""
+    if not any(isinstance(i, _NewAxis) for i in items):
+        return x, items
+    places: list[int] = []
+    at = 0
+    for item in items[:split]:
+        if isinstance(item, _NewAxis):
+            places.append(at)
+        at += _width(item)
+    at = -1
+    for item in reversed(items[split:]):
+        if isinstance(item, _NewAxis):
+            places.append(at)
+        at -= _width(item)
+    whole = _Slice(None, None, None)
+    kept = [whole if isinstance(i, _NewAxis) else i for i in items]
+    return unsqueeze(b, x, tuple(places)), kept
+
+
+def _axes(b: Backend, x: Any, items: list[_Item], split: int) -> list[int]:
+    """The axis of `x` that each item starts at.
+
+    Axes after an ellipsis count from the end where the rank is not known.
+    """
+    rank = rank_of(b, x)
     axes: list[int] = []
     axis = 0
     for n, item in enumerate(items):
@@ -146,14 +171,12 @@ def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], list[int], in
             axis = (rank or 0) - sum(_width(i) for i in items[split:])
         axes.append(axis)
         axis += _width(item)
-    _check_bounds(b, x, items, axes)
-    return items, axes, split
+    return axes
 
 
 def _width(item: _Item) -> int:
-    if isinstance(item, _NewAxis):
-        return 0
-    # A mask of unknown rank is taken to index one axis, unless it stands alone.
+    # A new axis counts as the axis it makes; a mask of unknown rank is taken to index one axis,
+    # unless it stands alone.
     return item.rank if isinstance(item, _Mask) and item.rank is not None else 1
 
 
@@ -347,69 +370,48 @@ def _attribute_or_input_slice(b: Backend, x: Any, at: int, axis: int) -> Any:
 # -- tensors and masks ------------------------------------------------------------------------------------
 
 
-def _apply_advanced(
-    b: Backend, x: Any, items: list[_Item], axes: list[int], split: int
-) -> tuple[Any, list[_Item], list[_Item]]:
-    """Integer tensors and masks, with the integers beside them (numpy: they are indices too).
-
-    Returns the result and what its axes are, before and after the ellipsis.
-    """
+def _apply_advanced(b: Backend, x: Any, items: list[_Item], axes: list[int], split: int) -> Any:
+    """Integer tensors and masks, with the integers beside them (numpy: they are indices too)."""
     chosen = [
         (n, item, axis)
         for n, (item, axis) in enumerate(zip(items, axes, strict=True))
         if isinstance(item, (_Int, _Array, _Mask))
     ]
+    if len(chosen) == 1:
+        return _apply_one(b, x, chosen[0][1], chosen[0][2])
     first, last = chosen[0][0], chosen[-1][0]
     adjacent = last - first + 1 == len(chosen) and not first < split <= last
-    if len(chosen) == 1:
-        x, made = _apply_one(b, x, chosen[0][1], chosen[0][2])
-    else:
-        indices, at_axes = _index_rows(b, chosen)
-        indices, width = _same_shape(b, indices)
-        x, rest = _bring_to_front(b, x, at_axes)
-        x = _gather_rows(b, x, indices)
-        made = _Array(None, width)
-        if adjacent and at_axes[0] != 0:
-            if width is None:
-                what = "indexing inner axes with several tensors"
-                fail(messages.UnknownRank(what=what, span=b.here()))
-            x = _move_axes(b, x, width, at_axes[0], rest)
-    gone = {n for n, _, _ in chosen}
-    head = [i for n, i in enumerate(items[:split]) if n not in gone]
-    tail = [i for n, i in enumerate(items[split:], split) if n not in gone]
-    if not adjacent:
-        head.insert(0, made)
-    elif first < split:
-        head.insert(first, made)
-    else:
-        tail.insert(first - split, made)
-    return x, head, tail
+    indices, at_axes = _index_rows(b, chosen)
+    indices, width = _same_shape(b, indices)
+    x, rest = _bring_to_front(b, x, at_axes)
+    columns = [unsqueeze(b, i, (-1,)) for i in indices]
+    x = emit1(b, "GatherND", (x, concat(b, columns, axis=-1)))
+    if adjacent and at_axes[0] != 0:
+        if width is None:
+            what = "indexing inner axes with several tensors"
+            fail(messages.UnknownRank(what=what, span=b.here()))
+        x = _move_axes(b, x, width, at_axes[0], rest)
+    return x
 
 
-def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> tuple[Any, _Array]:
-    """One tensor or mask alone; returns the result and the axes it put in place of its own."""
+def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> Any:
+    """One tensor or mask alone."""
     if isinstance(item, _Array):
-        return gather(b, x, item.at, axis), item
+        return gather(b, x, item.at, axis)
     assert isinstance(item, _Mask)
     _check_mask(b, x, item, axis)
-    made = _Array(None, 1)
-    if item.rank is None and axis == 0:
-        # NonZero, Transpose and GatherND need no rank.
-        rows = emit1(b, "Transpose", (emit1(b, "NonZero", (item.at,)),))
-        return emit1(b, "GatherND", (x, rows)), made
-    if item.rank is None:
-        fail(messages.UnknownRank(what="a BOOL mask on an inner axis", span=b.here()))
-    if item.rank == 1:
-        return emit1(b, "Compress", (x, item.at), axis=axis), made
     if item.rank == 0:
         x = unsqueeze(b, x, (axis,))
-        return emit1(b, "Compress", (x, unsqueeze(b, item.at, (0,))), axis=axis), made
+        return emit1(b, "Compress", (x, unsqueeze(b, item.at, (0,))), axis=axis)
+    if item.rank == 1 or (item.rank is None and axis != 0):
+        # Compress itself refuses a mask of another rank than one.
+        return emit1(b, "Compress", (x, item.at), axis=axis)
+    # NonZero, Transpose and GatherND need no rank.
     rows = emit1(b, "Transpose", (emit1(b, "NonZero", (item.at,)),))
     if axis == 0:
-        return emit1(b, "GatherND", (x, rows)), made
+        return emit1(b, "GatherND", (x, rows))
     x, rest = _bring_to_front(b, x, list(range(axis, axis + item.rank)))
-    x = emit1(b, "GatherND", (x, rows))
-    return _move_axes(b, x, 1, axis, rest), made
+    return _move_axes(b, emit1(b, "GatherND", (x, rows)), 1, axis, rest)
 
 
 def _check_mask(b: Backend, x: Any, item: _Mask, axis: int) -> None:
@@ -432,13 +434,15 @@ def _index_rows(
     axes: list[int] = []
     for _, item, axis in chosen:
         if isinstance(item, _Mask):
-            if item.rank is None:
-                what = "a BOOL mask beside other indices"
-                fail(messages.UnknownRank(what=what, span=b.here()))
             if item.rank == 0:
                 advice = "use a mask of rank one or more beside other indices"
                 fail(messages.BadIndex(what="a scalar mask", advice=advice, span=b.here()))
             nonzero = emit1(b, "NonZero", (item.at,))
+            if item.rank is None:
+                # Squeeze refuses, when the model runs, a mask of another rank than one.
+                rows.append((squeeze(b, nonzero, (0,)), 1))
+                axes.append(axis)
+                continue
             for n in range(item.rank):
                 rows.append((gather(b, nonzero, int_constant(b, n)), 1))
                 axes.append(axis + n)
@@ -478,38 +482,9 @@ def _bring_to_front(b: Backend, x: Any, axes: list[int]) -> tuple[Any, int | Non
     return emit1(b, "Transpose", (x,), perm=[*axes, *rest]), len(rest)
 
 
-def _gather_rows(b: Backend, x: Any, indices: list[Any]) -> Any:
-    columns = [unsqueeze_last(b, i) for i in indices]
-    return emit1(b, "GatherND", (x, concat(b, columns, axis=-1)))
-
-
-def unsqueeze_last(b: Backend, x: Any) -> Any:
-    """`x[..., None]`."""
-    return unsqueeze(b, x, (-1,))
-
-
 def _move_axes(b: Backend, x: Any, width: int, where: int, rest: int | None) -> Any:
     """The first `width` axes moved to stand at `where`."""
     assert rest is not None
     where = where % (rest + width) if where < 0 else where
     order = [*range(width, width + where), *range(width), *range(width + where, width + rest)]
     return emit1(b, "Transpose", (x,), perm=order)
-
-
-# -- new axes -----------------------------------------------------------------------------------------------
-
-
-def _new_axes(b: Backend, layout: list[_Item]) -> list[int]:
-    """Where `None` stands among the axes of the result, counted from the start of `layout`."""
-    places = []
-    at = 0
-    for item in layout:
-        if isinstance(item, _NewAxis):
-            if at < 0:
-                what = "`None` beside an index tensor of unknown rank"
-                fail(messages.UnknownRank(what=what, span=b.here()))
-            places.append(at)
-        if isinstance(item, _Array) and item.rank is None:
-            at = -(1 << 30)
-        at += item.rank if isinstance(item, _Array) and item.rank is not None else 1
-    return places

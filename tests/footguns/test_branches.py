@@ -18,6 +18,11 @@ def functions(model: onnx.ModelProto) -> dict[str, onnx.FunctionProto]:
     return {f.name: f for f in model.functions}
 
 
+def op_types(graph: onnx.GraphProto) -> list[str]:
+    """The operators of a graph without constants."""
+    return [node.op_type for node in graph.node if node.op_type != "Constant"]
+
+
 def nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     found = []
     for node in graph.node:
@@ -41,7 +46,7 @@ def test_return_in_both_branches_on_a_string_attribute(agree, given) -> None:
     """It folds away where the value is known."""
     expected = np.tanh(X) if given == "tanh" else np.maximum(X, 0)
     model = agree(gelu, X, expected=expected, attributes={"approximate": given} if given else None)
-    assert [n.op_type for n in model.graph.node] == ["Tanh" if given == "tanh" else "Relu"]
+    assert op_types(model.graph) == ["Tanh" if given == "tanh" else "Relu"]
 
 
 @pytest.mark.parametrize("given", ["tanh", "none"])
@@ -96,7 +101,7 @@ def test_code_after_a_return_is_ignored(agree) -> None:
         return x
 
     model = agree(f, X, expected=X + 1)
-    assert [n.op_type for n in model.graph.node] == ["Add"]
+    assert op_types(model.graph) == ["Add"]
 
 
 def test_a_forgotten_return(refused) -> None:
@@ -200,7 +205,7 @@ def test_assigned_on_one_side_and_never_read(agree) -> None:
         return x + 1
 
     model = agree(f, X, expected=X + 1)
-    assert [n.op_type for n in model.graph.node] == ["Add"]
+    assert op_types(model.graph) == ["Add"]
 
 
 def test_assigned_on_one_side_where_the_other_returns(agree) -> None:
@@ -228,7 +233,7 @@ def test_an_if_whose_results_nobody_reads_is_dropped(agree) -> None:
         return y
 
     model = agree(f, X, expected=X - 1)
-    assert [n.op_type for n in model.graph.node] == ["Sub"]
+    assert op_types(model.graph) == ["Sub"]
 
 
 def test_a_nested_if_with_returns_at_every_level(agree) -> None:
@@ -313,7 +318,7 @@ def test_a_static_if_takes_one_side_only(agree) -> None:
         if flag:
             y = x
         else:
-            y = nothing_of_that_name(x)  # noqa: F821
+            y = op.Concat(x[0, 0, 0, 0])
         return y + 1
 
     agree(f, X, expected=X + 1)

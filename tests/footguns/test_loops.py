@@ -635,7 +635,7 @@ def test_a_loop_whose_results_nobody_reads_is_dropped(agree) -> None:
         return x * 2
 
     model = agree(f, X, np.array(2), expected=X * 2)
-    assert [node.op_type for node in model.graph.node] == ["Mul"]
+    assert [n.op_type for n in model.graph.node if n.op_type != "Constant"] == ["Mul"]
 
 
 def test_a_variable_of_the_loop_used_after_it_with_a_start_before(agree) -> None:
