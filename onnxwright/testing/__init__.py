@@ -1,1 +1,1 @@
-"""Comparing models and values in tests; nothing is here yet."""
+"""Random script programs that are run in several ways and compared with numpy."""
