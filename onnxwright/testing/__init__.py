@@ -1,1 +1,1 @@
-"""Random script programs that are run in several ways and compared with numpy."""
+"""Random and damaged script programs, a numpy oracle, golden messages: what tests compare with."""
