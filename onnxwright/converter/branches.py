@@ -247,12 +247,24 @@ class Branches(Expressions):
 
     # -- the node ----------------------------------------------------------------------------------
 
+    def _unused(self, x: GraphValue) -> None:
+        """A test that decides nothing: it may go, if nothing else reads it or names it."""
+        producer = x.value.producer()
+        recorder = self.b.recorder
+        if producer is None or any(v in self.named for v in producer.outputs):
+            return
+        recorder.sugar.add(producer)
+        for value in producer.inputs:
+            if value is not None and len(value.uses()) == 1:
+                self._unused(self.b.wrap(value, None))
+
     def _emit_if(
         self, test: GraphValue, first: _Side, second: _Side, hints: list[str], span: Span
     ) -> list[GraphValue]:
         """The If node, unless nothing comes out of it."""
         recorder = self.b.recorder
         if not hints:
+            self._unused(test)
             recorder.forget(first.scope)
             recorder.forget(second.scope)
             return []

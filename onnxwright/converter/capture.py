@@ -13,6 +13,7 @@ import functools
 import inspect
 import linecache
 import os
+import stat
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -119,6 +120,8 @@ def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
     arguments = list(getattr(sys, "orig_argv", ()))
     if "-c" in arguments[:-1]:
         yield arguments[arguments.index("-c") + 1]
+    if function.__code__.co_filename == "<stdin>":
+        yield from _standard_input()
     frame = sys._getframe(depth)
     seen: set[int] = set()
     while frame is not None:
@@ -132,6 +135,16 @@ def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
                     yield item
         frame = frame.f_back  # type: ignore[assignment]
     yield from _typed_lines(mark)
+
+
+def _standard_input() -> Iterator[str]:
+    """The script that Python reads from standard input, where that is a file."""
+    try:
+        size = os.fstat(0).st_size
+        if stat.S_ISREG(os.fstat(0).st_mode):
+            yield os.pread(0, size, 0).decode()
+    except (OSError, ValueError):
+        return
 
 
 def _typed_lines(name: str) -> Iterator[str]:

@@ -301,12 +301,6 @@ class Expressions(ABC):
         x, y = self.value(x), self.value(y)
         if isinstance(x, GraphValue) or isinstance(y, GraphValue):
             return arithmetic.binary(b, op, x, y)
-        if is_dynamic(x) or is_dynamic(y):
-            lists = isinstance(x, (list, tuple)) and isinstance(y, (list, tuple))
-            if (op == "add" and lists) or (op == "mul" and (isinstance(x, int) or isinstance(y, int))):
-                return self.python(span, arithmetic.static_operator(op), x, y)
-            return arithmetic.binary(b, op, as_value(b, x) if is_dynamic(x) else x,
-                                     as_value(b, y) if is_dynamic(y) else y)
         x, y = (_array_of_proto(v) for v in (x, y))
         return self.python(span, arithmetic.static_operator(op), x, y)
 

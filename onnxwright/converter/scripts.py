@@ -82,6 +82,9 @@ class ScriptCalls(Statements):
                     return True
             elif value is None or isinstance(value, (dict, set)) or _is_function(value):
                 return True
+        known = self.context.callees.get((script.domain, script.name))
+        if known is not None and not _same_function(known, script):
+            return True  # one name can be one function only
         return self.generic_error(script) is not None
 
     def generic_error(self, script: Script) -> ScriptError | None:
@@ -140,7 +143,7 @@ class ScriptCalls(Statements):
         """Remember a called function; two different ones of one name are an error."""
         key = (script.domain, script.name)
         known = self.context.callees.setdefault(key, script)
-        if known.function is not script.function and known.function.__code__ != script.function.__code__:
+        if not _same_function(known, script):
             fail(
                 models.TwoFunctionsOneName(
                     name=script.name,
@@ -157,8 +160,6 @@ class ScriptCalls(Statements):
         """An argument for an attribute parameter; None where it is not given."""
         assert isinstance(p.spec, AttributeSpec)
         if value is None:
-            return None
-        if p.default is not EMPTY and _same_default(value, p.default):
             return None
         if isinstance(value, AttributeRef):
             return ir.RefAttr(p.name, value.name, adapters.attribute_type(p.spec.kind))
@@ -311,11 +312,15 @@ def _met_dtype(v: GraphValue) -> DType | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _same_default(value: Any, default: Any) -> bool:
-    try:
-        return bool(type(value) is type(default) and value == default)
-    except (TypeError, ValueError):
+def _same_function(a: Script, b: Script) -> bool:
+    """Whether two scripts are one function: the same code over the same surroundings."""
+    f, g = a.function, b.function
+    if f is g:
+        return True
+    if f.__code__ != g.__code__ or f.__globals__ is not g.__globals__:
         return False
+    outer_f, outer_g = OuterNames(f), OuterNames(g)
+    return all(outer_f.get(n) is outer_g.get(n) for n in outer_f.cells)
 
 
 def _place(script: Script) -> str:

@@ -13,9 +13,8 @@ from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import cast, emit1, gather, int_constant
-from onnxwright.types.annotations import AttrKind
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import AttrKind, TensorType
 
 if TYPE_CHECKING:
     from onnxwright.converter.frame import Frame
@@ -66,31 +65,23 @@ class AttributeRef:
     def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
         """The attribute as a value of the graph: a Constant that refers to it."""
         key = ("attribute", self.name)
-        for scope in reversed(b.recorder.scopes):
-            found = scope.constants.get(key)
-            if found is not None:
-                return b.wrap(found, b.recorder.types[found], self.__ow_weak_kind__)
-        field, weak = self._PROMOTED[self.kind]
-        value = emit1(b, "Constant", (), **{field: _Field(self.name, field)})
-        if self.kind in (AttrKind.BOOL, AttrKind.BOOLS):
-            value = cast(b, value, DType.BOOL)
-            weak = "bool"
-        kind = _PROMOTED_TYPES.get(field)
-        if kind is not None and self.kind not in (AttrKind.BOOL, AttrKind.BOOLS):
-            value = b.wrap(value.value, kind)
-            b.recorder.types[value.value] = kind
-        b.recorder.scope.constants[key] = value.value
-        return b.as_weak(value, weak)
+        root = b.recorder.scopes[0]
+        weak = self.__ow_weak_kind__
+        if key not in root.constants:
+            # At the start of the function: some runtimes resolve no references in subgraphs.
+            with b.recorder.at_start():
+                value = emit1(b, "Constant", (), **self._fields())
+                if self.kind in (AttrKind.BOOL, AttrKind.BOOLS):
+                    value = cast(b, value, DType.BOOL)
+                root.constants[key] = value.value
+        found = root.constants[key]
+        return b.wrap(found, b.recorder.types[found], weak)
+
+    def _fields(self) -> dict[str, _Field]:
+        field = self._PROMOTED[self.kind][0]
+        return {field: _Field(self.name, field)}
 
 
-_PROMOTED_TYPES = {
-    "value_int": TensorType(DType.INT64, ()),
-    "value_float": TensorType(DType.FLOAT, ()),
-    "value_string": TensorType(DType.STRING, ()),
-    "value_ints": TensorType(DType.INT64, (None,)),
-    "value_floats": TensorType(DType.FLOAT, (None,)),
-    "value_strings": TensorType(DType.STRING, (None,)),
-}
 _FIELD_KINDS = {
     "value_int": AttrKind.INT,
     "value_float": AttrKind.FLOAT,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -61,6 +63,7 @@ class ScriptFunction(Generic[P, R]):
         self.default_opset = default_opset
         self.name = name or self.function.__name__
         self._source = source if source is not None else _early_text(self.function, depth)
+        self._local_types = _local_types(self.function, depth)
         self._signature: FunctionSignature | None = None
         self._compiled: dict[Any, Any] = {}
         self.__wrapped__ = function
@@ -121,7 +124,7 @@ class ScriptFunction(Generic[P, R]):
         if self._signature is None:
             from onnxwright.types.signature import signature_of
 
-            self._signature = signature_of(self.function)
+            self._signature = signature_of(self.function, localns=self._local_types)
         return self._signature
 
     @property
@@ -321,6 +324,18 @@ def _early_text(function: FunctionType, depth: int) -> str | None:
     from onnxwright.converter.capture import early_text
 
     return early_text(function, depth + 2)
+
+
+def _local_types(function: FunctionType, depth: int) -> dict[str, Any] | None:
+    """What text annotations name in the function around, which its closure does not hold."""
+    if "<locals>" not in function.__qualname__:
+        return None
+    texts = [a for a in function.__annotations__.values() if isinstance(a, str)]
+    if not texts:
+        return None
+    around = sys._getframe(depth + 1).f_locals
+    words = set(re.findall(r"\w+", " ".join(texts)))
+    return {name: around[name] for name in words if name in around}
 
 
 def _contents(cell: Any) -> Any:

@@ -6,7 +6,9 @@ call.
 
 from onnxwright.eager.backend import EagerBackend, backend_for, backend_now
 from onnxwright.eager.custom import forget, implement, implement_function
+from onnxwright.eager.debugging import Debug, debug
 from onnxwright.eager.dispatch import dispatch
+from onnxwright.eager.divergence import Divergence, first_divergence
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.functions import call_function
 from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
@@ -15,10 +17,13 @@ from onnxwright.eager.ort import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.select import default_evaluator, evaluator, set_default_evaluator
 from onnxwright.eager.tensor import Tensor
+from onnxwright.eager.tracing import Trace, trace
 from onnxwright.eager.values import MapValue, SequenceValue
 
 __all__ = [
     "CompiledModel",
+    "Debug",
+    "Divergence",
     "EagerBackend",
     "Evaluator",
     "MapValue",
@@ -26,15 +31,19 @@ __all__ = [
     "ReferenceEvaluator",
     "SequenceValue",
     "Tensor",
+    "Trace",
     "backend_for",
     "backend_now",
     "call_function",
+    "debug",
     "default_evaluator",
     "dispatch",
     "evaluator",
+    "first_divergence",
     "forget",
     "implement",
     "implement_function",
     "run_model",
     "set_default_evaluator",
+    "trace",
 ]

@@ -17,6 +17,7 @@ from onnxwright.eager import control_flow
 from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import wrap
 from onnxwright.eager.values import SequenceValue, Value, raw_value
+from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -54,6 +55,7 @@ class Interpreter:
         functions: (domain, name, overload) -> FunctionProto.
         watch: called after each node, if given.
         load: reads an initializer.
+        failed: called with the node that failed and its error; it raises.
     """
 
     run_op: RunOp
@@ -61,6 +63,7 @@ class Interpreter:
     functions: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
     watch: Callable[[Step], None] | None = None
     load: Callable[[Any], Value] | None = None
+    failed: Callable[[Any, OnnxwrightError], None] | None = None
     _initializers: dict[int, tuple[Any, dict[str, Value]]] = field(default_factory=dict)
 
     def graph(
@@ -83,7 +86,7 @@ class Interpreter:
         Returns:
             Its outputs in order.
         """
-        scope: dict[str, Value] = {**(outer or {}), **self._constants(graph)}
+        scope: dict[str, Value] = {**(outer or {}), **self.initializers(graph)}
         for info, value in zip(graph.input, inputs, strict=False):
             scope[info.name] = value
         self.nodes(graph.node, scope, attributes or {}, path)
@@ -109,7 +112,13 @@ class Interpreter:
         """
         versions = {normalized(o.domain): o.version for o in proto.opset_import}
         inner = Interpreter(
-            self.run_op, versions, self.functions, self.watch, self.load, self._initializers
+            self.run_op,
+            versions,
+            self.functions,
+            self.watch,
+            self.load,
+            self.failed,
+            self._initializers,
         )
         given = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
         given.update(attributes)
@@ -137,7 +146,12 @@ class Interpreter:
         for node in nodes:
             inputs = tuple(scope[name] if name else None for name in node.input)
             start = time.perf_counter()
-            outputs = tuple(self.node(node, inputs, scope, attributes, path))
+            try:
+                outputs = tuple(self.node(node, inputs, scope, attributes, path))
+            except OnnxwrightError as error:
+                if self.failed is not None:
+                    self.failed(node, error)
+                raise
             seconds = time.perf_counter() - start
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
@@ -246,7 +260,15 @@ class Interpreter:
 
         return body
 
-    def _constants(self, graph: Any) -> dict[str, Value]:
+    def initializers(self, graph: Any) -> dict[str, Value]:
+        """The initializers of a graph, read once.
+
+        Args:
+            graph: the GraphProto.
+
+        Returns:
+            Name -> value.
+        """
         known = self._initializers.get(id(graph))
         if known is None:
             from onnx import numpy_helper
@@ -321,6 +343,35 @@ def free_names(graph: Any) -> list[str]:
         if output.name not in known:
             free[output.name] = None
     return list(free)
+
+
+def used_names(node: Any) -> list[str]:
+    """The names that a node reads, its subgraphs included.
+
+    Args:
+        node: the NodeProto.
+
+    Returns:
+        The names.
+    """
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+        for graph in graphs:
+            names += free_names(graph)
+    return names
+
+
+def last_uses(nodes: Sequence[Any]) -> dict[str, int]:
+    """For each name the position of the last node that reads it.
+
+    Args:
+        nodes: the NodeProtos of one graph.
+
+    Returns:
+        Name -> position.
+    """
+    return {name: n for n, node in enumerate(nodes) for name in used_names(node)}
 
 
 def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:

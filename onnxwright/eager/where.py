@@ -5,25 +5,32 @@ Walked only when a message needs it, never on a call that succeeds.
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 
 from onnxwright.diagnostics.span import Span, source_line
 
 _HOME = str(Path(__file__).resolve().parent.parent)
+_PACKAGE = __name__.split(".", maxsplit=1)[0] + "."
 
 
-def is_internal(file: str) -> bool:
-    """Whether a code file belongs to this package (and is no line of the user's).
+def is_internal(file: str, names: Mapping[str, object]) -> bool:
+    """Whether code belongs to this package (and is no line of the user's).
 
     Args:
         file: the `co_filename` of a code object.
+        names: its globals: code that Python generates has no file, but its module's globals.
 
     Returns:
         True for the modules of onnxwright.
     """
-    return file.startswith(_HOME)
+    if file.startswith(_HOME):
+        return True
+    module = names.get("__name__")
+    return file.startswith("<") and isinstance(module, str) and module.startswith(_PACKAGE)
 
 
 def user_span() -> Span | None:
@@ -33,7 +40,7 @@ def user_span() -> Span | None:
         The span, with exact columns where Python keeps them; None without such a frame.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_internal(frame.f_code.co_filename):
+    while frame is not None and is_internal(frame.f_code.co_filename, frame.f_globals):
         frame = frame.f_back
     return None if frame is None else span_of(frame)
 
@@ -62,11 +69,10 @@ def _positions(code: CodeType, lasti: int) -> Span | None:
     table = getattr(code, "co_positions", None)
     if table is None or lasti < 0:
         return None
-    for n, (line, end_line, col, end_col) in enumerate(table()):
-        if n == lasti // 2:
-            break
-    else:
+    found = next(itertools.islice(table(), lasti // 2, None), None)
+    if found is None:
         return None
+    line, end_line, col, end_col = found
     if line is None or end_line is None or col is None or end_col is None:
         return None
     file = code.co_filename

@@ -6,7 +6,8 @@ innermost; a scope may be dropped whole, and then nothing of it is left (names i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,18 @@ class Recorder:
                 (value,) = self.copy(value)
             final.append(value)
         return final
+
+    @contextmanager
+    def at_start(self) -> Iterator[None]:
+        """Put what is built inside at the start of the main graph, visible everywhere."""
+        root, inner = self.scopes[0], self.scopes
+        before, root.nodes = root.nodes, []
+        self.scopes = [root]
+        try:
+            yield
+        finally:
+            before[:0] = root.nodes
+            root.nodes, self.scopes = before, inner
 
     def copy(self, value: ir.Value) -> list[ir.Value]:
         """An Identity of a value, named after it."""

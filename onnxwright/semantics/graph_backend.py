@@ -246,6 +246,8 @@ class GraphBackend:
         try:
             return infer(op.signature, node, types, known, op.version)
         except InferenceError as error:
+            if op.name == "Constant":
+                return [_CONSTANT_TYPES.get(next(iter(node.attributes), ""))]
             refers = any(a.is_ref() for a in node.attributes.values())
             if refers or any(v is not None and _untyped(v.kind) for v in inputs):
                 # ONNX's inference does not expect unknown element types or attributes; the
@@ -287,6 +289,16 @@ class GraphBackend:
             states = len(node.inputs) - scanned
             return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
         return [None] * count
+
+
+_CONSTANT_TYPES = {
+    "value_int": TensorType(DType.INT64, ()),
+    "value_float": TensorType(DType.FLOAT, ()),
+    "value_string": TensorType(DType.STRING, ()),
+    "value_ints": TensorType(DType.INT64, (None,)),
+    "value_floats": TensorType(DType.FLOAT, (None,)),
+    "value_strings": TensorType(DType.STRING, (None,)),
+}
 
 
 def _untyped(kind: OnnxType | None) -> bool:

@@ -383,15 +383,27 @@ def _apply_advanced(b: Backend, x: Any, items: list[_Item], axes: list[int], spl
     adjacent = last - first + 1 == len(chosen) and not first < split <= last
     indices, at_axes = _index_rows(b, chosen)
     indices, width = _same_shape(b, indices)
+    rows = concat(b, [unsqueeze(b, i, (-1,)) for i in indices], axis=-1)
+    if rank_of(b, x) is None and adjacent and at_axes[0] > 0:
+        return _gather_inner(b, x, rows, at_axes[0])
     x, rest = _bring_to_front(b, x, at_axes)
-    columns = [unsqueeze(b, i, (-1,)) for i in indices]
-    x = emit1(b, "GatherND", (x, concat(b, columns, axis=-1)))
+    x = emit1(b, "GatherND", (x, rows))
     if adjacent and at_axes[0] != 0:
         if width is None:
             what = "indexing inner axes with several tensors"
             fail(messages.UnknownRank(what=what, span=b.here()))
         x = _move_axes(b, x, width, at_axes[0], rest)
     return x
+
+
+def _gather_inner(b: Backend, x: Any, rows: Any, before: int) -> Any:
+    """Adjacent indices after `before` axes of a tensor of unknown rank: a batched GatherND."""
+    whole = emit1(b, "Shape", (x,))
+    sizes = [whole, int_constant(b, [0]), int_constant(b, [before]), int_constant(b, [0])]
+    batch = emit1(b, "Slice", sizes)
+    shape = concat(b, [batch, emit1(b, "Shape", (rows,))], axis=0)
+    spread = emit1(b, "Expand", (rows, shape))
+    return emit1(b, "GatherND", (x, spread), batch_dims=before)
 
 
 def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> Any:

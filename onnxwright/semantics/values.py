@@ -14,7 +14,9 @@ from onnxwright.semantics.literals import emit1, is_number_like, own_array
 
 
 def _operand(x: object) -> bool:
-    return is_value(x) or is_number_like(x) or own_array(x) is not None
+    if is_value(x) or is_number_like(x) or own_array(x) is not None:
+        return True
+    return isinstance(x, (list, tuple)) and all(_operand(item) for item in x)
 
 
 def _forward(name: str) -> Callable[[Any, object], Any]:

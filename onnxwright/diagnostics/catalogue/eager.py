@@ -1,4 +1,4 @@
-"""Messages of the eager mode: values, evaluators, calls that the runtime refuses (OW60x to OW64x)."""
+"""Messages of eager mode: values, evaluators, calls the runtime refuses (OW60x to OW64x)."""
 
 from __future__ import annotations
 
@@ -302,13 +302,13 @@ class BadValueFound(Diagnostic):
     """A trace was asked to stop at a bad value, and found one."""
 
     code: ClassVar[str] = "OW623"
-    title: ClassVar[str] = "`{name}` has {what}: {facts}"
+    title: ClassVar[str] = "`{name}` has {what}: {found}"
     label: ClassVar[str] = "first made here"
-    help: ClassVar[str] = "the trace up to here is `error.trace`"
+    help: ClassVar[str] = "the run up to here is `error.trace`, or `error.debug` for a model"
     error: ClassVar[type[OnnxwrightError]] = EagerValueError
     name: str
     what: str
-    facts: str
+    found: str
 
 
 @dataclass(frozen=True, kw_only=True)
