@@ -170,7 +170,7 @@ def rows() -> dict[str, tuple[int, dict[str, Run]]]:
 
 
 def add_onnxscript(found: dict[str, tuple[int, dict[str, Run]]], a: Any, b: Any) -> None:
-    """onnxscript's column."""
+    """Onnxscript's column."""
     from onnxscript import opset18
 
     found["Add, 4 floats"][1][ONNXSCRIPT] = lambda: opset18.Add(small, small)
@@ -230,9 +230,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=15, help="turns of each runner")
     parser.add_argument("--json", action="store_true", help="print seconds as JSON")
     options = parser.parse_args()
-    figures = {
-        name: measure(calls, runs, options.repeat) for name, (calls, runs) in rows().items()
-    }
+    figures = {name: measure(calls, runs, options.repeat) for name, (calls, runs) in rows().items()}
     figures["first call of a new signature"] = first_calls(options.repeat)
     if options.json:
         print(json.dumps(figures, indent=1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from onnxwright.converter import hir
 from onnxwright.converter.expressions import Expressions
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
@@ -21,7 +23,8 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Scope
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.semantics.literals import describe
+from onnxwright.semantics.literals import describe, emit1
+from onnxwright.types.kinds import SequenceType, TensorType
 
 _MISSING: Any = object()
 
@@ -202,11 +205,6 @@ class Branches(Expressions):
 
     def placeholder(self, kind: LeafType, like: Any) -> GraphValue:
         """A value of a type that nothing reads: zeros, or an empty sequence."""
-        import numpy as np
-
-        from onnxwright.semantics.literals import emit1
-        from onnxwright.types.kinds import SequenceType, TensorType
-
         b = self.b
         if isinstance(kind.kind, SequenceType) and isinstance(kind.kind.elem, TensorType):
             dtype = kind.kind.elem.dtype

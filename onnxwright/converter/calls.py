@@ -433,11 +433,7 @@ def _len(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> An
     value = self.value(args[0])
     if not isinstance(value, GraphValue):
         return len(value)
-    from onnxwright.converter.loops import _Turns
-
-    turns = self._turns_of(value, span)
-    assert isinstance(turns, _Turns)
-    return turns.count
+    return self._turns_of(value, span).count
 
 
 def _abs(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -98,8 +98,6 @@ def front(function: FunctionType, source: str | None = None) -> Front:
 
 def _rebound(found: Front, function: FunctionType) -> Any:
     """The same source for another function object of the same code (closures, reloads)."""
-    from dataclasses import replace
-
     return replace(found.parsed.unit, function=function)
 
 

@@ -20,7 +20,7 @@ from onnxwright.converter.values import (
     same_static,
     shape_of_value,
 )
-from onnxwright.diagnostics.catalogue import control_flow, ops
+from onnxwright.diagnostics.catalogue import control_flow, ops, syntax
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail, located
 from onnxwright.diagnostics.span import Span
@@ -573,8 +573,6 @@ class Expressions(ABC):
 
     def bind_item(self, target: hir.ItemTarget, value: Any) -> None:
         """`container[index] = value` on a static list or dict: the name gets a changed copy."""
-        from onnxwright.diagnostics.catalogue import syntax
-
         container = self.frame.lookup(target.id, target.span)
         index = self.evaluate(target.index)
         if isinstance(container, (list, dict)) and not is_dynamic(index):

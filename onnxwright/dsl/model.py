@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, is_script
+from onnxwright.converter.context import Context, Script, front, is_script
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
@@ -18,6 +18,7 @@ from onnxwright.ir import adapters
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.signature import EMPTY
+from onnxwright.version import __version__
 
 if TYPE_CHECKING:
     from onnxwright.dsl.function import ScriptFunction
@@ -91,8 +92,6 @@ def to_function_proto(script: Script) -> onnx.FunctionProto:
 def check(script: Script) -> None:
     """Compile a script in the way its signature allows; raises what is wrong with it."""
     if any(p.is_variadic for p in script.signature.params):
-        from onnxwright.converter.context import front
-
         front(script.function, script.source_text)
         return
     optional = [p for p in script.signature.attributes if p.default is None]
@@ -298,8 +297,6 @@ def _assemble(
         name=options.name or script.name,
         doc_string=doc,
     )
-    from onnxwright import __version__
-
     model = ir.Model(
         graph,
         ir_version=options.ir_version or _ir_version(imports, (main, *called)),

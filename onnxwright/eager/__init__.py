@@ -11,8 +11,8 @@ from onnxwright.eager.dispatch import dispatch
 from onnxwright.eager.divergence import Divergence, first_divergence
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.functions import call_function
-from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
 from onnxwright.eager.models import CompiledModel, run_model
+from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
 from onnxwright.eager.ort import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.select import default_evaluator, evaluator, set_default_evaluator

@@ -196,9 +196,7 @@ def _loop(
     return (*carried, *(_stack(op, column) for column in scanned or ()))
 
 
-def _never_stacked(
-    op: Op, body: Any, carried: Sequence[Any], columns: int
-) -> tuple[Any, ...]:
+def _never_stacked(op: Op, body: Any, carried: Sequence[Any], columns: int) -> tuple[Any, ...]:
     """What a loop without iterations stacks: no rows, of the type one iteration would give."""
     try:
         found = body(wrap(np.array(0, np.int64)), *carried)
@@ -224,9 +222,7 @@ def _stack(op: Op, rows: Sequence[Any], axis: int = 0) -> Tensor:
     return wrap(np.stack(arrays, axis=axis))
 
 
-def _scan(
-    op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]
-) -> tuple[Any, ...]:
+def _scan(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:
     """Scan(*state, *sequences): body(*state, *slices)."""
     if op.since_version < 9:
         _bad(op, "Scan-8 has a batch axis", "use opset 9 or newer with a Python body")

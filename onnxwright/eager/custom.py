@@ -139,7 +139,8 @@ def implement_function(proto: Any, *, version: int = 1, replace: bool = False) -
 
     Example:
         >>> import onnx.parser
-        >>> text = '<domain: "doc.functions", opset_import: ["" : 18]> Twice (x) => (y) { y = Add(x, x) }'
+        >>> head = '<domain: "doc.functions", opset_import: ["" : 18]>'
+        >>> text = head + "Twice (x) => (y) { y = Add(x, x) }"
         >>> implement_function(onnx.parser.parse_function(text), replace=True)
         >>> from onnxwright.opset import Opset
         >>> Opset("doc.functions", 1).Twice(np.ones(2, np.float32))
@@ -224,7 +225,5 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
         got = f"an object of type `{type(strange[0]).__name__}`"
         wanted += " of arrays"
     fail(
-        messages.WrongEvaluatorResult(
-            who=who, op=op.name, got=got, wanted=wanted, span=user_span()
-        )
+        messages.WrongEvaluatorResult(who=who, op=op.name, got=got, wanted=wanted, span=user_span())
     )

@@ -67,10 +67,7 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 array = x.value
                 arrays.append(array)
                 kinds.append(array.dtype)
-            elif x is None or kind is float or kind is bool:
-                arrays.append(x)
-                kinds.append(kind)
-            elif kind is int and _INT_LOW <= x <= _INT_HIGH:
+            elif x is None or kind is float or kind is bool or (kind is int and _INT_LOW <= x <= _INT_HIGH):
                 arrays.append(x)
                 kinds.append(kind)
             elif kind is list:
@@ -87,7 +84,8 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 for name, value in kwargs.items():
                     kinds.append(name)
                     kinds.append(type(value))
-                    kinds.append(tuple(map(type, value)) if type(value) is tuple else None)
+                    if type(value) is tuple:
+                        kinds.append(tuple(map(type, value)))
                     kinds.append(value)
             key = tuple(kinds)
             try:

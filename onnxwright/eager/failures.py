@@ -53,7 +53,9 @@ def fail_op(
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, (int, float, str, list, tuple)) else type(value).__name__
+    text = (
+        repr(value) if isinstance(value, (int, float, str, list, tuple)) else type(value).__name__
+    )
     return text if len(text) <= 60 else text[:57] + "..."
 
 

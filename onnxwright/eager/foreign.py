@@ -161,7 +161,9 @@ def give_back(value: Any, kind: Kind) -> Any:
         The same value as array, tensor or torch tensor.
     """
     if kind is TENSOR or kind.name == "tensor":
-        return wrap(value.value) if type(value) is not Tensor and isinstance(value, Tensor) else value
+        return (
+            wrap(value.value) if type(value) is not Tensor and isinstance(value, Tensor) else value
+        )
     if isinstance(value, Tensor):
         return value.value if kind.name == "numpy" else to_torch(value.value, kind.device)
     if isinstance(value, SequenceValue):

@@ -64,7 +64,7 @@ def call_function(
         rest = {k: v for k, v in kwargs.items() if k != "_evaluator"}
         with select.evaluator(kwargs["_evaluator"]):
             return call_function(function, signature, args, rest, opset=opset, name=name)
-    shown_name = name or getattr(function, "__name__", "function")
+    shown_name = name or str(getattr(function, "__name__", "function"))
     call = _Call(shown_name, signature)
     outer = select.running()
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
@@ -86,7 +86,7 @@ class _Call:
         # What each TypeVar stands for in this call, and the parameter that said so.
         self.bound: dict[str, tuple[DType, str]] = {}
 
-    # -- arguments -----------------------------------------------------------------------------------
+    # -- arguments -------------------------------------------------------------------------------
 
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -238,7 +238,9 @@ class _Call:
         for dtype in allowed:
             if kind == "str" and dtype.is_string:
                 return dtype
-            if kind in ("int", "float") and (dtype.is_float or (kind == "int" and dtype.is_integer)):
+            if kind in ("int", "float") and (
+                dtype.is_float or (kind == "int" and dtype.is_integer)
+            ):
                 return dtype
             if kind == "bool" and dtype.is_bool:
                 return dtype
@@ -271,7 +273,7 @@ class _Call:
             )
         )
 
-    # -- results ---------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------
 
     def results(self, found: Any) -> Any:
         """What the function returned, as tensors."""
@@ -311,14 +313,14 @@ class _Call:
             self._wrong_result(_show(value), wanted)
 
     def _wrong_result(self, got: str, wanted: str) -> NoReturn:
-        fail(
-            messages.WrongResult(function=self.name, got=got, wanted=wanted, span=user_span())
-        )
+        fail(messages.WrongResult(function=self.name, got=got, wanted=wanted, span=user_span()))
 
 
 def _only_sequences(spec: ValueSpec | None) -> bool:
-    return spec is not None and bool(spec.types) and all(
-        isinstance(t, SequenceType) for t in spec.types
+    return (
+        spec is not None
+        and bool(spec.types)
+        and all(isinstance(t, SequenceType) for t in spec.types)
     )
 
 

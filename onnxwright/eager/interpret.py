@@ -122,7 +122,7 @@ class Interpreter:
         )
         given = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
         given.update(attributes)
-        scope: dict[str, Value] = {name: None for name in proto.input}
+        scope: dict[str, Value] = dict.fromkeys(proto.input)
         scope.update(zip(proto.input, inputs, strict=False))
         inner.nodes(proto.node, scope, given, path)
         # A body made for one call may leave out outputs that the call does not want.
@@ -333,7 +333,9 @@ def free_names(graph: Any) -> list[str]:
     for node in graph.node:
         used = list(node.input)
         for attribute in node.attribute:
-            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(
+                attribute.graphs
+            ):
                 used += free_names(inner)
         for name in used:
             if name and name not in known:

@@ -51,7 +51,8 @@ class CompiledModel:
 
     Example:
         >>> import onnx.parser
-        >>> text = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
+        >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y)'
+        >>> text = head + "{ y = Neg(x) }"
         >>> run = CompiledModel(onnx.parser.parse_model(text))
         >>> run(np.array([1.0, -2.0], np.float32))
         array([-1.,  2.], dtype=float32)
@@ -340,7 +341,7 @@ def parse_origin(text: str) -> Span | None:
     return Span(match[1], line, col, line, col + 1)
 
 
-# -- functions of the user's own domains -------------------------------------------------------------
+# -- functions of the user's own domains -----------------------------------------------------------
 
 
 class _Kept(ort_session.Entry):
@@ -505,4 +506,3 @@ def find_function(domain: str, name: str) -> Any | None:
         The function; None without one.
     """
     return _functions.get((domain, name))
-

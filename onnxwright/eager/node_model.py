@@ -7,6 +7,7 @@ the runtime infers it.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -103,14 +104,12 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
 
 def _plain(value: Any) -> Any:
     """Arrays and tensors as TensorProto, numpy numbers and enums as Python's, the rest as it is."""
-    import onnx
-
     array = value if isinstance(value, np.ndarray) else getattr(value, "value", None)
     if isinstance(array, np.ndarray):
         return tensor_proto(array)
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, bool) or isinstance(value, DType):
+    if isinstance(value, (bool, DType)):
         return int(value)
     if isinstance(value, (list, tuple, range)):
         return [_plain(v) for v in value]
@@ -119,7 +118,6 @@ def _plain(value: Any) -> Any:
         return serialize()
     if isinstance(value, (TensorType, SequenceType, OptionalType, MapType)):
         return type_proto(value)
-    del onnx
     return value
 
 
@@ -151,7 +149,7 @@ def freeze(value: Any) -> Any:
     """
     kind = type(value)
     if kind is int or kind is float or kind is str or kind is bytes or kind is bool:
-        return (kind, value) if value == value else (kind, "nan")
+        return (kind, value) if kind is not float or not math.isnan(value) else (kind, "nan")
     if isinstance(value, (list, tuple)):
         return tuple(freeze(v) for v in value)
     array = value if isinstance(value, np.ndarray) else getattr(value, "value", None)
@@ -271,7 +269,7 @@ def function_body(
     """
     import onnx
 
-    schema = signature.schema
+    schema: Any = signature.schema
     function = onnx.FunctionProto()
     if schema.has_function:
         body = schema.function_body

@@ -74,8 +74,18 @@ class Prepared(ort_session.Entry):
         elements: the element types of the inputs, where the call is not plain.
     """
 
-    __slots__ = ("elements", "kinds", "names", "older", "op", "outputs", "plain", "run", "session",
-                 "defined")  # fmt: skip
+    __slots__ = (
+        "defined",
+        "elements",
+        "kinds",
+        "names",
+        "older",
+        "op",
+        "outputs",
+        "plain",
+        "run",
+        "session",
+    )  # fmt: skip
 
     def __init__(
         self, op: Op, session: Any, present: Sequence[bool], outputs: int, nbytes: int
@@ -335,7 +345,7 @@ class OrtEvaluator:
             options.append(f"fallback={self.fallback!r}")
         return f"OrtEvaluator({', '.join(options)})"
 
-    # -- the protocol --------------------------------------------------------------------------------
+    # -- the protocol ----------------------------------------------------------------------------
 
     def run_op(
         self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
@@ -451,7 +461,7 @@ class OrtEvaluator:
         self.fast.clear()
         self.pinned.clear()
 
-    # -- sessions ------------------------------------------------------------------------------------
+    # -- sessions --------------------------------------------------------------------------------
 
     def _key(
         self, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
@@ -567,7 +577,9 @@ class OrtEvaluator:
             _widen(model, elements, exotic_in, results)
             session = self._session(model.SerializeToString())
             wide = Widened(op, session, present, outputs, nbytes)
-            wide.elements = tuple(d if x else None for d, x in zip(elements, exotic_in, strict=True))
+            wide.elements = tuple(
+                d if x else None for d, x in zip(elements, exotic_in, strict=True)
+            )
             wide.results = results
             made = wide
         made.plain = False
@@ -624,7 +636,7 @@ class OrtEvaluator:
                 True,
             )
 
-    # -- failures --------------------------------------------------------------------------------------
+    # -- failures --------------------------------------------------------------------------------
 
     def _fall_back(
         self,
@@ -832,4 +844,3 @@ def _widen(
         kept.append(copy)
     del graph.node[:]
     graph.node.extend(kept)
-

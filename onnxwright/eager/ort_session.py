@@ -52,7 +52,7 @@ def shared() -> tuple[bool, bool]:
         # Grow by what is asked for, not to the next power of two.
         core.create_and_register_allocator(memory, core.OrtArenaCfg({"arena_extend_strategy": 1}))
         arena = True
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:  # noqa: BLE001, S110 - as above
         pass
     return threads, arena
 
@@ -122,7 +122,7 @@ def newest_opset() -> int:
     top = newest()
     for version in range(top, 6, -1):
         graph = helper.make_graph(
-            [helper.make_node("Neg", ["x"], ["y"])],  # noqa: TID251 - a probe, not user code
+            [helper.make_node("Neg", ["x"], ["y"])],
             "probe",
             [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)],
             [onnx.ValueInfoProto(name="y")],
@@ -132,7 +132,7 @@ def newest_opset() -> int:
         )
         try:
             new_session(model.SerializeToString(), small_options(), None)
-        except Exception:  # noqa: BLE001, PERF203, S112 - any refusal means: try the one before
+        except Exception:  # noqa: BLE001, S112 - any refusal means: try the one before
             continue
         return version
     return 7

@@ -43,7 +43,8 @@ def pack(array: Array, bits: int) -> Array:
     padded[: flat.size] = flat
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
     rows = padded.reshape(-1, per_byte) << shifts
-    return np.bitwise_or.reduce(rows, axis=1) if rows.size else padded
+    packed: Array = np.bitwise_or.reduce(rows, axis=1) if rows.size else padded
+    return packed
 
 
 def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -65,11 +66,9 @@ def unpack(data: Array, bits: int, dtype: DType, shape: tuple[int, ...]) -> Arra
     flat = ((data[:, None] >> shifts) & np.uint8(mask)).reshape(-1)[:size]
     if dtype.is_signed and dtype.is_integer:
         sign = np.uint8(1 << (bits - 1))
-        flat = ((flat ^ sign).astype(np.int8) - np.int8(sign)).astype(dtype.numpy)
-        return flat.reshape(shape)
-    if dtype.is_integer:
-        return flat.astype(dtype.numpy).reshape(shape)
-    return flat.view(dtype.numpy).reshape(shape)
+        flat = (flat ^ sign).astype(np.int8) - np.int8(sign)
+    made: Array = flat.astype(dtype.numpy) if dtype.is_integer else flat.view(dtype.numpy)
+    return made.reshape(shape)
 
 
 def to_ort(ort: Any, array: Array, dtype: DType) -> tuple[Any, object]:
@@ -118,4 +117,5 @@ def from_ort(value: Any, dtype: DType) -> Array:
     data = np.frombuffer(ctypes.string_at(value.data_ptr(), count), np.uint8)
     if dtype.bits < 8:
         return unpack(data, dtype.bits, dtype, shape)
-    return data.copy().view(dtype.numpy).reshape(shape)
+    whole: Array = data.copy().view(dtype.numpy)
+    return whole.reshape(shape)

@@ -63,9 +63,7 @@ class ReferenceEvaluator:
 
         types = [without_shape(type_of_value(x)) for x in inputs]
         present = [x is not None for x in inputs]
-        node = node_model.node_proto(
-            op.name, op.domain, op.signature, present, attributes, outputs
-        )
+        node = node_model.node_proto(op.name, op.domain, op.signature, present, attributes, outputs)
         model = node_model.one_node_model(
             node, types, {"": _standard_version(op), op.domain: op.version}, present=present
         )

@@ -88,8 +88,10 @@ def find_evaluator(which: Any) -> Evaluator:
     if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
         found: Evaluator = which
         return found
-    what = f"the class `{which.__name__}` (make one of it)" if isinstance(which, type) else (
-        f"an object of type `{type(which).__name__}`"
+    what = (
+        f"the class `{which.__name__}` (make one of it)"
+        if isinstance(which, type)
+        else (f"an object of type `{type(which).__name__}`")
     )
     fail(messages.UnknownEvaluator(what=what, span=user_span()))
 
@@ -152,7 +154,7 @@ def set_default_evaluator(which: Any) -> Evaluator:
         >>> set_default_evaluator(before).name
         'onnx.reference'
     """
-    global _default  # noqa: PLW0603 - the default of the process is a global by definition
+    global _default
     before, _default = _default, find_evaluator(which)
     return before
 

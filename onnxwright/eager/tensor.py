@@ -76,7 +76,8 @@ class Tensor(ValueOperators):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type as numpy writes it."""
-        return self.value.dtype
+        dtype: np.dtype[Any] = self.value.dtype
+        return dtype
 
     @property
     def onnx_dtype(self) -> DType:
@@ -91,7 +92,8 @@ class Tensor(ValueOperators):
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the axes."""
-        return self.value.shape
+        shape: tuple[int, ...] = self.value.shape
+        return shape
 
     @property
     def ndim(self) -> int:
@@ -113,7 +115,7 @@ class Tensor(ValueOperators):
         """The bytes that the elements take."""
         return self.value.nbytes
 
-    # -- to numpy and Python -----------------------------------------------------------------------
+    # -- to numpy and Python ---------------------------------------------------------------------
 
     def numpy(self) -> Array:
         """The array itself, not a copy."""
@@ -179,7 +181,7 @@ class Tensor(ValueOperators):
     def __len__(self) -> int:
         if self.value.ndim == 0:
             fail(messages.ScalarHasNoAxis(verb="measure", span=user_span()))
-        return self.value.shape[0]
+        return int(self.value.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.value.ndim == 0:
@@ -204,7 +206,7 @@ class Tensor(ValueOperators):
         device: tuple[int, int] = self.value.__dlpack_device__()
         return device
 
-    # -- as text -------------------------------------------------------------------------------------
+    # -- as text ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         text = np.array2string(self.value, separator=", ", prefix="Tensor(")
@@ -221,7 +223,7 @@ class Tensor(ValueOperators):
             self._not_one(f"one number formatted as {spec!r}", advice)
         return format(self.item(), spec)
 
-    # -- copies --------------------------------------------------------------------------------------
+    # -- copies ----------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         return wrap, (self.value,)

@@ -7,7 +7,7 @@ elements), a map a `MapValue` (a dict), an absent optional None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Optional
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class MapValue(dict[Any, Any]):
         return MapValue, (dict(self),)
 
 
-Value = Union[Array, SequenceValue, MapValue, None]
+Value = Optional[Array | SequenceValue | MapValue]
 
 
 def raw_value(value: Any) -> Any:

@@ -290,24 +290,42 @@ def _truediv(b: Backend, x: Any, y: Any) -> Any:
 
 
 def _floordiv(b: Backend, x: Any, y: Any) -> Any:
-    """Floor division: exact for integers, Floor(Div) by way of the remainder for floats."""
+    """Floor division as numpy does it: exact for integers, by way of the remainder for floats."""
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
         _refuse(b, "//", x)
-    if dtype is not None and dtype.is_unsigned:
+    if dtype is None:
+        return emit1(b, "Div", (emit1(b, "Sub", (x, _mod(b, x, y))), y))
+    if dtype.is_unsigned:
         return emit1(b, "Div", (x, y))
+    zero = b.constant(np.zeros((), dtype.numpy))
+    if dtype.is_integer:
+        # ONNX's Div truncates: one less where there is a remainder and the signs differ.
+        quotient, rest = emit1(b, "Div", (x, y)), emit1(b, "Mod", (x, y), "`//`")
+        less = _signs_differ(b, x, y, rest, zero)
+        return emit1(b, "Sub", (quotient, cast(b, less, dtype)))
+    # numpy computes (x - fmod(x, y)) / y, rounded: the plain quotient may round up to an integer.
+    rest = emit1(b, "Mod", (x, y), "`//`", fmod=1)
+    whole = emit1(b, "Div", (emit1(b, "Sub", (x, rest)), y))
+    less = _signs_differ(b, rest, y, rest, zero)
+    if b.opset.version < 11:
+        return emit1(b, "Floor", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
+    exact = emit1(b, "Round", (emit1(b, "Sub", (whole, cast(b, less, dtype))),))
     known = b.constant_value(y)
-    if dtype is not None and dtype.is_float:
-        # numpy computes (x - x % y) / y, rounded: the quotient alone may round up to an integer.
-        quotient = emit1(b, "Div", (emit1(b, "Sub", (x, _mod(b, x, y))), y))
-        if b.opset.version < 11:
-            return emit1(b, "Floor", (quotient,))
-        infinite = emit1(b, "Floor", (emit1(b, "Div", (x, y)),))
-        zero = emit1(b, "Equal", (y, b.constant(np.zeros((), dtype.numpy))))
-        if known is not None:
-            return emit1(b, "Round", (quotient,)) if np.all(known != 0) else infinite
-        return emit1(b, "Where", (zero, infinite, emit1(b, "Round", (quotient,))))
-    return emit1(b, "Div", (emit1(b, "Sub", (x, _mod(b, x, y))), y))
+    if known is not None and np.all(known != 0):
+        return exact
+    by_zero = emit1(b, "Equal", (y, zero))
+    return emit1(b, "Where", (by_zero, emit1(b, "Floor", (emit1(b, "Div", (x, y)),)), exact))
+
+
+def _signs_differ(b: Backend, x: Any, y: Any, rest: Any, zero: Any) -> Any:
+    """Where x and y have different signs and the remainder is not zero."""
+    inexact = emit1(b, "Not", (emit1(b, "Equal", (rest, zero)),))
+    known = b.constant_value(y)
+    negative = emit1(b, "Less", (x, zero))
+    if known is None or np.any(known < 0):
+        negative = emit1(b, "Xor", (negative, emit1(b, "Less", (y, zero))))
+    return emit1(b, "And", (inexact, negative))
 
 
 def _mod(b: Backend, x: Any, y: Any) -> Any:
@@ -319,16 +337,12 @@ def _mod(b: Backend, x: Any, y: Any) -> Any:
         return emit1(b, "Mod", (x, y), "`%`")
     # C's fmod has the sign of the dividend; add the divisor where the signs differ.
     rest = emit1(b, "Mod", (x, y), "`%`", fmod=1)
-    zero = emit1(b, "Sub", (y, y)) if dtype is None else b.constant(np.zeros((), dtype.numpy))
     if dtype is None:
         zero = emit1(b, "CastLike", (b.constant(np.zeros((), np.float32)), x))
-    differs = emit1(
-        b, "Xor", (emit1(b, "Less", (rest, zero)), emit1(b, "Less", (y, zero)))
-    )
-    nonzero = emit1(b, "Not", (emit1(b, "Equal", (rest, zero)),))
-    return emit1(
-        b, "Where", (emit1(b, "And", (differs, nonzero)), emit1(b, "Add", (rest, y)), rest)
-    )
+    else:
+        zero = b.constant(np.zeros((), dtype.numpy))
+    other = _signs_differ(b, rest, y, rest, zero)
+    return emit1(b, "Where", (other, emit1(b, "Add", (rest, y)), rest))
 
 
 def _pow(b: Backend, x: Any, y: Any) -> Any:
@@ -377,6 +391,12 @@ def _shift(direction: str) -> Callable[[Backend, Any, Any], Any]:
             fail(messages.UnknownElementType(operation=symbol, span=b.here()))
         if not dtype.is_integer:
             _refuse(b, symbol, x)
+        if dtype is DType.UINT16:  # ONNX Runtime has no kernel for it
+            wide = emit1(
+                b, "BitShift", tuple(cast(b, v, DType.UINT32) for v in (x, y)), symbol,
+                direction=direction,
+            )  # fmt: skip
+            return cast(b, wide, dtype)
         if dtype.is_unsigned:
             return emit1(b, "BitShift", (x, y), symbol, direction=direction)
         # BitShift takes unsigned types only: shift as a product or a floor division.

@@ -278,8 +278,9 @@ def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> An
         if item.stop is None and _is_one_of(item.start, None, 0) and _is_one_of(item.step, None, 1):
             continue
         step = 1 if item.step is None else item.step
+        stop = _default(b, item.stop, step, (_MAX, _MIN))
         starts.append(_default(b, item.start, step, (0, _MAX)))
-        stops.append(_default(b, item.stop, step, (_MAX, _MIN)))
+        stops.append(_stop_backward(b, x, axis, item.start, stop, step))
         steps.append(step)
         at.append(axis)
     if not at:
@@ -290,6 +291,32 @@ def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> An
     if any(is_value(s) or s != 1 for s in steps):
         inputs.append(_bounds(b, steps))
     return emit1(b, "Slice", inputs)
+
+
+def _stop_backward(b: Backend, x: Any, axis: int, start: Any, stop: Any, step: Any) -> Any:
+    """The stop of a slice that may go backward from before the axis: numpy takes nothing then.
+
+    ONNX moves such a start to 0 and takes that element; a stop at the far end takes none.
+    """
+    if start is None or (not is_value(step) and step > 0):
+        return stop
+    if not is_value(start):
+        shape = shape_of(b, x)
+        size = None if shape is None else shape[axis]
+        if start >= -1:
+            return stop
+        if isinstance(size, int):
+            if start >= -size:
+                return stop
+            if not is_value(step):
+                return _MAX
+    sizes = emit1(b, "Shape", (x,))
+    size = unsqueeze(b, gather(b, sizes, int_constant(b, axis)), (0,))
+    zero = int_constant(b, [0])
+    before = emit1(b, "Less", (emit1(b, "Add", (vector(b, start), size)), zero))
+    if is_value(step):
+        before = emit1(b, "And", (before, emit1(b, "Less", (vector(b, step), zero))))
+    return emit1(b, "Where", (before, int_constant(b, [_MAX]), vector(b, stop)))
 
 
 def _is_one_of(bound: Any, *choices: int | None) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.opset.registry import first_version
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -111,7 +112,7 @@ def array_of(b: Backend, x: object, dtype: DType | None = None) -> Array:
         if kind == "float":
             array: Array = np.array(x, dtype=np.float64)
         elif kind == "int":
-            array = np.array(x, dtype=object)
+            array = np.asarray(np.array(x, dtype=object))
             if any(isinstance(item, (list, tuple)) for item in array.ravel()):
                 raise ValueError
             _check_range(b, array, target)
@@ -271,8 +272,6 @@ def strengthen(b: Backend, x: Any, *, like: Any = None, dtype: DType | None = No
 def _op(b: Backend, name: str, what: str) -> Any:
     """An operator of the backend's opset, with an error that names the version that has it."""
     if name not in b.opset:
-        from onnxwright.opset.registry import first_version
-
         fail(
             messages.OpsetTooOld(
                 what=what,

@@ -52,7 +52,11 @@ def attribute(proto: onnx.AttributeProto) -> Any:
         return value.decode()
     if isinstance(value, list) and value and isinstance(value[0], bytes):
         return [v.decode() for v in value]
-    if hasattr(value, "__len__") and not isinstance(value, str) and not hasattr(value, "DESCRIPTOR"):
+    if (
+        hasattr(value, "__len__")
+        and not isinstance(value, str)
+        and not hasattr(value, "DESCRIPTOR")
+    ):
         return list(value)
     return value
 
@@ -224,6 +228,10 @@ def table(outcomes: list[Outcome]) -> str:
     for op in sorted(by_op):
         counts = by_op[op]
         total += counts
-        lines.append(f"{op:32}{counts[PASS]:8}{counts[NO_KERNEL]:12}{counts[RUNTIME]:10}{counts[FAIL]:8}")
-    lines.append(f"{'all':32}{total[PASS]:8}{total[NO_KERNEL]:12}{total[RUNTIME]:10}{total[FAIL]:8}")
+        lines.append(
+            f"{op:32}{counts[PASS]:8}{counts[NO_KERNEL]:12}{counts[RUNTIME]:10}{counts[FAIL]:8}"
+        )
+    lines.append(
+        f"{'all':32}{total[PASS]:8}{total[NO_KERNEL]:12}{total[RUNTIME]:10}{total[FAIL]:8}"
+    )
     return "\n".join(lines)
