@@ -84,7 +84,7 @@ RARE = frozenset(
 
 # Where a package may be imported at all; the others are free from the floor of `ir` upward.
 HOMES: dict[str, frozenset[str]] = {
-    # `testing` compares what `eager` does with the runtime itself, not with what `eager` says of it.
+    # `testing` compares what `eager` does with the runtime itself, not with what `eager` says.
     "onnxruntime": frozenset({"eager", "testing"}),
     "torch": frozenset({"exporter", "testing"}),
     "onnx_ir": frozenset(
