@@ -104,7 +104,7 @@ def gelu(x: FLOAT[...]) -> FLOAT[...]:
         cube = x * x * x
         inner = 0.7978845608 * (x + 0.044715 * cube)
         gate = 1.0 + op.Tanh(inner)
-        x = -(-(0.5 * x * gate))
+        x = op.Neg(op.Neg(0.5 * x * gate))
     return x
 
 

@@ -28,6 +28,7 @@ _new = object.__new__
 _INT_LOW, _INT_HIGH = -(2**31), 2**31 - 1
 _FLOATS = frozenset(np.dtype(t) for t in (np.float16, np.float32, np.float64))
 _INT64 = np.dtype(np.int64)
+_SCALARS = frozenset({float, bool})
 _BOOL = np.dtype(np.bool_)
 # Attribute values that may stand in a key: they are equal only if they mean the same.
 _KEY_TYPES = frozenset({int, float, str, bool, list, tuple, bytes, DType, type(None)})
@@ -67,7 +68,7 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 array = x.value
                 arrays.append(array)
                 kinds.append(array.dtype)
-            elif x is None or kind is float or kind is bool or (kind is int and _INT_LOW <= x <= _INT_HIGH):
+            elif x is None or kind in _SCALARS or (kind is int and _INT_LOW <= x <= _INT_HIGH):
                 arrays.append(x)
                 kinds.append(kind)
             elif kind is list:

@@ -153,9 +153,7 @@ class Interpreter:
                     self.failed(node, error)
                 raise
             seconds = time.perf_counter() - start
-            for name, value in zip(node.output, outputs, strict=False):
-                if name:
-                    scope[name] = value
+            scope.update({n: v for n, v in zip(node.output, outputs, strict=False) if n})
             if self.watch is not None:
                 self.watch(Step(node, path, inputs, outputs, seconds))
 

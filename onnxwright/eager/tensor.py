@@ -360,7 +360,7 @@ def as_array(value: Any, dtype: Any = None) -> Array:
 def _converted(value: Any, wanted: np.dtype[Any] | None) -> Array:
     own = not isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, range))
     try:
-        if wanted is not None and not own and wanted != object:
+        if wanted is not None and not own and wanted.kind != "O":
             return np.asarray(value).astype(wanted)
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):

@@ -7,7 +7,7 @@ elements), a map a `MapValue` (a dict), an absent optional None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class MapValue(dict[Any, Any]):
         return MapValue, (dict(self),)
 
 
-Value = Optional[Array | SequenceValue | MapValue]
+Value = Array | SequenceValue | MapValue | None
 
 
 def raw_value(value: Any) -> Any:

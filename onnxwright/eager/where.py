@@ -30,7 +30,7 @@ def is_internal(file: str, names: Mapping[str, object]) -> bool:
     if file.startswith(_HOME):
         return True
     module = names.get("__name__")
-    return file.startswith("<") and isinstance(module, str) and module.startswith(_PACKAGE)
+    return file == "<string>" and isinstance(module, str) and module.startswith(_PACKAGE)
 
 
 def user_span() -> Span | None:

@@ -1,0 +1,216 @@
+"""What a debugger says of a value: type, shape, smallest, largest, mean, NaN and Inf counts."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from onnxwright.eager.tensor import Tensor
+from onnxwright.eager.values import Array, SequenceValue, show_value
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A value in a few numbers.
+
+    Fields:
+        type: its type and shape, such as `FLOAT[2, 3]`.
+        dtype: its numpy dtype as text; empty for what is no tensor.
+        shape: its shape; None for what is no tensor.
+        low: the smallest finite element, None where there is none.
+        high: the largest finite element.
+        mean: the mean of the finite elements.
+        nans: how many elements are NaN.
+        infs: how many elements are infinite.
+    """
+
+    type: str
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    mean: float | None = None
+    nans: int = 0
+    infs: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a dictionary."""
+        return asdict(self)
+
+
+def facts_of(value: Any) -> Facts:
+    """The facts of a value.
+
+    Args:
+        value: a tensor, an array, a sequence, a number or None.
+
+    Returns:
+        The facts.
+
+    Example:
+        >>> found = facts_of(np.array([1.0, np.nan, 3.0]))
+        >>> found.type, found.low, found.high, found.mean, found.nans
+        ('DOUBLE[3]', 1.0, 3.0, 2.0, 1)
+    """
+    if isinstance(value, Tensor):
+        value = value.value
+    if not isinstance(value, np.ndarray):
+        if isinstance(value, (bool, int, float)):
+            return Facts(f"{type(value).__name__} {value!r}")
+        if value is None or isinstance(value, (SequenceValue, dict)):
+            return Facts(show_value(value))
+        return Facts(type(value).__name__)
+    shown = show_value(value)
+    numbers = _numbers(value)
+    if numbers is None or numbers.size == 0:
+        return Facts(shown, value.dtype.name, value.shape)
+    finite = np.isfinite(numbers)
+    nans = int(np.isnan(numbers).sum())
+    infs = int(numbers.size - finite.sum()) - nans
+    kept = numbers if nans + infs == 0 else numbers[finite]
+    if kept.size == 0:
+        return Facts(shown, value.dtype.name, value.shape, nans=nans, infs=infs)
+    low, high = float(kept.min()), float(kept.max())
+    mean = float(kept.mean(dtype=np.float64))
+    return Facts(shown, value.dtype.name, value.shape, low, high, mean, nans, infs)
+
+
+def _numbers(array: Array) -> Array | None:
+    """The elements as numbers that numpy can reduce; None for strings."""
+    if array.dtype == object or array.dtype.kind in "SU":
+        return None
+    if array.dtype.kind == "c":
+        return np.abs(array)
+    if array.dtype.kind in "biu" or array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float32)
+
+
+COLUMNS = ("type", "min", "max", "mean", "nan", "inf", "time")
+
+
+def cells(facts: Facts, seconds: float) -> list[str]:
+    """The facts as cells of a table, in the order of `COLUMNS`.
+
+    Args:
+        facts: the facts.
+        seconds: how long the value took to make.
+
+    Returns:
+        The texts.
+    """
+    return [
+        facts.type,
+        number(facts.low),
+        number(facts.high),
+        number(facts.mean),
+        str(facts.nans) if facts.nans else "",
+        str(facts.infs) if facts.infs else "",
+        duration(seconds),
+    ]
+
+
+def number(value: float | None) -> str:
+    """A number in six characters or so; empty for None.
+
+    Args:
+        value: the number.
+
+    Returns:
+        The text.
+    """
+    return "" if value is None else f"{value:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit.
+
+    Args:
+        seconds: the time.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> duration(0.00002), duration(0.5)
+        ('20us', '500ms')
+    """
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f}us"
+    return f"{seconds * 1e3:.0f}ms" if seconds < 10 else f"{seconds:.0f}s"
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[str]) -> str:
+    """A table for the terminal.
+
+    Args:
+        head: the column titles.
+        rows: the cells.
+        right: the columns that are aligned to the right.
+
+    Returns:
+        Lines of text.
+    """
+    everything = [list(head), *[list(r) for r in rows]]
+    widths = [max(len(row[n]) for row in everything) for n in range(len(head))]
+    lines = []
+    for row in everything:
+        parts = [
+            cell.rjust(width) if title in right else cell.ljust(width)
+            for cell, width, title in zip(row, widths, head, strict=True)
+        ]
+        lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines)
+
+
+def html_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], bad: Sequence[bool], caption: str = ""
+) -> str:
+    """A table for a notebook; rows with a bad value stand out.
+
+    Args:
+        head: the column titles.
+        rows: the cells.
+        bad: for each row whether it has NaN or Inf.
+        caption: a line above the table.
+
+    Returns:
+        HTML in which every text is escaped.
+    """
+    out = ["<table>"]
+    if caption:
+        out.append(f"<caption>{html.escape(caption)}</caption>")
+    out.append("<tr>" + "".join(f"<th>{html.escape(c)}</th>" for c in head) + "</tr>")
+    for row, marked in zip(rows, bad, strict=True):
+        style = ' style="background:#fdd"' if marked else ""
+        tds = "".join(
+            f'<td style="text-align:left"><code>{html.escape(c)}</code></td>' for c in row
+        )
+        out.append(f"<tr{style}>{tds}</tr>")
+    out.append("</table>")
+    return "\n".join(out)
+
+
+BAD = {"nan": ("nan",), "inf": ("inf",), "bad": ("nan", "inf")}
+
+
+def found_bad(facts: Facts, stop_on: str | None) -> str | None:
+    """What a value has that one wanted to stop at.
+
+    Args:
+        facts: the value's facts.
+        stop_on: "nan", "inf", "bad" (either), or None.
+
+    Returns:
+        `NaN` or `Inf`; None where the value is fine.
+    """
+    kinds = BAD.get(stop_on or "", ())
+    if "nan" in kinds and facts.nans:
+        return "NaN"
+    if "inf" in kinds and facts.infs:
+        return "Inf"
+    return None
