@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -28,12 +27,6 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """No address in a test's id: the workers of pytest-xdist must agree on the ids."""
-    if " at 0x" in item.nodeid:
-        item._nodeid = re.sub(r" at 0x[0-9a-f]+", "", item.nodeid)
 
 
 @pytest.fixture(autouse=True)
