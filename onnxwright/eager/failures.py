@@ -17,6 +17,7 @@ _NOISE = re.compile(
     r"|Non-zero status code returned while running \S+ node\. Name:'[^']*' Status Message: "
     r"|This is an invalid model\. "
     r"|\S*/[\w/.]+\.(?:cc|h):\d+ [^\n]*?\)(?: const)?(?: \[with [^\]]*\])? "
+    r"|\b\w+\.(?:cc|h):\d+ (?:Compute )?"
 )
 
 

@@ -6,6 +6,7 @@ not part of it.  What the runtime has no kernel for runs through the function th
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -39,13 +40,9 @@ from onnxwright.types.kinds import (
 )
 
 # The first words of the errors that mean "no kernel for this", and no other failure.
-_NO_KERNEL = (
-    "NOT_IMPLEMENTED",
-    "Type Error",
-    "Could not find an implementation",
-    "Unrecognized attribute",
-    "not supported",
-    "ot defined for",
+_NO_KERNEL = re.compile(
+    r"NOT_IMPLEMENTED|Type Error|Could not find an implementation|Unrecognized attribute"
+    r"|not (?:\w+ or |currently \w+ or )?supported|[Uu]nsupported|ot defined for"
 )
 _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 
@@ -381,7 +378,7 @@ class OrtEvaluator:
         except OnnxwrightError:
             raise
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
-            if prepared.older or any(words in str(error) for words in _NO_KERNEL):
+            if prepared.older or _NO_KERNEL.search(str(error)):
                 reason = NoKernelError(tidy(str(error)))
                 return self._fall_back(op, inputs, attributes, outputs, reason, key)
             if prepared.defined:
@@ -500,7 +497,8 @@ class OrtEvaluator:
                             op=op.name, domain=op.domain, version=op.version, span=user_span()
                         )
                     )
-                none = any(words in text for words in (*_NO_KERNEL, *_UNKNOWN_OP))
+                unknown = any(words in text for words in _UNKNOWN_OP)
+                none = unknown or _NO_KERNEL.search(text) is not None
                 first = first or (none or older, error)
                 continue
             prepared = self._make(op, session, model, types, present, len(data))

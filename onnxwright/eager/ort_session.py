@@ -160,7 +160,7 @@ class SessionCache(Generic[E]):
     Example:
         >>> cache = SessionCache(2, 1 << 20)
         >>> for name in "abc":
-        ...     cache.add(name, Entry(10))
+        ...     _ = cache.add(name, Entry(10))
         >>> len(cache), cache.get("a") is None
         (2, True)
     """
