@@ -67,7 +67,7 @@ BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64, np.uint8], ids=str)
 def test_twice_is_once(name: str, dtype: Any) -> None:
-    """The second call (short path) equals the first (semantics), tensors and numbers, both sides."""
+    """The second call (short path) equals the first (semantics), on both sides."""
     act = getattr(operator, name)
     x = Tensor(np.array([1, 2, 3], dtype))
     y = Tensor(np.array([3, 2, 1], dtype))

@@ -46,12 +46,11 @@ def test_construction(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}, [1, "a"]]
+    "bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}]
 )
 def test_what_is_no_array_is_refused(bad: object) -> None:
-    with pytest.raises((EagerError, TypeError)):
-        if isinstance(Tensor(bad).value, np.ndarray) and bad == [1, "a"]:
-            raise TypeError  # numpy makes text of it: that is numpy's rule
+    with pytest.raises(TypeError):
+        Tensor(bad)
 
 
 def test_facts() -> None:
