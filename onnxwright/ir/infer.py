@@ -71,7 +71,25 @@ def infer(
         kind = found.get(f"o{n}")
         made = from_type_proto(kind) if kind is not None else None
         result.append(made if made is not None else _by_variable(signature, n, inputs))
+    if node.op_type == "GatherND" and node.domain == "":
+        result[0] = _gather_nd(node, inputs, result[0])
     return result
+
+
+def _gather_nd(
+    node: ir.Node, inputs: Sequence[OnnxType | None], found: OnnxType | None
+) -> OnnxType | None:
+    """The shape that ONNX's inference leaves out where one row of indices uses up every axis.
+
+    Source: ONNX GatherND, version 13: indices.shape[:-1] + data.shape[batch_dims + r:].
+    """
+    data, indices = inputs[0], inputs[1]
+    if not isinstance(data, TensorType) or not isinstance(indices, TensorType):
+        return found
+    if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
+        return found
+    batch = node.attributes["batch_dims"].as_int() if "batch_dims" in node.attributes else 0
+    return TensorType(data.dtype, (*indices.shape[:-1], *data.shape[batch + indices.shape[-1] :]))
 
 
 def by_variable(

@@ -98,16 +98,24 @@ def _guarded(
     s: hir.If, tail: hir.Block, kinds: tuple[type, ...], on_exit: OnExit, flags: FlagNames
 ) -> hir.Block:
     """The branch, setting a flag where it leaves, and the rest under that flag."""
-    flag = flags.fresh("left")
+    flag, value = flags.fresh("left"), flags.fresh("value")
 
     def leave(exit_: hir.Statement) -> hir.Block:
-        return (*on_exit(exit_), set_flag(flag, True, exit_.span))
+        left = set_flag(flag, True, exit_.span)
+        if isinstance(exit_, hir.Return):
+            # The result is only bound where every path has one: keep it under a name of its own.
+            result = exit_.value or hir.Literal(exit_.span, None)
+            return (hir.Assign(exit_.span, (hir.NameTarget(exit_.span, value),), result), left)
+        return (*on_exit(exit_), left)
 
     then = thread(s.then, kinds, leave, flags)
     orelse = thread(s.orelse, kinds, leave, flags)
     rest = thread(tail, kinds, on_exit, flags)
+    gone: hir.Block = ()
+    if hir.Return in kinds:
+        gone = on_exit(hir.Return(s.span, hir.Name(s.span, value)))
     return (
         set_flag(flag, False, s.span),
         replace(s, then=then, orelse=orelse),
-        unless(flag, rest, s.span),
+        hir.If(s.span, hir.Name(s.span, flag), gone, rest),
     )
