@@ -148,9 +148,12 @@ def child_compile(library: str, folder: str) -> dict[str, float]:
     return {**found, "repeated": statistics.median(repeated)}
 
 
-def in_fresh_process(*arguments: str) -> dict[str, float]:
+def in_fresh_process(cache: Path, *arguments: str) -> dict[str, float]:
     """The result of one of the functions above, in a process of its own."""
     environment = dict(os.environ)
+    # Byte code of everything in one place, whether it may be written where it belongs or not.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(cache)
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(ROOT), environment.get("PYTHONPATH")])
     )
@@ -170,6 +173,7 @@ def median(results: list[dict[str, float]], key: str) -> float:
 def measure(libraries: tuple[str, ...], repeat: int, folder: Path) -> dict[str, dict[str, float]]:
     """All figures: name -> library -> seconds or bytes."""
     figures: dict[str, dict[str, float]] = {}
+    cache = folder / "byte_code"
 
     imports = {
         "import": {"numpy": "import numpy", **{name: f"import {name}" for name in libraries}},
@@ -182,7 +186,7 @@ def measure(libraries: tuple[str, ...], repeat: int, folder: Path) -> dict[str, 
         results: dict[str, list[dict[str, float]]] = {name: [] for name in statements}
         for turn in range(repeat + 1):
             for name, statement in statements.items():
-                result = in_fresh_process("import", statement)
+                result = in_fresh_process(cache, "import", statement)
                 if turn:  # the first turn fills the disk cache and writes byte code
                     results[name].append(result)
         figures[what] = {name: median(found, "seconds") for name, found in results.items()}
@@ -196,7 +200,7 @@ def measure(libraries: tuple[str, ...], repeat: int, folder: Path) -> dict[str, 
         results = {name: [] for name in libraries}
         for turn in range(repeat + 1):
             for name in libraries:
-                result = in_fresh_process("compile", name, str(place))
+                result = in_fresh_process(cache, "compile", name, str(place))
                 if turn:
                     results[name].append(result)
         for key, title in (
