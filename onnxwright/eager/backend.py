@@ -109,7 +109,7 @@ def run(
     if op.domain != "":
         implementation = custom.find(op)
         if implementation is not None:
-            return implementation.run(evaluator, op, inputs, attributes, outputs)
+            return implementation.run(evaluator, run, op, inputs, attributes, outputs)
     if op.name == "Constant" and op.domain == "":
         known = node_model.constant_array(attributes)
         if known is not None:

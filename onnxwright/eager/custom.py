@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager import models, tensor
+from onnxwright.eager import interpret, models, tensor
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
@@ -45,6 +45,7 @@ class Implementation:
     def run(
         self,
         evaluator: Any,
+        run_op: interpret.RunOp,
         op: Op,
         inputs: Sequence[Value],
         attributes: Mapping[str, Any],
@@ -53,7 +54,8 @@ class Implementation:
         """The outputs of one call.
 
         Args:
-            evaluator: what runs the nodes of a FunctionProto.
+            evaluator: the evaluator of the moment.
+            run_op: runs one operator of a FunctionProto.
             op: the operator.
             inputs: plain values.
             attributes: the attributes.
@@ -72,7 +74,7 @@ class Implementation:
                 results = [found]
             who = f"the implementation of `{op.name}`"
             return checked(who, op, [_as_result(r) for r in results], outputs)
-        return models.run_function(evaluator, self.proto, op, inputs, attributes, outputs)
+        return models.run_function(evaluator, run_op, self.proto, op, inputs, attributes, outputs)
 
 
 def _as_result(value: Any) -> Value:

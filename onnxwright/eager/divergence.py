@@ -31,14 +31,19 @@ class Made:
         place: `file:line` of the Python line that made it; empty where that is not known.
         value: the value.
         last: whether it is a result.
-        in_model: whether it is a value of a model, not of a Python function.
+        op: the operator that made it, in a model.
     """
 
     name: str
     place: str
     value: Any
     last: bool = False
-    in_model: bool = False
+    op: str = ""
+
+    @property
+    def in_model(self) -> bool:
+        """Whether it is a value of a model, not of a Python function."""
+        return bool(self.op)
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Made]:
         if record.origin is not None:
             place = f"{record.origin.file}:{record.origin.line}"
         last = not record.path and record.output in results
-        made.append(Made(record.output, place, value, last, in_model=True))
+        made.append(Made(record.output, place, value, last, record.op))
 
     debug(target, inputs, keep="none", on_value=note)
     return made
@@ -169,30 +174,43 @@ def _run_function(
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
-    """Values that stand for each other: same name, else same line and type; then the results."""
-    by_name: dict[str, list[Made]] = defaultdict(list)
-    by_place: dict[str, list[Made]] = defaultdict(list)
+    """Values that stand for each other, in the order of `ours`, then the results.
+
+    By name; else by the name without the number that a model adds to it, on the same line; else,
+    in two models, by line and operator.  Names in a model may be made up: there a value of another
+    type is something else.
+    """
+    strict = any(m.in_model for m in (*ours, *theirs))
+    tables: list[dict[Any, list[Made]]] = [defaultdict(list) for _ in _KEYS]
     for made in theirs:
-        by_name[made.name].append(made)
-        if made.place:
-            by_place[_short(made.place)].append(made)
+        for table, key in zip(tables, _KEYS, strict=True):
+            table[key(made)].append(made)
     used: set[int] = set()
     pairs = []
-    strict = any(m.in_model for m in (*ours, *theirs))
     for made in ours:
         if made.last:
             continue
-        # Names in a model may be made up: what has another type is something else.
-        named = [m for m in by_name.get(made.name, ()) if not strict or _same_kind(m, made)]
-        found = _next(named, used)
-        if found is None and made.place:
-            at = by_place.get(_short(made.place), ())
-            found = _next([m for m in at if _same_kind(m, made)], used)
-        if found is not None:
-            used.add(id(found))
-            pairs.append((made, found))
+        for table, key in zip(tables, _KEYS, strict=True):
+            wanted = key(made)
+            candidates = table.get(wanted, ()) if wanted is not None else ()
+            found = _next([m for m in candidates if not strict or _same_kind(m, made)], used)
+            if found is not None:
+                used.add(id(found))
+                pairs.append((made, found))
+                break
     results = [m for m in ours if m.last], [m for m in theirs if m.last]
     return pairs + list(zip(*results, strict=False))
+
+
+def _base_and_place(made: Made) -> Any:
+    return (re.sub(r"_\d+$", "", made.name), _short(made.place)) if made.place else None
+
+
+def _place_and_op(made: Made) -> Any:
+    return (_short(made.place), made.op) if made.place and made.op else None
+
+
+_KEYS: tuple[Callable[[Made], Any], ...] = (lambda m: m.name, _base_and_place, _place_and_op)
 
 
 def _next(candidates: Sequence[Made], used: set[int]) -> Made | None:

@@ -5,6 +5,7 @@ A failure names the node and, where the model says it, the Python line that made
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -15,11 +16,9 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.eager import foreign, node_model, ort_session, ort_values, tensor
-from onnxwright.eager.evaluators import evaluator_name
+from onnxwright.eager import foreign, interpret, node_model, ort_session, ort_values, tensor
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort import OrtEvaluator, from_runtime, output_kind
-from onnxwright.eager.reference import ReferenceEvaluator, as_reference_value
 from onnxwright.eager.values import (
     SequenceValue,
     Value,
@@ -27,7 +26,8 @@ from onnxwright.eager.values import (
     type_of_value,
     without_shape,
 )
-from onnxwright.eager.where import user_span
+from onnxwright.eager.where import find_file, user_span
+from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, OptionalType, TensorType, fits
@@ -67,6 +67,7 @@ class CompiledModel:
         providers: Sequence[Any] | None = None,
         session_options: Any = None,
     ) -> None:
+        # Kept to tell which node failed; not where its weights would be held twice for that.
         self._model = model if hasattr(model, "graph") else None
         data = model.SerializeToString() if self._model is not None else model
         if not isinstance(data, (bytes, str)):
@@ -138,6 +139,8 @@ class CompiledModel:
                 return results
             return self._run_exotic(feed)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+            if self._model is not None:
+                _tell_node(self._model, feed, error)
             model_failed("ONNX Runtime", "failed in", self._model, error)
 
     def _run_exotic(self, feed: Mapping[str, Value]) -> list[Value]:
@@ -263,6 +266,45 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
     raise diagnostic.error(diagnostic) from error
 
 
+def _tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> None:
+    """Run a model that failed once more, node by node, to say which node and on what.
+
+    Args:
+        model: the ModelProto.
+        feed: its inputs by name.
+        error: the runtime's own error, which becomes the cause.
+
+    Raises:
+        EagerError: a node failed in this run too.
+    """
+
+    def told(node: Any, failure: OnnxwrightError) -> None:
+        if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
+            span = origin_of(node)
+            note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
+            moved = dataclasses.replace(
+                failure.diagnostic,
+                span=span or failure.diagnostic.span,
+                notes=(*failure.diagnostic.notes, note),
+            )
+            raise moved.error(moved) from error
+        raise failure
+
+    runner = interpret.Interpreter(
+        OrtEvaluator(max_sessions=64).run_op,
+        interpret.versions_of(model),
+        interpret.functions_of(model),
+        failed=told,
+    )
+    try:
+        runner.graph(model.graph, [], feed)
+    except EagerError as found:
+        if isinstance(found.diagnostic, messages.OpFailed):
+            raise
+    except Exception:  # noqa: BLE001, S110 - this run only serves the message
+        pass
+
+
 def _failed_node(model: Any, text: str) -> Any | None:
     """The node that a message of the runtime means."""
     if model is None:
@@ -319,7 +361,10 @@ def origin_of(node: Any) -> Span | None:
     """
     for entry in node.metadata_props:
         if entry.key == ORIGIN:
-            return parse_origin(entry.value)
+            span = parse_origin(entry.value)
+            if span is None:
+                return None
+            return dataclasses.replace(span, file=find_file(span.file))
     return None
 
 
@@ -384,16 +429,18 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
 
 def run_function(
     evaluator: Any,
+    run_op: interpret.RunOp,
     proto: Any,
     op: Op,
     inputs: Sequence[Value],
     attributes: Mapping[str, Any],
     outputs: int,
 ) -> Sequence[Value]:
-    """Run a call of a FunctionProto.
+    """Run a call of a FunctionProto: as one session with ONNX Runtime, else node by node.
 
     Args:
-        evaluator: an `OrtEvaluator` or `ReferenceEvaluator`; others use ONNX Runtime.
+        evaluator: the evaluator of the moment.
+        run_op: runs one operator, also those that Python implements.
         proto: the function.
         op: the operator that it implements.
         inputs: plain values.
@@ -406,33 +453,43 @@ def run_function(
     Raises:
         EagerError: it cannot be run, or failed.
     """
+    if isinstance(evaluator, OrtEvaluator):
+        runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
+        if runner is not None:
+            return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
+    nodes = interpret.Interpreter(run_op, interpret.versions_of(proto))
+    return nodes.function(proto, inputs, attributes)[:outputs]
+
+
+def _function_session(
+    evaluator: OrtEvaluator,
+    proto: Any,
+    op: Op,
+    inputs: Sequence[Value],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> CompiledModel | None:
+    """The session of a function for these types; None where Python has to run parts of it."""
     key = (
         id(proto),
+        id(evaluator),
         tuple(str(without_shape(type_of_value(x))) for x in inputs),
         node_model.freeze_attributes(attributes),
         outputs,
-        evaluator_name(evaluator),
     )
     kept = _compiled.get(key)
     if kept is None:
         model = _function_model(proto, op, inputs, attributes, outputs)
-        made: Any = model
-        if not isinstance(evaluator, ReferenceEvaluator):
-            providers = evaluator.providers if isinstance(evaluator, OrtEvaluator) else None
-            made = CompiledModel(model, providers=providers)
+        made: CompiledModel | None
+        try:
+            made = CompiledModel(model, providers=evaluator.providers)
+        except EagerError:
+            made = None
         nbytes = ort_session.SESSION_BYTES + model.ByteSize() * 2
-        kept = _compiled.add(key, _Kept((made, proto), nbytes))
-    runner = kept.model[0]
-    feed = {f"i{n}": x for n, x in enumerate(inputs) if x is not None}
-    if isinstance(runner, CompiledModel):
-        return runner.run(feed)
-    from onnx import reference
-
-    try:
-        results = reference.ReferenceEvaluator(runner).run(None, feed)
-    except Exception as error:  # noqa: BLE001 - the reference raises every kind
-        model_failed(evaluator_name(evaluator), "failed in", runner, error)
-    return [as_reference_value(r) for r in results]
+        # NOTE: the key holds ids; what they belong to is kept with the session.
+        kept = _compiled.add(key, _Kept((made, proto, evaluator), nbytes))
+    found: CompiledModel | None = kept.model[0]
+    return found
 
 
 def _function_model(
@@ -445,24 +502,24 @@ def _function_model(
     versions = {o.domain: o.version for o in proto.opset_import}
     versions[""] = min(versions.get("", top), top)
     versions[op.domain] = op.version
-    functions = {(proto.domain, proto.name): proto}
-    _add_callees(proto, functions, versions)
+    functions: dict[Any, Any] = {}
+    _add_with_callees(proto, functions, versions)
     return node_model.one_node_model(
         node, types, versions, list(functions.values()), present=present
     )
 
 
-def _add_callees(proto: Any, functions: dict[Any, Any], versions: dict[str, int]) -> None:
-    """The registered functions that a function calls, and those that they call."""
+def _add_with_callees(proto: Any, functions: dict[Any, Any], versions: dict[str, int]) -> None:
+    """A function after the registered functions that it calls: the reference wants that order."""
     for node in all_function_nodes(proto):
-        key = (node.domain, node.op_type)
-        callee = find_function(*key)
-        if callee is not None and key not in functions:
-            functions[key] = callee
-            versions.setdefault(node.domain, 1)
-            for imported in callee.opset_import:
-                versions.setdefault(imported.domain, imported.version)
-            _add_callees(callee, functions, versions)
+        callee = find_function(node.domain, node.op_type)
+        if callee is None or callee is proto or (node.domain, node.op_type) in functions:
+            continue
+        versions.setdefault(node.domain, 1)
+        for imported in callee.opset_import:
+            versions.setdefault(imported.domain, imported.version)
+        _add_with_callees(callee, functions, versions)
+    functions[proto.domain, proto.name] = proto
 
 
 def all_function_nodes(proto: Any) -> Any:

@@ -6,6 +6,8 @@ Walked only when a message needs it, never on a call that succeeds.
 from __future__ import annotations
 
 import itertools
+import linecache
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,3 +89,27 @@ def _characters(file: str, line: int, column: int) -> int:
     if text is None or text.isascii():
         return column
     return len(text.encode()[:column].decode(errors="ignore"))
+
+
+_found: dict[str, str] = {}
+
+
+def find_file(name: str) -> str:
+    """The path of a source file of which a model keeps only the name.
+
+    Args:
+        name: the name of a file, without folders.
+
+    Returns:
+        The path of the one loaded module, or registered source, that has this name; the name
+        itself where there is none, or more than one.
+    """
+    if "/" in name or "\\" in name or name in _found:
+        return _found.get(name, name)
+    paths = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    paths.update(linecache.cache)
+    same = {path for path in paths if path and re.split(r"[/\\]", path)[-1] == name}
+    same.discard(name)
+    if len(same) != 1:
+        return name
+    return _found.setdefault(name, same.pop())

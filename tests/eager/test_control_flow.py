@@ -104,9 +104,7 @@ def test_scan() -> None:
 
 
 def test_scan_directions_and_axes() -> None:
-    back = op.Scan(
-        X, num_scan_inputs=1, scan_input_directions=[1], body=lambda row: row
-    )
+    back = op.Scan(X, num_scan_inputs=1, scan_input_directions=[1], body=lambda row: row)
     assert np.array_equal(back, X[::-1])
     columns = op.Scan(
         X,

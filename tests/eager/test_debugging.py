@@ -1,0 +1,288 @@
+"""Traces of scripts, runs of models node by node, and where two of them part."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onnxwright as ow
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+from onnxwright.eager.divergence import difference
+from onnxwright.eager.facts import facts_of
+from onnxwright.errors import EagerError
+
+X = np.array([1.0, 4.0], np.float32)
+
+
+@script
+def root(x: FLOAT["N"]) -> FLOAT["N"]:
+    y = op.Sqrt(x)
+    return y
+
+
+@script
+def climb(x: FLOAT["N"], n: FLOAT["N"]) -> FLOAT["N"]:
+    total = x + 1.0
+    for i in range(2):  # noqa: B007 - its name is part of the trace
+        total = root(total) - n
+    return op.Log(total)
+
+
+# -- traces --------------------------------------------------------------------------------------
+
+
+def test_trace_shows_each_line_with_its_value() -> None:
+    seen = ow.trace(climb, X, X * 0)
+    names = [(line.depth, line.name) for line in seen]
+    assert names == [
+        (0, "x"), (0, "n"), (0, "total"),
+        (0, "i"), (1, "x"), (1, "y"), (1, "return"), (0, "total"),
+        (0, "i"), (1, "x"), (1, "y"), (1, "return"), (0, "total"),
+        (0, "return"),
+    ]  # fmt: skip
+    first = seen.lines[2]
+    assert first.source.strip() == "total = x + 1.0"
+    assert (first.facts.type, first.facts.low, first.facts.high) == ("FLOAT[2]", 2.0, 5.0)
+    assert first.file == __file__
+    assert first.seconds > 0
+    assert np.allclose(seen.result, np.log((X + 1) ** 0.25))
+    assert seen["y"].depth == 1
+    with pytest.raises(KeyError, match="total"):
+        seen["nope"]
+
+
+def test_trace_is_table_html_and_data() -> None:
+    seen = ow.trace(climb, X, X)
+    lines = str(seen).splitlines()
+    assert lines[0].split() == ["line", "source", "name", "type", "min", "max", "mean", "nan",
+                                "inf", "time"]  # fmt: skip
+    assert len(lines) == len(seen) + 1
+    html = seen._repr_html_()
+    assert html.count("<tr") == len(seen) + 1
+    assert "FLOAT[&quot;N&quot;]" in html
+    rows = seen.as_dicts()
+    assert rows[2]["name"] == "total"
+    assert rows[2]["mean"] == 3.5
+    assert all(line.value is None for line in seen)
+    assert ow.trace(climb, X, X, keep=True)["total"].value is not None
+
+
+@pytest.mark.parametrize("stop_on", ["nan", "bad"])
+def test_trace_stops_at_the_first_bad_line(stop_on: str) -> None:
+    with pytest.raises(EagerError, match="OW623") as caught:
+        ow.trace(climb, X, X * 3, stop_on=stop_on)
+    d = caught.value.diagnostic
+    assert (d.name, d.what) == ("y", "NaN")
+    assert "y = op.Sqrt(x)" in str(caught.value)
+    assert caught.value.trace.lines[-1].name == "y"
+    ow.trace(climb, X, X * 3, stop_on="inf")
+
+
+def test_trace_gives_the_debugger_its_tracer_back() -> None:
+    def mine(*_: Any) -> None:
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(mine)
+    try:
+        ow.trace(root, X)
+        assert sys.gettrace() is mine
+    finally:
+        sys.settrace(before)
+
+
+def test_trace_of_a_plain_function() -> None:
+    def f(x: Any) -> Any:
+        a, b = op.Split(x, num_outputs=2)
+        return a, b
+
+    assert [line.name for line in ow.trace(f, X)] == ["x", "a", "b", "return[0]", "return[1]"]
+
+
+def test_bad_options_are_told() -> None:
+    with pytest.raises(EagerError, match="OW625"):
+        ow.trace(root, X, stop_on="zero")
+    with pytest.raises(EagerError, match="OW625"):
+        ow.debug(MODEL, [X], keep="some")
+
+
+# -- models --------------------------------------------------------------------------------------
+
+
+def parsed(body: str, inputs: str = "float[N] x") -> onnx.ModelProto:
+    head = f'<ir_version: 10, opset_import: ["" : 18]> g ({inputs}) => (float[N] y)'
+    return onnx.parser.parse_model(f"{head} {{ {body} }}")
+
+
+MODEL = parsed("a = Neg(x)  b = Abs(a)  c = Add(a, b)  y = Exp(c)")
+
+
+def test_debug_shows_each_node_with_its_python_line() -> None:
+    run = ow.debug(climb.to_model_proto(), [X, X * 0])
+    expected = np.log((X + 1) ** 0.25)
+    assert np.allclose(next(iter(run.outputs.values())), expected)
+    ops = [r.op for r in run]
+    assert ops.count("Sqrt") == 2
+    inner = next(r for r in run if r.op == "Sqrt")
+    assert inner.source == "y = op.Sqrt(x)"
+    assert len(inner.path) == 3  # the loop, its iteration, the function
+    assert inner.index == -1
+    assert str(run).splitlines()[0].split()[:3] == ["#", "op", "output"]
+    assert "Sqrt" in run._repr_html_()
+    assert run.as_dicts()[0]["op"] == run.records[0].op
+
+
+def test_debug_of_a_script_and_of_a_file(tmp_path: Path) -> None:
+    assert ow.debug(root, [X]).outputs.keys() == ow.debug(root.to_model_proto(), [X]).outputs.keys()
+    path = tmp_path / "m.onnx"
+    big = parsed("y = Add(x, w)")
+    big.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    onnx.save(big, path, save_as_external_data=True, size_threshold=0)
+    assert ow.debug(path, [X]).outputs["y"].tolist() == [2, 5]
+
+
+def test_debug_keeps_or_drops() -> None:
+    run = ow.debug(MODEL, [X])
+    assert list(run.values) == ["a", "b", "c", "y"]
+    assert run["a"].tolist() == (-X).tolist()
+    lean = ow.debug(MODEL, [X], keep="none")
+    assert not lean.values
+    assert lean["y"].tolist() == [1, 1]
+    with pytest.raises(EagerError, match='keep="all"'):
+        lean["a"]
+    with pytest.raises(EagerError, match="OW624"):
+        run["nope"]
+    little = ow.debug(MODEL, [X], max_bytes=X.nbytes)
+    assert list(little.values) == ["y"]
+    assert little.outputs["y"].tolist() == [1, 1]
+
+
+def test_debug_picks_up_anywhere() -> None:
+    run = ow.debug(MODEL, [X])
+    again = run.resume("c")
+    assert [r.op for r in again] == ["Add", "Exp"]
+    assert np.array_equal(again.outputs["y"], run.outputs["y"])
+    changed = run.resume(2, b=np.zeros(2, np.float32))
+    assert np.allclose(changed.outputs["y"], np.exp(-X))
+    with pytest.raises(EagerError, match="OW624"):
+        run.resume("nope")
+    with pytest.raises(EagerError, match="OW624"):
+        ow.debug(MODEL, [X], keep="none").resume("c")
+    assert [r.op for r in ow.debug(MODEL, [X], until="b")] == ["Neg", "Abs"]
+
+
+def test_debug_stops_at_a_bad_value() -> None:
+    with pytest.raises(EagerError, match="OW623") as caught:
+        ow.debug(parsed("a = Neg(x)  y = Sqrt(a)"), [X], stop_on="nan")
+    assert [r.op for r in caught.value.debug] == ["Neg", "Sqrt"]
+
+
+def test_debug_calls_back() -> None:
+    seen = []
+    ow.debug(MODEL, [X], on_value=lambda record, value: seen.append((record.op, value.shape)))
+    assert seen == [("Neg", (2,)), ("Abs", (2,)), ("Add", (2,)), ("Exp", (2,))]
+
+
+def test_debug_inputs_are_checked() -> None:
+    for inputs in ([], {"q": X}, [X, X]):
+        with pytest.raises(EagerError, match="OW621"):
+            ow.debug(MODEL, inputs)
+
+
+def test_debug_of_a_failing_node_shows_its_line() -> None:
+    model = climb.to_model_proto()
+    with pytest.raises(EagerError, match="OW612") as caught:
+        ow.debug(model, [X, np.ones(3, np.float32)])
+    assert "total = root(total) - n" in str(caught.value)
+    assert caught.value.debug.records
+
+
+def test_subgraphs_see_what_is_around_them() -> None:
+    model = parsed(
+        """
+        z = Constant <value = float {0.0}> ()
+        s = ReduceSum <keepdims = 0> (x)
+        c = Greater(s, z)
+        y = If (c) <
+            then_branch = t () => (float[N] u) { u = Add(x, x) },
+            else_branch = e () => (float[N] u) { u = Neg(x) }
+        >
+        """
+    )
+    run = ow.debug(model, [X])
+    assert run.outputs["y"].tolist() == (2 * X).tolist()
+    assert ow.debug(model, [-X]).outputs["y"].tolist() == X.tolist()
+    assert any(r.path and r.op == "Add" for r in run)
+
+
+# -- divergence ----------------------------------------------------------------------------------
+
+
+@script
+def climb_worse(x: FLOAT["N"], n: FLOAT["N"]) -> FLOAT["N"]:
+    total = x + 1.0
+    for i in range(2):  # noqa: B007 - its name is part of the trace
+        total = root(total) - n * 1.01
+    return op.Log(total)
+
+
+def test_equal_ones_do_not_diverge() -> None:
+    model = climb.to_model_proto()
+    assert ow.first_divergence(climb, climb, [X, X]) is None
+    assert ow.first_divergence(model, model, [X, X]) is None
+    assert ow.first_divergence(climb, model, [X, X]) is None
+    assert ow.first_divergence(model, climb, {"x": X, "n": X}) is None
+
+
+@pytest.mark.parametrize("models", [False, True], ids=["functions", "models"])
+def test_the_first_difference_is_found(models: bool) -> None:
+    a, b = climb, climb_worse
+    pair = (a.to_model_proto(), b.to_model_proto()) if models else (a, b)
+    found = ow.first_divergence(*pair, [X, X])
+    assert found is not None
+    assert found.name.startswith("total")
+    assert np.allclose(found.a - found.b, 0.01 * X, atol=1e-5)
+    text = str(found)
+    assert "total = root(total) - n" in text
+    assert "2 of 2 elements differ" in text
+
+
+DIFFERENCES = {
+    "equal": (X, X, ""),
+    "close": (X, X + 1e-6, ""),
+    "nan": (np.array([np.nan]), np.array([np.nan]), ""),
+    "types": (X, X.astype(np.float64), "FLOAT[2] against DOUBLE[2]"),
+    "shapes": (X, X[:1], "FLOAT[2] against FLOAT[1]"),
+    "text": (
+        np.array(["a"], object),
+        np.array(["b"], object),
+        "1 of 1 elements differ, most at [0]: a against b",
+    ),
+    "lists": ([X], [X, X], "sequences of 1 and 2"),
+    "inside lists": ([X], [X + 1], "[0]: 2 of 2 elements differ, most at [0]: 1.0 against 2.0"),
+    "numbers": (1, 2, "1 against 2"),
+    "none": (None, X, "absent against FLOAT[2]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DIFFERENCES)
+def test_differences_in_words(what: str) -> None:
+    a, b, expected = DIFFERENCES[what]
+    assert difference(a, b, rtol=1e-4, atol=1e-5) == expected
+
+
+def test_facts() -> None:
+    found = facts_of(np.array([1, np.nan, np.inf, -np.inf, 3]))
+    assert (found.low, found.high, found.mean, found.nans, found.infs) == (1, 3, 2, 1, 2)
+    assert facts_of(np.array([np.nan])).low is None
+    assert facts_of(np.array([], np.float32)).type == "FLOAT[0]"
+    assert facts_of(np.array(["a"], object)).mean is None
+    assert facts_of(3).type == "int 3"
+    assert facts_of(None).type == "absent"

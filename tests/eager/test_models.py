@@ -1,0 +1,125 @@
+"""Whole models as one session, and node by node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+from onnxwright.eager import CompiledModel, Tensor, run_model
+from onnxwright.eager.models import parse_origin
+from onnxwright.errors import EagerError
+
+X = np.arange(4, dtype=np.float32)
+
+
+def model(inputs: str, outputs: str, body: str) -> onnx.ModelProto:
+    text = f'<ir_version: 10, opset_import: ["" : 18]> g ({inputs}) => ({outputs}) {{ {body} }}'
+    return onnx.parser.parse_model(text)
+
+
+NEG = model("float[N] x", "float[N] y", "y = Neg(x)")
+TWO = model("float[N] x, float[N] w", "float[N] y, float[N] z", "y = Add(x, w) z = Sub(x, w)")
+
+
+def test_calls_and_kinds() -> None:
+    run = CompiledModel(NEG)
+    assert run(X).tolist() == (-X).tolist()
+    assert type(run(Tensor(X))) is Tensor
+    assert run(x=[1.0, 2.0]).tolist() == [-1, -2]
+    two = CompiledModel(TWO)
+    y, z = two(X, w=X)
+    assert z.tolist() == [0, 0, 0, 0]
+    assert (two.input_names, two.output_names) == (("x", "w"), ("y", "z"))
+
+
+def test_from_bytes_and_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(NEG, path)
+    for source in (NEG.SerializeToString(), str(path), path):
+        assert CompiledModel(source)(X).tolist() == (-X).tolist()
+
+
+BAD = {
+    "missing": (lambda run: run(X), "`w` is missing"),
+    "too many": (lambda run: run(X, X, X), "3 were given, it has 2"),
+    "unknown": (lambda run: run(X, X, q=X), "no input `q`"),
+    "twice": (lambda run: run(X, X, x=X), "`x` is given twice"),
+    "another type": (lambda run: run(X, X.astype(np.int64)), "`w` is INT64"),
+    "another rank": (lambda run: run(X, np.ones((2, 2), np.float32)), "`w` is FLOAT[2, 2]"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_wrong_inputs_are_told(what: str) -> None:
+    act, words = BAD[what]
+    with pytest.raises(EagerError, match="OW621") as caught:
+        act(CompiledModel(TWO))
+    assert words in str(caught.value)
+
+
+def test_narrow_types() -> None:
+    run = CompiledModel(model("bfloat16[N] x", "bfloat16[N] y", "y = Identity(x)"))
+    x = np.ones(3, ml_dtypes.bfloat16)
+    assert run(x).dtype == x.dtype
+
+
+def test_sequences() -> None:
+    run = CompiledModel(
+        model("seq(float[N]) x, float[N] v", "seq(float[N]) y", "y = SequenceInsert(x, v)")
+    )
+    assert len(run([X], X)) == 2
+    assert len(run([], X)) == 1
+
+
+def test_a_failing_node_is_named_with_its_python_line() -> None:
+    @script
+    def inner(x: FLOAT["N"], y: FLOAT["M"]) -> FLOAT["K"]:
+        return op.Add(x, y)  # the line that fails
+
+    @script
+    def outer(x: FLOAT["N"], y: FLOAT["M"]) -> FLOAT["K"]:
+        return inner(op.Relu(x), y)
+
+    run = CompiledModel(outer.to_model_proto())
+    with pytest.raises(EagerError) as caught:
+        run(np.ones(2, np.float32), np.ones(3, np.float32))
+    text = str(caught.value)
+    assert "`Add` failed on (FLOAT[2], FLOAT[3])" in text
+    assert "the line that fails" in text
+    assert "Add(A: T, B: T)" in text
+    assert caught.value.__cause__ is not None
+
+
+def test_a_refused_model_is_told() -> None:
+    bad = model("float[N] x", "float[N] y", "y = Neg(x)")
+    bad.graph.node[0].op_type = "Negg"
+    with pytest.raises(EagerError, match="OW622"):
+        CompiledModel(bad)
+
+
+def test_run_model_keeps_its_session() -> None:
+    assert run_model(NEG, [X])[0].tolist() == (-X).tolist()
+    assert run_model(NEG, {"x": X})[0].tolist() == (-X).tolist()
+
+
+PLACES = {
+    "m.py:3:5": ("m.py", 3, 4, 3, 5),
+    "C:\\a b\\m.py:3:5": ("C:\\a b\\m.py", 3, 4, 3, 5),
+    "m.py:3:5-4:7": ("m.py", 3, 4, 4, 6),
+    "nonsense": None,
+}
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_places_are_read(text: str) -> None:
+    span = parse_origin(text)
+    expected = PLACES[text]
+    found = None if span is None else (span.file, span.line, span.col, span.end_line, span.end_col)
+    assert found == expected
