@@ -38,6 +38,8 @@ from onnxwright.types.kinds import SequenceType
 
 _MAX = np.iinfo(np.int64).max
 _MIN = np.iinfo(np.int64).min
+# Beyond any axis; not the largest number, which ONNX Runtime reads as "to the end" either way.
+_FAR = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -309,14 +311,14 @@ def _stop_backward(b: Backend, x: Any, axis: int, start: Any, stop: Any, step: A
             if start >= -size:
                 return stop
             if not is_value(step):
-                return _MAX
+                return _FAR
     sizes = emit1(b, "Shape", (x,))
     size = unsqueeze(b, gather(b, sizes, int_constant(b, axis)), (0,))
     zero = int_constant(b, [0])
     before = emit1(b, "Less", (emit1(b, "Add", (vector(b, start), size)), zero))
     if is_value(step):
         before = emit1(b, "And", (before, emit1(b, "Less", (vector(b, step), zero))))
-    return emit1(b, "Where", (before, int_constant(b, [_MAX]), vector(b, stop)))
+    return emit1(b, "Where", (before, int_constant(b, [_FAR]), vector(b, stop)))
 
 
 def _is_one_of(bound: Any, *choices: int | None) -> bool:

@@ -115,13 +115,14 @@ def array_of(b: Backend, x: object, dtype: DType | None = None) -> Array:
             array = np.asarray(np.array(x, dtype=object))
             if any(isinstance(item, (list, tuple)) for item in array.ravel()):
                 raise ValueError
-            _check_range(b, array, target)
-            if target.is_float or target.is_complex:
-                array = array.astype(np.float64)
         else:
             array = np.array(x)
     except (ValueError, TypeError):
         fail(messages.RaggedList(span=b.here()))
+    if kind == "int":
+        _check_range(b, array, target)
+        if target.is_float or target.is_complex:
+            array = array.astype(np.float64)
     if target is DType.STRING:
         fail(messages.NotATensor(what=f"{describe(x)} beside a STRING tensor", span=b.here()))
     if kind == "float" and target.is_integer:
