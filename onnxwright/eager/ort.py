@@ -51,6 +51,16 @@ _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 _FAST_LIMIT = 8192
 
 
+# Operators that compute much for each byte: their sessions have threads.
+PARALLEL = frozenset(
+    {
+        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "GRU", "Gemm",
+        "LSTM", "MatMul", "MatMulInteger", "MatMulNBits", "QLinearConv", "QLinearMatMul", "RNN",
+    }
+)  # fmt: skip
+_PARALLEL_LIMIT = 32
+
+
 class NoKernelError(Exception):
     """The runtime has nothing that runs this call; the reason is its text."""
 
@@ -283,7 +293,7 @@ class OrtEvaluator:
         providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
             if not given.
         session_options: an `onnxruntime.SessionOptions` for every session; by default sessions
-            share one thread pool and one memory arena.
+            share one memory arena, and only those of operators such as MatMul have threads.
         fallback: what runs an operator for which there is no kernel: "reference", an evaluator,
             or None for an error.  Each use is reported once.
         custom_op_libraries: paths of compiled custom-op libraries.
@@ -485,10 +495,11 @@ class OrtEvaluator:
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
         prepared = None
+        parallel = self._may_be_parallel(op)
         for model, older in self._models(op, types, present, attributes, outputs):
             data = model.SerializeToString()
             try:
-                session = self._session(data)
+                session = self._session(data, parallel=parallel)
             except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
                 text = str(error)
                 if op.signature is None and any(words in text for words in _UNKNOWN_OP):
@@ -536,10 +547,16 @@ class OrtEvaluator:
             raise NoKernelError(tidy(str(error)))
         self.failed(op, inputs, attributes, error)
 
-    def _session(self, data: bytes) -> Any:
+    def _may_be_parallel(self, op: Op) -> bool:
+        """Whether a session gets threads: where they pay, and not for too many sessions."""
+        if op.name not in PARALLEL:
+            return False
+        return sum(e.op.name in PARALLEL for e in self.cache.entries()) < _PARALLEL_LIMIT
+
+    def _session(self, data: bytes, *, parallel: bool = False) -> Any:
         options = self.session_options
         if options is None:
-            options = ort_session.small_options()
+            options = ort_session.small_options(parallel=parallel)
             for path in self.custom_op_libraries:
                 options.register_custom_ops_library(path)
         return ort_session.new_session(data, options, self.providers)

@@ -1,7 +1,7 @@
 """ONNX Runtime sessions: made with shared threads and memory, kept in a bounded cache.
 
-Sessions of one operator are many and small: they share one thread pool and one memory arena, skip
-the graph optimizer, and say nothing on stderr.
+Sessions of one operator are many and small: they share one memory arena, have threads only where
+threads pay, skip the graph optimizer, and say nothing on stderr.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from onnxwright.types.dtypes import DType
 
 E = TypeVar("E", bound="Entry")
 
-# What one session costs beside its model, measured with shared threads and memory.
+# What one session costs beside its model, measured with shared memory.
 SESSION_BYTES = 64 * 1024
 _SILENT = 4
 
 
 @functools.cache
 def runtime() -> Any:
-    """The module `onnxruntime`, imported at the first eager call and told to share threads.
+    """The module `onnxruntime`, imported at the first eager call.
 
     Returns:
         The module.
@@ -34,46 +34,44 @@ def runtime() -> Any:
 
 
 @functools.cache
-def shared() -> tuple[bool, bool]:
-    """Set up what sessions share, once per process.
+def has_shared_arena() -> bool:
+    """Set up the memory arena that our sessions share, once per process.
 
     Returns:
-        Whether there are a shared thread pool and a shared arena.
+        Whether there is one.
     """
     from onnxruntime.capi import onnxruntime_pybind11_state as core
 
-    # NOTE: never set_global_thread_pool_sizes: with it set, every plain InferenceSession that the
-    # user makes in the same process is refused.
-    threads = arena = False
+    # NOTE: only what a session asks for by name is shared.  Never set_global_thread_pool_sizes:
+    # with it, every plain InferenceSession that the user makes in this process is refused.
     try:
         memory = core.OrtMemoryInfo(
             "Cpu", core.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, core.OrtMemType.DEFAULT
         )
         # Grow by what is asked for, not to the next power of two.
         core.create_and_register_allocator(memory, core.OrtArenaCfg({"arena_extend_strategy": 1}))
-        arena = True
-    except Exception:  # noqa: BLE001, S110 - as above
-        pass
-    return threads, arena
+    except Exception:  # noqa: BLE001 - an older runtime, or one configured by somebody else
+        return False
+    return True
 
 
-def small_options() -> Any:
+def small_options(*, parallel: bool = False) -> Any:
     """Session options for a model of one node.
+
+    Args:
+        parallel: whether the session has threads of its own.
 
     Returns:
         A fresh `SessionOptions`.
     """
     ort = runtime()
-    threads, arena = shared()
     options = ort.SessionOptions()
     options.log_severity_level = _SILENT
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_mem_pattern = False
-    if threads:
-        options.use_per_session_threads = False
-    else:
+    if not parallel:
         options.intra_op_num_threads = 1
-    if arena:
+    if has_shared_arena():
         options.add_session_config_entry("session.use_env_allocators", "1")
     else:
         options.enable_cpu_mem_arena = False
@@ -81,16 +79,13 @@ def small_options() -> Any:
 
 
 def model_options() -> Any:
-    """Session options for a whole model: optimized, with shared threads.
+    """Session options for a whole model: as the runtime would have them, but silent.
 
     Returns:
         A fresh `SessionOptions`.
     """
-    ort = runtime()
-    options = ort.SessionOptions()
+    options = runtime().SessionOptions()
     options.log_severity_level = _SILENT
-    if shared()[0]:
-        options.use_per_session_threads = False
     return options
 
 
@@ -178,6 +173,10 @@ class SessionCache(Generic[E]):
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(list(self._entries))
+
+    def entries(self) -> list[E]:
+        """All entries; none counts as used by this."""
+        return list(self._entries.values())
 
     def get(self, key: Hashable) -> E | None:
         """The entry of a key, marked as used; None where there is none."""

@@ -257,3 +257,26 @@ def test_com_microsoft_ops_run() -> None:
 
     found = Opset("com.microsoft", 1).Gelu(X)
     assert np.allclose(found, op.Mul(X, op.Mul(0.5, op.Add(op.Erf(op.Div(X, 2**0.5)), 1.0))), 1e-4)
+
+
+def test_the_users_own_sessions_are_left_alone() -> None:
+    """Nothing we set up is global: a plain session of the same process works as ever."""
+    import onnx.parser
+    import onnxruntime
+
+    op.Add(X, X)
+    op.MatMul(X, X)
+    text = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
+    session = onnxruntime.InferenceSession(
+        onnx.parser.parse_model(text).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    assert session.run(None, {"x": X})[0].tolist() == (-X).tolist()
+
+
+def test_only_a_bounded_number_of_sessions_has_threads() -> None:
+    from onnxwright.eager import ort
+
+    e = OrtEvaluator()
+    assert e._may_be_parallel(op.MatMul)
+    assert not e._may_be_parallel(op.Add)
+    assert {"MatMul", "Conv", "Gemm"} <= ort.PARALLEL
