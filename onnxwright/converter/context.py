@@ -37,6 +37,10 @@ class Script(Protocol):
         """Its domain."""
 
     @property
+    def overload(self) -> str:
+        """Which of several functions of one name it is."""
+
+    @property
     def version(self) -> int:
         """The version of its domain."""
 
@@ -60,13 +64,17 @@ def is_script(x: object) -> bool:
 
 @dataclass(frozen=True)
 class Front:
-    """A function after the stages that need no values: parsed, normalized, with liveness."""
+    """A function after the stages that need no values: parsed, normalized, with liveness.
+
+    `chains` are the names and dotted names it reads, among which its opset is found.
+    """
 
     parsed: Parsed
     body: hir.Block
+    chains: tuple[hir.Name | hir.Attribute, ...]
 
 
-_fronts: dict[tuple[Any, str | None], Front] = {}
+_fronts: dict[tuple[Any, ...], Front] = {}
 
 
 def front(function: FunctionType, source: str | None = None) -> Front:
@@ -75,13 +83,15 @@ def front(function: FunctionType, source: str | None = None) -> Front:
     Raises:
         ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
     """
-    key = (function.__code__, source)
+    # NOTE: code objects of two files may be equal.
+    key = (function.__code__.co_filename, function.__code__, source)
     found = _fronts.get(key)
     sink = Sink()
     if found is None:
         unit = capture(function, source)
         parsed = parse(unit, sink)
-        found = Front(parsed, liveness(normalize(parsed.body)))
+        body = liveness(normalize(parsed.body))
+        found = Front(parsed, body, tuple(_chains(body)))
         if not sink.errors:
             _fronts[key] = found
     own = Parsed(
@@ -93,7 +103,19 @@ def front(function: FunctionType, source: str | None = None) -> Front:
     )
     check_names(own, found.body, sink)
     sink.raise_if_any()
-    return Front(own, found.body)
+    return replace(found, parsed=own)
+
+
+def _chains(node: Any) -> Iterator[hir.Name | hir.Attribute]:
+    """Every name, and every dotted name, in a body."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _chains(item)
+        return
+    if isinstance(node, (hir.Name, hir.Attribute)):
+        yield node
+    for child in hir.children(node):
+        yield from _chains(child)
 
 
 def _rebound(found: Front, function: FunctionType) -> Any:
@@ -112,13 +134,15 @@ class Context:
         chain: the functions being lowered, outermost first, to find recursion.
         results: what calls were found to give, by callee and argument types.
         opset_version: the ai.onnx version asked for, if any.
+        exact: nodes as they are written: nothing shared, copied, removed or added.
     """
 
     choose: Callable[[Script], str] = lambda script: "auto"
-    callees: dict[tuple[str, str], Script] = field(default_factory=dict)
+    callees: dict[tuple[str, str, str], Script] = field(default_factory=dict)
     chain: list[tuple[object, str]] = field(default_factory=list)
     results: dict[object, Any] = field(default_factory=dict)
     opset_version: int | None = None
+    exact: bool = False
 
     @contextmanager
     def entering(self, key: object, name: str, span: Span | None, limit: int = 1) -> Iterator[None]:

@@ -148,7 +148,7 @@ def _without_branches(node: Any) -> Any:
         return ()
     if isinstance(node, hir.For):
         return _without_branches(node.iterable)
-    if type(node).__module__ != hir.__name__ or isinstance(node, hir.Name):
+    if type(node) not in hir.NODE_TYPES or isinstance(node, hir.Name):
         return node
     return tuple(_without_branches(child) for child in hir.children(node))
 
@@ -158,7 +158,7 @@ def _check(node: Any, frame: Frame, inner: frozenset[str], sink: Sink) -> None:
         for item in node:
             _check(item, frame, inner, sink)
         return
-    if type(node).__module__ != hir.__name__:
+    if type(node) not in hir.NODE_TYPES:
         return
     if isinstance(node, hir.Name):
         known = node.id in frame.local_names or node.id in inner or node.id in frame.outer  # type: ignore[operator]

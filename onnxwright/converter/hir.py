@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Union
+from typing import Union, get_args
 
 from onnxwright.diagnostics.span import Span
 
@@ -367,13 +367,29 @@ RESULT = "%result"
 
 def children(node: object) -> Iterator[object]:
     """The nodes directly inside a node, in order of evaluation for expressions."""
-    for f in fields(node):  # type: ignore[arg-type]
-        yield from _nodes(getattr(node, f.name))
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken")
+        found = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
+        names = _FIELDS[kind] = tuple(found)
+    for name in names:
+        value = getattr(node, name)
+        if type(value) is tuple:
+            yield from _nodes(value)
+        elif type(value) in NODE_TYPES:
+            yield value
 
 
-def _nodes(value: object) -> Iterator[object]:
-    if isinstance(value, tuple):
-        for item in value:
+def _nodes(items: tuple[object, ...]) -> Iterator[object]:
+    for item in items:
+        if type(item) is tuple:
             yield from _nodes(item)
-    elif type(value).__module__ == __name__:
-        yield value
+        elif type(item) in NODE_TYPES:
+            yield item
+
+
+NODE_TYPES: frozenset[type] = frozenset(
+    (*get_args(Expr), *get_args(Target), *get_args(Statement), Clause, Parameter)
+)
+_FIELDS: dict[type, tuple[str, ...]] = {}

@@ -576,7 +576,23 @@ class _State:
         for name in self.s.carried:
             if name not in self.shape and name not in self.lost:
                 stable = self._settle(name, env) and stable
-        return stable
+        return stable and not self._drop_unchanged(env)
+
+    def _drop_unchanged(self, env: dict[str, Any]) -> bool:
+        """Stop carrying what every turn leaves as it was; it is then known inside the body too."""
+        same = set()
+        for name, before in self.shape.items():
+            for slot, value in zip(leaves(before), leaves(env[name]), strict=True):
+                if isinstance(slot, _Slot) and slot.init is not _Filler and slot.inside is not None:
+                    if isinstance(value, GraphValue) and value.value is slot.inside.value:
+                        same.add(id(slot))
+        if same:
+            self.slots = [slot for slot in self.slots if id(slot) not in same]
+            self.shape = {
+                name: map_leaves(shape, lambda x: x.init if id(x) in same else x)
+                for name, shape in self.shape.items()
+            }
+        return bool(same)
 
     def _clash(self, name: str, before: str, after: str) -> None:
         shown = "the result" if name.startswith(hir.INTERNAL) else name

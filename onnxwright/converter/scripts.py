@@ -48,12 +48,20 @@ class ScriptCalls(Statements):
         self, script: Script, args: list[Any], kwargs: dict[str, Any], span: Span
     ) -> Any:
         """Call another script with evaluated arguments."""
+        if self.context.exact:
+            return self.exact_call(script, args, kwargs, span)
         given = bind_arguments(script.name, script.signature, args, kwargs, span)
         with self.context.entering(script.function, script.name, span):
             choice = self.context.choose(script)
             if choice == "inline" or (choice == "auto" and self._must_inline(script, given)):
                 return self.inline_script(script, given, span)
             return self._call_node(script, given, span)
+
+    def exact_call(
+        self, script: Script, args: list[Any], kwargs: dict[str, Any], span: Span
+    ) -> Any:
+        """A call node just as it is written."""
+        raise AssertionError("given by the room of exact calls")
 
     # -- inlining --------------------------------------------------------------------------------
 
@@ -127,6 +135,7 @@ class ScriptCalls(Statements):
             [None if v is None else v.value for v in inputs],
             attributes,
             len(result.kinds),
+            overload=script.overload,
             origin=b.origin(),
             sugar=False,
         )
@@ -141,7 +150,7 @@ class ScriptCalls(Statements):
 
     def _note_callee(self, script: Script, span: Span) -> None:
         """Remember a called function; two different ones of one name are an error."""
-        key = (script.domain, script.name)
+        key = (script.domain, script.name, script.overload)
         known = self.context.callees.setdefault(key, script)
         if not _same_function(known, script):
             fail(
@@ -374,7 +383,7 @@ def sugar_opset(script: Script | None, made: Front, context: Context) -> Opset |
     outer = OuterNames(made.parsed.unit.function)
     found = [
         value
-        for value in (_static(node, outer) for node in _chains(made.body))
+        for value in (_static(node, outer) for node in made.chains)
         if isinstance(value, Opset) and value.domain == ""
     ]
     return max(found, key=lambda o: o.version) if found else None
@@ -383,22 +392,6 @@ def sugar_opset(script: Script | None, made: Front, context: Context) -> Opset |
 def default_opset() -> Opset:
     """What a function uses that names no opset."""
     return Opset("", DEFAULT_OPSET_VERSION)
-
-
-def _chains(node: Any) -> list[Any]:
-    """Every name, and every dotted name, in a body."""
-    found: list[Any] = []
-    if isinstance(node, tuple):
-        for item in node:
-            found += _chains(item)
-        return found
-    if type(node).__module__ != hir.__name__:
-        return found
-    if isinstance(node, (hir.Name, hir.Attribute)):
-        found.append(node)
-    for child in hir.children(node):
-        found += _chains(child)
-    return found
 
 
 def _static(node: Any, outer: OuterNames) -> Any:

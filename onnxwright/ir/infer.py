@@ -14,6 +14,7 @@ from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Shape, broadcast
 
 InferenceError = shape_inference.InferenceError
 
@@ -40,6 +41,9 @@ def infer(
     Raises:
         InferenceError: the inputs cannot go together.
     """
+    quick = _elementwise(signature, node, inputs)
+    if quick is not None:
+        return [quick]
     proto = onnx.NodeProto()
     proto.op_type = node.op_type
     proto.domain = node.domain
@@ -74,6 +78,45 @@ def infer(
     if node.op_type == "GatherND" and node.domain == "":
         result[0] = _gather_nd(node, inputs, result[0])
     return result
+
+
+# Operators whose one output has the type of the first input, broadcast over all inputs.
+_SAME_TYPE = frozenset(
+    "Add Sub Mul Div Pow Min Max Mod And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift PRelu "
+    "Abs Neg Ceil Floor Round Sqrt Exp Log Sin Cos Tan Tanh Sigmoid Relu LeakyRelu Elu Selu Erf "
+    "Identity Not BitwiseNot Reciprocal Sign Softplus Softsign HardSigmoid Gelu Clip".split()
+)
+_COMPARE = frozenset("Equal Less LessOrEqual Greater GreaterOrEqual".split())
+_FIRST_ONLY = frozenset(("Clip",))
+
+
+def _elementwise(
+    signature: OpSignature, node: ir.Node, inputs: Sequence[OnnxType | None]
+) -> TensorType | None:
+    """The output of an elementwise operator on tensors of known type, without asking ONNX.
+
+    None where the operator is another, or where ONNX has to say what is wrong.
+    """
+    name = signature.name
+    compare = name in _COMPARE
+    if signature.domain != "" or not (compare or name in _SAME_TYPE or name == "Cast"):
+        return None
+    if len(node.outputs) != 1 or not inputs:
+        return None
+    shapes: list[Shape] = []
+    first = inputs[0]
+    for kind in inputs[:1] if name in _FIRST_ONLY else inputs:
+        if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
+            return None
+        shapes.append(kind.shape)
+    assert isinstance(first, TensorType)
+    shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
+    if shape is None:
+        return None
+    if name == "Cast":
+        to = node.attributes.get("to")
+        return None if to is None or to.is_ref() else TensorType(DType(to.as_int()), shape)
+    return TensorType(DType.BOOL if compare else first.dtype, shape)
 
 
 def _gather_nd(

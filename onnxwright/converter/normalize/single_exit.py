@@ -35,14 +35,14 @@ def _functions(node: Any, flags: FlagNames) -> Any:
     """The same tree, with the bodies of nested functions normalized."""
     if isinstance(node, tuple):
         return tuple(_functions(item, flags) for item in node)
-    if type(node).__module__ != hir.__name__:
+    if type(node) not in hir.NODE_TYPES:
         return node
     if isinstance(node, hir.LocalFunction):
         return replace(node, body=normalize(node.body, flags))
     changed: dict[str, Any] = {}
     for f in fields(node):
         before = getattr(node, f.name)
-        if isinstance(before, tuple) or type(before).__module__ == hir.__name__:
+        if isinstance(before, tuple) or type(before) in hir.NODE_TYPES:
             after = _functions(before, flags)
             if after != before:
                 changed[f.name] = after
