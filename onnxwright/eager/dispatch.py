@@ -88,16 +88,13 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                     if type(value) is tuple:
                         kinds.append(tuple(map(type, value)))
                     kinds.append(value)
-            key = tuple(kinds)
-            try:
-                fast = evaluator.fast.get(key)
-            except TypeError:  # an attribute that is a list
-                key, fast = _listed_key(evaluator, key)
+            key, fast = _lookup(evaluator, tuple(kinds))
+            if type(fast) is dict:
+                fast = fast.get(arity.unpacked_into(2))
             if fast is not None:
-                if type(fast) is dict:
-                    fast = fast.get(arity.unpacked_into(2))
-                if fast is not None:
-                    return _run_fast(evaluator, fast, op, arrays, kwargs, wrapped or numbers)
+                found = _run_fast(fast, arrays, wrapped=wrapped or numbers)
+                if found is not None:
+                    return found
     # The frames: the caller, `Op.__call__`, this one.
     unpacked = arity.unpacked_into(2) if arity.is_open(op.signature) else None
     return _dispatch(evaluator, op, args, kwargs, key, unpacked)
@@ -124,16 +121,9 @@ def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _run_fast(
-    evaluator: OrtEvaluator,
-    fast: FastCall,
-    op: Op,
-    arrays: list[Any],
-    kwargs: Mapping[str, Any],
-    wrapped: bool,
-) -> Any:
+def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
+    """The outputs by the short path; None where it fails: the long one tells what is wrong."""
     prepared = fast.prepared
-    names = prepared.names
     if fast.convert is not None:
         for n, dtype in fast.convert:
             arrays[n] = np.array(arrays[n], dtype)
@@ -141,10 +131,10 @@ def _run_fast(
         if fast.two:
             feed = {"i0": arrays[0], "i1": arrays[1]}
         else:
-            feed = {n: x for n, x in zip(names, arrays) if n is not None}
+            feed = {n: x for n, x in zip(prepared.names, arrays) if n is not None}
         results = prepared.run(prepared.outputs, feed, None)
-    except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
-        evaluator.failed(op, arrays, {k: v for k, v in kwargs.items() if k[0] != "_"}, error)
+    except Exception:  # noqa: BLE001 - the runtime raises many kinds
+        return None
     prepared.used = True
     if len(results) == 1:
         if wrapped:
@@ -157,8 +147,12 @@ def _run_fast(
     return tuple(results)
 
 
-def _listed_key(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The key of a call with lists among its attributes."""
+def _lookup(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The short path of a call, and the key that it has; None for a call that can have none."""
+    try:
+        return key, evaluator.fast.get(key)
+    except TypeError:  # an attribute that is a list
+        pass
     try:
         made = tuple(
             [("list", tuple(k), tuple(map(type, k))) if type(k) is list else k for k in key]
@@ -269,7 +263,7 @@ def _remember(
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
     if prepared is None or not prepared.plain or len(prepared.names) != len(args):
         return
-    if any(k is None or k.onnx_name[:7] != "tensor(" for k in prepared.kinds):
+    if not prepared.gives_tensors:
         return
     if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
         return

@@ -111,6 +111,11 @@ class Prepared(ort_session.Entry):
         self.elements: tuple[DType | None, ...] = ()
         self.plain = True
 
+    @property
+    def gives_tensors(self) -> bool:
+        """Whether every output is a tensor: no list or dict needs its type."""
+        return all(k is not None and k.onnx_name.startswith("tensor(") for k in self.kinds)
+
     def __call__(self, inputs: Sequence[Value]) -> list[Value]:
         """Run on values in schema order."""
         feed = {n: x for n, x in zip(self.names, inputs, strict=True) if n is not None}
