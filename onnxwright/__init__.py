@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl import graph as graph
     from onnxwright.dsl import script as script
+    from onnxwright.dsl.exact import Details as Details
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
     from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
@@ -32,10 +33,17 @@ if TYPE_CHECKING:
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
     from onnxwright.types import *  # noqa: F403
+    from onnxwright.types.initializers import External as External
+    from onnxwright.types.initializers import initializer as initializer
 
 # Public name -> the module that has it.
 _HOMES = {
     "script": "onnxwright.dsl.script",
+    "Details": "onnxwright.dsl.exact",
+    "External": "onnxwright.types.initializers",
+    "initializer": "onnxwright.types.initializers",
+    "to_script": "onnxwright.decompiler",
+    "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",

@@ -14,7 +14,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.context import front, is_script
 from onnxwright.converter.frame import Frame, OuterNames
-from onnxwright.converter.scripts import ScriptCalls
+from onnxwright.converter.exact_calls import ExactCalls
 from onnxwright.converter.values import AttributeRef, Closure, Poison, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
@@ -32,7 +32,7 @@ _HELPER_DEPTH = 64
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
 
-class Calls(ScriptCalls):
+class Calls(ExactCalls):
     """Lowers calls."""
 
     def call(self, node: hir.Call, wanted: int | None) -> Any:
@@ -107,6 +107,10 @@ class Calls(ScriptCalls):
         self, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
     ) -> Any:
         """An operator call: subgraphs from callables, then the semantics of calls."""
+        if self.context.exact:
+            made = self.exact_op(op, args, kwargs, span, wanted)
+            if made is not None:
+                return made
         signature = op.signature
         graphs = (
             {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}
@@ -183,7 +187,8 @@ class Calls(ScriptCalls):
         kinds = self._body_inputs(op, body, inputs, kwargs)
         names = _parameter_names(body)
         if kinds is None or len(kinds) != len(names):
-            kinds = [None] * len(names) if kinds is None else kinds
+            loose = kinds is None or self.context.exact
+            kinds = [None] * len(names) if loose or kinds is None else kinds
             if len(kinds) != len(names):
                 reason = f"takes {len(names)} parameters, where `op.{op.name}` gives {len(kinds)}"
                 fail(
@@ -200,7 +205,8 @@ class Calls(ScriptCalls):
                 values.append(self.b.wrap(recorder.input(param, kind), kind))
             result = self.apply(body, list(values), {}, span)
             outputs = self._body_outputs(op, result, inputs, span)
-            return recorder.pop([v.value for v in outputs], name)
+            own = _name_of(body) if recorder.exact else name
+            return recorder.pop([v.value for v in outputs], own)
         except BaseException:
             if recorder.scopes and len(recorder.scopes) > 1:
                 recorder.drop()

@@ -42,7 +42,8 @@ from onnxwright.semantics.literals import (
     shape_of,
 )
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import SequenceType
+from onnxwright.types.initializers import Initializer
+from onnxwright.types.kinds import SequenceType, TensorType
 
 _TENSOR_ADVICE = {
     "reshape": "use `op.Reshape(x, shape)`",
@@ -103,7 +104,7 @@ class Expressions(ABC):
     def python(self, span: Span, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Python's own result of an operation without tensors; its errors become ours."""
         try:
-            return self.import_value(function(*args, **kwargs))
+            return self.import_value(function(*args, **kwargs), outermost=False)
         except OnnxwrightError:
             with located(span):
                 raise
@@ -113,11 +114,22 @@ class Expressions(ABC):
             diagnostic = messages.StaticFailure(exception=name, reason=reason, span=span)
             raise diagnostic.error(diagnostic) from error
 
-    def import_value(self, x: Any) -> Any:
+    def import_value(self, x: Any, *, outermost: bool = True) -> Any:
         """An object from outside: a value of another backend becomes its array."""
         if is_value(x) and not isinstance(x, GraphValue):
             return x.value
+        if isinstance(x, Initializer):
+            return self.initializer(x, outermost=outermost)
         return x
+
+    def initializer(self, x: Initializer, *, outermost: bool, hint: str = "initializer") -> Any:
+        """A marked array as a value of the graph; where there is no graph, as an array."""
+        recorder = self.b.recorder
+        if not recorder.keeps_initializers:
+            return np.asarray(x)
+        dtype = DType.STRING if x.dtype == object else DType.from_numpy(x.dtype)
+        kind = TensorType(dtype, tuple(x.shape))
+        return self.b.wrap(recorder.initializer(x, kind, hint, outermost=outermost), kind)
 
     def value(self, x: Any) -> Any:
         """An attribute parameter as a (weak) value; everything else unchanged."""
@@ -137,7 +149,10 @@ class Expressions(ABC):
     # -- simple expressions --------------------------------------------------------------------------
 
     def name(self, node: hir.Name) -> Any:
-        return self.import_value(self.frame.lookup(node.id, node.span))
+        found = self.frame.lookup(node.id, node.span)
+        if isinstance(found, Initializer):
+            return self.initializer(found, outermost=True, hint=node.id)
+        return self.import_value(found)
 
     def literal(self, node: hir.Literal) -> Any:
         return node.value
@@ -261,6 +276,8 @@ class Expressions(ABC):
         """Bind a name, and name a new graph value after it."""
         if isinstance(value, GraphValue) and not name.startswith(hir.INTERNAL):
             self.name_value(value, name)
+            if self.b.recorder.exact:
+                self.b.recorder.held.setdefault(name, value.value)
         self.frame.env[name] = value
 
     def name_value(self, value: GraphValue, name: str) -> None:

@@ -30,6 +30,7 @@ from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.signature import EMPTY, FunctionSignature, Param
 
@@ -47,6 +48,7 @@ class Lowered:
         span: where it is defined.
         result_span: where it returns.
         values: its values by name.
+        recorder: what it was built with.
     """
 
     script: Script
@@ -59,6 +61,7 @@ class Lowered:
     span: Span
     result_span: Span | None
     values: dict[str, ir.Value]
+    recorder: Recorder
 
 
 class Lowering(Calls):
@@ -107,7 +110,7 @@ class Lowering(Calls):
         single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
         items = [value] if single else list(value)
         wanted = signature.returns
-        if wanted is not None and len(wanted) != len(items):
+        if wanted is not None and len(wanted) != len(items) and not self.context.exact:
             fail(
                 messages.ReturnCount(
                     name=name,
@@ -118,7 +121,7 @@ class Lowering(Calls):
             )
         results = []
         for n, item in enumerate(items):
-            spec = wanted[n] if wanted is not None else None
+            spec = wanted[n] if wanted is not None and not self.context.exact else None
             results.append(self._result_value(item, spec, name, span))
         return results[0] if single else tuple(results)
 
@@ -204,7 +207,8 @@ def _lower(
     main: bool,
 ) -> Lowered:
     made = front(script.function, script.source_text)
-    recorder = Recorder()
+    recorder = Recorder(exact=context.exact)
+    recorder.keeps_initializers = main or context.exact
     b = GraphBackend(recorder, sugar_opset(script, made, context) or default_opset())
     b.span = made.parsed.unit.span
     env: dict[str, Any] = {}
@@ -222,7 +226,9 @@ def _lower(
             env[p.name] = None  # an optional input nobody asked for
             continue
         value = b.wrap(recorder.input(p.name, kind), kind)
-        if main and not adapters.complete(kind):
+        if isinstance(p.default, Initializer):
+            recorder.scope.initializers[value.value] = p.default
+        if main and not context.exact and not adapters.complete(kind):
             fail(models.InputWithoutType(name=p.name, function=script.name, span=b.span))
         inputs.append(value)
         env[p.name] = value
@@ -255,14 +261,17 @@ def _finish(
         if recorder.types.get(value) is None:
             recorder.types[value] = source.kind
             adapters.set_type(value, source.kind)
-        if value not in lowering.named and source.value is value:
+        if value not in lowering.named and source.value is value and not context.exact:
             hint = "output" if len(outputs) == 1 else f"output_{n}"
             recorder.rename(value, hint)
     nodes = recorder.scope.nodes
     recorder.remove_dead(nodes, outputs)
-    imports = reconcile(b, nodes, context.opset_version)
-    outputs = [b.replaced.get(v, v) for v in outputs]
-    _name_nodes(nodes)
+    if context.exact:
+        imports = {domain: max(versions) for domain, versions in b.opsets.items()}
+    else:
+        imports = reconcile(b, nodes, context.opset_version)
+        outputs = [b.replaced.get(v, v) for v in outputs]
+        _name_nodes(nodes)
     by_name = {v.name or "": v for v in recorder.types}
     types = {v.name or "": k for v, k in recorder.types.items()}
     return Lowered(
@@ -276,6 +285,7 @@ def _finish(
         made.parsed.unit.span,
         lowering.result_span,
         by_name,
+        recorder,
     )
 
 

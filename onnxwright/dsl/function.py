@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir
 
+    from onnxwright.dsl.exact import Details
     from onnxwright.types.signature import FunctionSignature
 
 P = ParamSpec("P")
@@ -33,6 +34,7 @@ class ScriptFunction(Generic[P, R]):
         name: the name of the ONNX function.
         domain: its domain.
         version: the version of its domain.
+        overload: which of several functions of one name it is.
         default_opset: where operators such as `+` come from, if the author said so.
 
     Example:
@@ -54,12 +56,14 @@ class ScriptFunction(Generic[P, R]):
         version: int = 1,
         default_opset: Opset | None = None,
         name: str | None = None,
+        overload: str = "",
         source: str | None = None,
         depth: int = 1,
     ) -> None:
         self.function = _plain(function)
         self.domain = domain
         self.version = version
+        self.overload = overload
         self.default_opset = default_opset
         self.name = name or self.function.__name__
         self._source = source if source is not None else _early_text(self.function, depth)
@@ -184,8 +188,12 @@ class ScriptFunction(Generic[P, R]):
         check(self)
         return self
 
-    def to_function_proto(self) -> onnx.FunctionProto:
+    def to_function_proto(self, *, details: Details | None = None) -> onnx.FunctionProto:
         """Compile to a FunctionProto; attribute parameters stay attributes.
+
+        Args:
+            details: what the function says beside its computation; with it every call becomes one
+                node just as written.
 
         Returns:
             The function, without the functions it calls.
@@ -203,6 +211,10 @@ class ScriptFunction(Generic[P, R]):
             >>> [node.op_type for node in twice.to_function_proto().node]
             ['Add']
         """
+        if details is not None:
+            from onnxwright.dsl.exact import exact_function
+
+            return exact_function(self, details)
         from onnxwright.dsl.model import to_function_proto
 
         return to_function_proto(self)
@@ -222,6 +234,11 @@ class ScriptFunction(Generic[P, R]):
         doc_string: str | None = None,
         metadata: Mapping[str, str] | None = None,
         name: str | None = None,
+        producer_version: str = "",
+        model_version: int = 0,
+        domain: str = "",
+        details: Details | None = None,
+        extra: bytes = b"",
     ) -> onnx.ModelProto:
         """Compile to a model whose main graph is this function.
 
@@ -241,6 +258,10 @@ class ScriptFunction(Generic[P, R]):
             doc_string: a description; the docstring by default.
             metadata: entries for `metadata_props`.
             name: the name of the graph; the function's by default.
+            producer_version, model_version, domain: facts of the model, with `details`.
+            details: what the graph says beside its computation; with it every call becomes one
+                node just as written, and `functions` may be a dict from scripts to their details.
+            extra: a serialized part of the model that has no word here, with `details`.
 
         Returns:
             The model.
@@ -260,8 +281,25 @@ class ScriptFunction(Generic[P, R]):
             >>> model.graph.input[0].name, len(model.functions)
             ('x', 0)
         """
-        from onnxwright.dsl.model import ModelOptions, to_model_proto
+        from onnxwright.dsl.model import ModelOptions, to_exact_model, to_model_proto
 
+        if details is not None:
+            from onnxwright.dsl.exact import ModelFacts
+
+            facts = ModelFacts(
+                ir_version,
+                producer_name if producer_name != "onnxwright" else "",
+                producer_version,
+                model_version,
+                domain,
+                doc_string or "",
+                dict(metadata or {}),
+                extra,
+            )
+            options = ModelOptions(
+                input_types=input_types, attributes=dict(attributes or {}), functions=functions
+            )
+            return to_exact_model(self, options, details, facts)
         return to_model_proto(
             self,
             ModelOptions(

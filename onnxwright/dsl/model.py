@@ -13,8 +13,10 @@ from onnxwright.converter.context import Context, Script, front, is_script
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.dsl.exact import Details, ModelFacts, exact_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
+from onnxwright.ir.initializers import add_initializers
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.signature import EMPTY
@@ -75,7 +77,9 @@ def _ir_function(lowered: Lowered) -> ir.Function:
                 attributes.append(ir.Attr(p.name, adapters.attribute_type(p.spec.kind), None))
             else:
                 attributes.append(adapters.attribute(p.name, p.default, p.spec.kind))
-    return ir.Function(script.domain, script.name, graph=graph, attributes=attributes)
+    return ir.Function(
+        script.domain, script.name, script.overload, graph=graph, attributes=attributes
+    )
 
 
 def _is_inner(value: ir.Value) -> bool:
@@ -124,6 +128,23 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
     return _assemble(script, options, main, called, protos)
 
 
+def to_exact_model(
+    script: ScriptFunction[Any, Any], options: ModelOptions, details: Details, facts: ModelFacts
+) -> onnx.ModelProto:
+    """A script as a model, each call one node just as written."""
+    _check_names(script, options)
+    types = _given_types(
+        options.input_types,
+        [p.name for p in script.signature.values],
+        "input_types",
+        script,
+        "input",
+    )
+    given = options.functions or {}
+    functions = given if isinstance(given, Mapping) else {f: Details() for f in given}
+    return exact_model(script, details, functions, facts, options.attributes, types)
+
+
 def _lower_all(
     script: Script,
     chosen: Callable[[Script], str],
@@ -134,7 +155,7 @@ def _lower_all(
     """The main graph and every function it calls, directly or not, callees before callers."""
     context = Context(choose=chosen, opset_version=version)
     main = lower_main(script, context, attributes, types)
-    called: dict[tuple[str, str], Lowered] = {}
+    called: dict[tuple[str, str, str], Lowered] = {}
 
     def visit(low: Lowered) -> None:
         for key in _calls(low.nodes):
@@ -149,9 +170,9 @@ def _lower_all(
     return context, main, list(called.values())
 
 
-def _calls(nodes: Any) -> Iterator[tuple[str, str]]:
+def _calls(nodes: Any) -> Iterator[tuple[str, str, str]]:
     for node in nodes:
-        yield (node.domain, node.op_type)
+        yield (node.domain, node.op_type, node.overload)
         for attr in node.attributes.values():
             if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
                 yield from _calls(attr.as_graph())
@@ -308,6 +329,7 @@ def _assemble(
     )
     made: onnx.ModelProto = ir.to_proto(model)
     known = {(f.domain, f.name, f.overload) for f in made.functions}
+    add_initializers(made.graph, main.recorder.scopes[0].initializers)
     made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)
     return made
 

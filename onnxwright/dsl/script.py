@@ -27,6 +27,7 @@ def script(
     *,
     version: int = 1,
     name: str | None = None,
+    overload: str = "",
     source: str | None = None,
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 def script(
@@ -36,6 +37,7 @@ def script(
     *,
     version: int = 1,
     name: str | None = None,
+    overload: str = "",
     source: str | None = None,
 ) -> Any:
     """Make an ONNX function of a Python function.
@@ -48,6 +50,7 @@ def script(
         default_opset: where operators such as `+` come from, if the body names no opset.
         version: the version of the domain.
         name: the name of the ONNX function; the Python name by default.
+        overload: which of several ONNX functions of that name it is.
         source: the text of the function, where it is in no file (a frozen application).
 
     Returns:
@@ -77,6 +80,7 @@ def script(
             version=version,
             default_opset=default_opset,
             name=name,
+            overload=overload,
             source=source,
             depth=2,
         )

@@ -34,6 +34,7 @@ class Scope:
     constants: dict[object, ir.Value] = field(default_factory=dict)
     made: set[ir.Value] = field(default_factory=set)
     mark: int = 0
+    initializers: dict[ir.Value, Any] = field(default_factory=dict)
 
 
 class Recorder:
@@ -47,7 +48,14 @@ class Recorder:
         (['Relu'], 'relu')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool = False) -> None:
+        # Exact: nodes and outputs as they are given, and a note of what each name held.
+        self.exact = exact
+        self.held: dict[str, ir.Value] = {}
+        self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
+        # Arrays that become initializers: by identity, with the array to keep that identity.
+        self.keeps_initializers = False
+        self.declared: dict[int, tuple[Any, ir.Value]] = {}
         self.names = Namer()
         self.scopes: list[Scope] = [Scope()]
         self.types: dict[ir.Value, OnnxType | None] = {}
@@ -98,12 +106,17 @@ class Recorder:
         final = self.own_outputs(outputs)
         self.scopes.pop()
         self.remove_dead(scope.nodes, final)
-        return ir.Graph(
+        graph = ir.Graph(
             scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name)
         )
+        if self.exact:
+            self.graphs[graph.name or ""] = (graph, scope)
+        return graph
 
     def own_outputs(self, outputs: Sequence[ir.Value]) -> list[ir.Value]:
         """The outputs of the innermost scope, each a different value made by one of its nodes."""
+        if self.exact:
+            return list(outputs)
         final: list[ir.Value] = []
         for value in outputs:
             if value not in self.scope.made or value in final or value in self.scope.inputs:
@@ -139,6 +152,26 @@ class Recorder:
         self.types[value] = kind
         self.scope.inputs.append(value)
         self.scope.made.add(value)
+        if self.exact:
+            self.held.setdefault(name, value)
+        return value
+
+    def initializer(
+        self, array: Any, kind: OnnxType | None, hint: str, *, outermost: bool
+    ) -> ir.Value:
+        """A value that a graph holds from the start; the same array gives the same value."""
+        found = self.declared.get(id(array))
+        if found is not None:
+            return found[1]
+        scope = self.scopes[0] if outermost or not self.exact else self.scope
+        value = ir.Value(name=self.names.unique(array.onnx_name or hint))
+        if self.exact and outermost:
+            self.held.setdefault(hint, value)
+        set_type(value, kind)
+        self.types[value] = kind
+        scope.made.add(value)
+        scope.initializers[value] = array
+        self.declared[id(array)] = (array, value)
         return value
 
     def node(
@@ -167,7 +200,7 @@ class Recorder:
             overload=overload,
             outputs=made,
             version=version,
-            metadata_props={ORIGIN: origin} if origin else None,
+            metadata_props={ORIGIN: origin} if origin and not self.exact else None,
         )
         self.scope.nodes.append(node)
         self.scope.made.update(made)
@@ -177,7 +210,7 @@ class Recorder:
 
     def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:
         """A Constant node, shared with an equal one that is visible here."""
-        key = self._key(array)
+        key = None if self.exact else self._key(array)
         if key is not None:
             for scope in reversed(self.scopes):
                 found = scope.constants.get(key)

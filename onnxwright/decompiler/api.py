@@ -1,0 +1,139 @@
+"""`to_script`: any model, function or graph as the text of a Python module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.decompiler.module import write_function, write_model
+from onnxwright.decompiler.scope import Options, Weights
+
+
+def to_script(
+    model: Any,
+    *,
+    name: str | None = None,
+    operators: bool = True,
+    inline_constants: int | bool = 16,
+    weights: Weights = "inline",
+    weights_file: str | Path | None = None,
+    explain: list[str] | None = None,
+) -> str:
+    """Write a model or function as Python that compiles back to it.
+
+    The text imports onnxwright and defines a script for the main graph and for each function.  It
+    ends with `make_model()` (or `make_function()`), which gives the model back: the same graph,
+    types, initializers, functions, opset imports, attributes, metadata and doc strings.
+
+    A model is untrusted input: what it holds reaches the text as quoted literals and as plain
+    identifiers only.
+
+    Args:
+        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, or the
+            path of a model file.
+        name: the Python name of the function.
+        operators: write `x + y` and the like where it gives the same nodes.
+        inline_constants: arrays of up to this many elements are written as numbers where they are
+            used; True stands for all, False for none.
+        weights: where larger arrays go: into the text ("inline"), into a file of numpy arrays
+            ("npz"), left in the model's own external data ("external"), or what a function of
+            (name, array) returns as the text of an expression (None writes it into the text).
+        weights_file: the file of arrays for "npz"; the written Python looks for it beside itself.
+        explain: a list that receives, a line each, where and why something is written less well.
+
+    Returns:
+        The text of the module.
+
+    Raises:
+        TypeError: `model` is none of these.
+        ValueError: `weights="npz"` without a `weights_file`.
+
+    Source:
+        onnx.proto.
+
+    Example:
+        >>> from onnx import parser
+        >>> g = parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+        >>> print(to_script(onnx.helper.make_model(g)).split("@script()")[1].split("def make")[0])
+        <BLANKLINE>
+        def g(x: FLOAT["N"]) -> FLOAT["N"]:
+            y = op.Relu(x)
+            return y
+        <BLANKLINE>
+        <BLANKLINE>
+    """
+    proto, folder = _load(model)
+    limit = {True: 1 << 62, False: 0}.get(inline_constants, int(inline_constants)) if isinstance(
+        inline_constants, bool) else int(inline_constants)  # fmt: skip
+    npz = Path(weights_file) if weights_file is not None else None
+    if weights == "npz" and npz is None:
+        raise ValueError('weights="npz" needs `weights_file=`, where the arrays are to be kept')
+    options = Options(weights, limit, npz.name if npz is not None else "weights.npz", folder)
+    if isinstance(proto, onnx.FunctionProto):
+        made, module = write_function(proto, options, name)
+    else:
+        made, module = write_model(proto, options, name)
+    if npz is not None and module.arrays:
+        np.savez(npz, **module.arrays)
+    if explain is not None:
+        explain.extend(module.reasons)
+    return made
+
+
+def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
+    """What to write, and the folder of its external data."""
+    if isinstance(model, (str, Path)):
+        return onnx.load(model, load_external_data=False), Path(model).parent
+    if isinstance(model, (onnx.ModelProto, onnx.FunctionProto)):
+        return model, Path()
+    if isinstance(model, onnx.GraphProto):
+        return onnx.ModelProto(graph=model), Path()
+    if isinstance(model, (ir.Model, ir.Function)):
+        return ir.to_proto(model), Path()
+    if isinstance(model, ir.Graph):
+        return ir.to_proto(ir.Model(model, ir_version=10)), Path()
+    if hasattr(model, "to_function_proto"):
+        return model.to_function_proto(), Path()
+    kind = type(model).__name__
+    raise TypeError(f"a model, a function or the path of a model is written, not a {kind}")
+
+
+def proto2python(
+    model: Any,
+    function_name: str | None = None,
+    *,
+    use_operators: bool = False,
+    inline_const: bool = False,
+    rename: bool = False,  # noqa: ARG001 - names are always made readable
+    **options: Any,
+) -> str:
+    """`to_script` under the name and keywords that other tools use.
+
+    Args:
+        model: as for `to_script`.
+        function_name: the Python name of the function.
+        use_operators: write `x + y` and the like.
+        inline_const: write constants where they are used.
+        rename: accepted; names are always made readable.
+        options: as for `to_script`.
+
+    Returns:
+        The text of the module.
+
+    Example:
+        >>> from onnx import parser
+        >>> g = parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+        >>> "def f(x" in proto2python(onnx.helper.make_model(g), "f")
+        True
+    """
+    options.setdefault("name", function_name)
+    options.setdefault("operators", use_operators)
+    options.setdefault("inline_constants", 1024 if inline_const else 16)
+    return to_script(model, **options)
+
+
+__all__ = ["proto2python", "to_script"]

@@ -1,0 +1,318 @@
+"""The body of a graph or function as Python statements: one call for each node, in order.
+
+Names come out unique in the whole function, nested ones included, so that a name says which value
+is meant wherever the file speaks of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import onnx
+
+from onnxwright.decompiler.attributes import plain_value, value_expression
+from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.layout import Expr, Group, data, join, listed, render, text
+from onnxwright.decompiler.names import Names, is_plain
+from onnxwright.decompiler.scope import Module
+from onnxwright.ir.content import attribute_kind
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+_A = onnx.AttributeProto
+
+
+@dataclass
+class Written:
+    """Statements of a body and what it returns.
+
+    Attributes:
+        lines: the statements, not indented.
+        result: the Python names of the outputs.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    result: list[str] = field(default_factory=list)
+
+
+class Body:
+    """Writes one function: the main graph of a model, or an ONNX function."""
+
+    def __init__(
+        self, scope: Scope, module: Module, opsets: dict[str, int], attributes: dict[str, str]
+    ) -> None:
+        self.scope = scope
+        self.module = module
+        self.opsets = opsets
+        self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
+        self.names = Names(module.names)
+        self.names.reserve(*attributes.values())
+        self.python: dict[Wire, str] = {}
+        self.facts = Facts(module.uses)
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def name(self, wire: Wire) -> str:
+        """The Python name of a value."""
+        found = self.python.get(wire)
+        if found is None:
+            found = self.python[wire] = self.names.take(wire.name)
+        return found
+
+    def input_name(self, wire: Wire) -> str:
+        """The Python name of an input or output of the whole function, whose own name counts."""
+        python = self.name(wire)
+        if python != wire.name:
+            self.facts.names[python] = wire.name
+        return python
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def write(self) -> Written:
+        """The statements of the outermost body."""
+        for wire in self.scope.outputs:
+            self.input_name(wire)
+        return self._write(self.scope)
+
+    def _write(self, scope: Scope) -> Written:
+        written = Written()
+        for unit in ordered(scope.units):
+            self.unit(unit, written.lines)
+        written.result = [self.name(w) for w in scope.outputs]
+        return written
+
+    def unit(self, unit: Unit, lines: list[str]) -> None:
+        """The statements of one node: nested functions for its graphs, then the call."""
+        lines.extend(self.nested(unit))
+        targets = [self._target(w) for w in unit.outputs]
+        expression = self.call(unit)
+        lines.append(assignment(targets, expression))
+        self.node_facts(unit, targets)
+
+    def _target(self, wire: Wire | None) -> str:
+        if wire is None:
+            python = self.names.take("absent")
+            self.facts.absent.append(python)
+            return python
+        python = self.name(wire)
+        self.facts.value(python, wire.info, typed=not wire.is_output or wire.scope is not self.scope)
+        return python
+
+    def call(self, unit: Unit) -> Expr:
+        """The call of a node."""
+        known = self.module.function_name(unit.key)
+        signature = None if known is not None else self.module.signature(unit.key, self.opsets)
+        arguments: list[Expr] = [
+            "None" if w is None else self.name(w) for w in unit.inputs
+        ]
+        keywords: list[tuple[str, Expr]] = []
+        left: list[onnx.AttributeProto] = []
+        for attr in unit.proto.attribute:
+            value = self.attribute(unit, attr, signature)
+            if value is None:
+                left.append(attr)
+            else:
+                keywords.append((attr.name, value))
+        if left:
+            self._leave(unit, left)
+        count = len(unit.outputs)
+        usual = 1 if known is None else self.module.output_count(unit.key)
+        if count == 0 or (count == 1 and usual != 1) or (known is not None and count != usual):
+            keywords.append(("_outputs", str(count)))
+        plain = [(k, v) for k, v in keywords if is_plain(k)]
+        odd = [(k, v) for k, v in keywords if not is_plain(k)]
+        items = [*arguments, *(join(f"{k}=", v) for k, v in plain)]
+        if odd:
+            pairs = tuple(join(f"{text(k)}: ", v) for k, v in odd)
+            items.append(Group("**{", pairs, "}"))
+        function = known or self.module.operator(unit.key, self.opsets)
+        return Group(f"{function}(", tuple(items), ")")
+
+    def attribute(self, unit: Unit, attr: onnx.AttributeProto, signature: object) -> Expr | None:
+        """The value of an attribute as Python; None where it can only be kept serialized."""
+        if attr.name in ("_outputs", "_name"):
+            return None
+        if attr.ref_attr_name:
+            return self.attributes.get(attr.ref_attr_name) if not attr.doc_string else None
+        kind = attribute_kind(attr)
+        if kind == _A.GRAPH:
+            return self.functions[unit][attr.name][0]
+        if kind == _A.GRAPHS:
+            return listed(self.functions[unit][attr.name])
+        value = plain_value(attr, signature)  # type: ignore[arg-type]
+        if value is None:
+            return None
+        if kind == _A.TENSOR:
+            hint = f"{unit.outputs[0].name if unit.outputs and unit.outputs[0] else 'data'}_data"
+            return self.module.array(value, hint, attr.t, inline=True)
+        if _uses_numpy(attr):
+            self.module.uses.add("np")
+        return value_expression(value, kind)
+
+    def _leave(self, unit: Unit, attributes: Iterable[onnx.AttributeProto]) -> None:
+        kept = onnx.NodeProto()
+        kept.attribute.extend(attributes)
+        self.left[unit] = kept
+
+    # -- nested graphs -----------------------------------------------------------------------------
+
+    @property
+    def functions(self) -> dict[Unit, dict[str, list[str]]]:
+        """The Python names of the graphs of a node, by attribute."""
+        if not hasattr(self, "_functions"):
+            self._functions: dict[Unit, dict[str, list[str]]] = {}
+        return self._functions
+
+    @property
+    def left(self) -> dict[Unit, onnx.NodeProto]:
+        """Parts of nodes that no keyword can say."""
+        if not hasattr(self, "_left"):
+            self._left: dict[Unit, onnx.NodeProto] = {}
+        return self._left
+
+    def nested(self, unit: Unit) -> list[str]:
+        """A nested function for each graph of a node."""
+        lines: list[str] = []
+        held = self.functions.setdefault(unit, {})
+        for attribute, scopes in unit.graphs.items():
+            for scope in scopes:
+                python = self.names.take(scope.proto.name or attribute, "body")
+                held.setdefault(attribute, []).append(python)
+                lines += self._nested(scope, python)
+        return lines
+
+    def _nested(self, scope: Scope, python: str) -> list[str]:
+        graph = scope.proto
+        assert isinstance(graph, onnx.GraphProto)
+        params = [self._parameter(w) for w in scope.inputs]
+        body: list[str] = []
+        for wire in scope.initializers:
+            if wire.input_index is None:
+                self._local_initializer(wire, body)
+        written = self._write(scope)
+        body += written.lines
+        for wire in scope.outputs:
+            if wire.producer is None or wire.scope is not scope:
+                self.facts.value(self.name(wire), wire.info)
+        body.append(returned(written.result))
+        more: dict[str, Expr] = {}
+        if graph.name != python:
+            more["name"] = text(graph.name)
+        extra = rest_of_graph(graph, scope)
+        if extra:
+            more["extra"] = data(extra)
+        described = self.facts.described(graph, **more)
+        if described is not None:
+            self.facts.graphs[python] = described
+        return [f"def {python}({', '.join(params)}):", *indented(body)]
+
+    def _parameter(self, wire: Wire) -> str:
+        python = self.name(wire)
+        self.facts.value(python, wire.info)
+        return python
+
+    def _local_initializer(self, wire: Wire, body: list[str]) -> None:
+        self.module.uses.add("initializer")
+        python = self.name(wire)
+        self.facts.value(python, wire.info)
+        body.append(assignment([python], self.module.initializer(wire, python)))
+
+    # -- facts -------------------------------------------------------------------------------------
+
+    def node_facts(self, unit: Unit, targets: list[str]) -> None:
+        """Note the name, doc string and metadata of a node."""
+        node = unit.proto
+        rest = self.left.pop(unit, onnx.NodeProto())
+        rest.device_configurations.extend(node.device_configurations)
+        extra = rest.SerializeToString(deterministic=True)
+        described = self.facts.described(node, **({"extra": data(extra)} if extra else {}))
+        if not targets:
+            if described is not None:
+                self.module.reasons.append(f"{node.op_type} makes nothing: what it says is lost")
+            return
+        if node.name:
+            self.facts.node_names[targets[0]] = node.name
+        if described is not None:
+            self.facts.nodes[targets[0]] = described
+
+
+def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
+    """What a graph holds that nothing else says: annotations of quantized values and the like."""
+    rest = onnx.GraphProto()
+    rest.quantization_annotation.extend(graph.quantization_annotation)
+    for info in graph.value_info:
+        if info.name not in scope.wires:
+            rest.value_info.append(info)
+    # An input with a value of its own has an initializer of the same name.
+    for wire in scope.initializers if scope.owner is not None else ():
+        if wire.input_index is not None and isinstance(wire.tensor, onnx.TensorProto):
+            rest.initializer.append(wire.tensor)
+    return rest.SerializeToString(deterministic=True)
+
+
+def ordered(units: list[Unit]) -> list[Unit]:
+    """Nodes in an order in which each is made before it is read; as they stand if that holds."""
+    place = {unit: n for n, unit in enumerate(units)}
+    done: set[Unit] = set()
+    result: list[Unit] = []
+    for unit in units:
+        stack = [unit]
+        while stack:
+            current = stack[-1]
+            waiting = [u for u in _sources(current, place) if u not in done and u is not current]
+            if current in done or not waiting:
+                stack.pop()
+                if current not in done:
+                    done.add(current)
+                    result.append(current)
+            elif any(u in stack for u in waiting):
+                return units  # a circle: no order is right
+            else:
+                stack.extend(reversed(waiting))
+    return result
+
+
+def _sources(unit: Unit, place: dict[Unit, int]) -> list[Unit]:
+    """The nodes of the same graph that a node and its graphs read."""
+    wires = [w for w in unit.inputs if w is not None]
+    for scopes in unit.graphs.values():
+        for scope in scopes:
+            for inner in scope.all_scopes():
+                wires += inner.outputs
+                for node in inner.units:
+                    wires += [w for w in node.inputs if w is not None]
+    return [w.producer for w in wires if w.producer is not None and w.producer in place]
+
+
+def assignment(targets: list[str], expression: Expr) -> str:
+    """`a, b = expression`, or the expression alone."""
+    if not targets:
+        return render(expression, 4)
+    front = f"{', '.join(targets)} = "
+    if len(front) > 96:
+        front = "(\n    " + ",\n    ".join(targets) + ",\n) = "
+        return front + render(expression, 8)
+    return front + render(expression, len(front) + 8)
+
+
+def returned(result: list[str]) -> str:
+    """The return statement."""
+    if not result:
+        return "return ()"
+    line = f"return {', '.join(result)}"
+    if len(line) <= 90:
+        return line
+    return "return (\n" + "".join(f"    {name},\n" for name in result) + ")"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Lines one level deeper."""
+    return [f"    {part}" if part else part for line in lines for part in line.split("\n")]
+
+
+def _uses_numpy(attr: onnx.AttributeProto) -> bool:
+    numbers = [attr.f, *attr.floats]
+    return any(v != v or v in (float("inf"), float("-inf")) for v in numbers)  # noqa: PLR0124
+
+
+__all__ = ["Body", "Written", "assignment", "indented", "ordered", "rest_of_graph", "returned"]

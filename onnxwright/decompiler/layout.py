@@ -1,0 +1,148 @@
+"""Python expressions as a small tree that is laid out in lines of 100 columns.
+
+Text from a model enters only through `text`, `data` and `number`, which quote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Group:
+    """Something with brackets: a call, a list, a dict."""
+
+    head: str
+    items: tuple[Expr, ...]
+    tail: str
+
+
+Expr = Union[str, Group]
+
+
+def call(function: str, *args: Expr, **keywords: Expr) -> Group:
+    """`function(args, key=value)`."""
+    named = [_keyword(key, value) for key, value in keywords.items()]
+    return Group(f"{function}(", (*args, *named), ")")
+
+
+def _keyword(key: str, value: Expr) -> Expr:
+    return join(f"{key}=", value)
+
+
+def join(front: str, value: Expr) -> Expr:
+    """Text directly in front of an expression."""
+    if isinstance(value, Group):
+        return Group(front + value.head, value.items, value.tail)
+    return front + value
+
+
+def listed(items: Iterable[Expr]) -> Group:
+    """`[a, b]`."""
+    return Group("[", tuple(items), "]")
+
+
+def mapping(pairs: Iterable[tuple[str, Expr]]) -> Group:
+    """`{"a": b}` from Python keys and values."""
+    return Group("{", tuple(join(f"{text(key)}: ", value) for key, value in pairs), "}")
+
+
+def text(value: str) -> str:
+    """A string as a literal of ASCII characters only, in double quotes where that reads better."""
+    made = ascii(value)
+    if made.startswith("'") and '"' not in made:
+        return f'"{made[1:-1]}"'
+    return made
+
+
+def data(value: bytes) -> str:
+    """Bytes as a literal."""
+    return ascii(value)
+
+
+def number(value: Any) -> str:
+    """A number or flag as Python; infinities and NaN by numpy's names."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if value != value:  # noqa: PLR0124 - NaN
+        return "np.nan"
+    if value in (float("inf"), float("-inf")):
+        return "np.inf" if value > 0 else "-np.inf"
+    return short_float(value)
+
+
+def short_float(value: Any) -> str:
+    """The shortest number that becomes this one again in its own type."""
+    if isinstance(value, np.floating) and not isinstance(value, float):
+        made = str(value)
+    else:
+        made = repr(float(value))
+    mantissa, mark, exponent = made.partition("e")
+    if "." not in mantissa and "n" not in mantissa:
+        mantissa += ".0"
+    return mantissa + mark + exponent
+
+
+def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
+    """The expression's text; broken over lines where it is too long.
+
+    Args:
+        expr: the expression.
+        column: where its first line begins.
+        indent: how far the line it stands in is indented.
+        width: the longest line.
+    """
+    flat = flatten(expr)
+    if isinstance(expr, str) or len(flat) + column <= width or not expr.items:
+        return flat
+    inner = indent + 4
+    space = " " * inner
+    if all(isinstance(item, str) for item in expr.items) and expr.head.endswith("["):
+        lines = _filled([str(i) for i in expr.items], width - inner)
+    else:
+        lines = [render(item, inner, inner, width - 1) for item in expr.items]
+    body = "".join(f"{space}{line},\n" for line in lines)
+    return f"{expr.head}\n{body}{' ' * indent}{expr.tail}"
+
+
+def flatten(expr: Expr) -> str:
+    """The expression on one line."""
+    if isinstance(expr, str):
+        return expr
+    return f"{expr.head}{', '.join(map(flatten, expr.items))}{expr.tail}"
+
+
+def _filled(items: Sequence[str], width: int) -> list[str]:
+    """Short items, as many on a line as fit."""
+    lines: list[str] = []
+    current = ""
+    for item in items:
+        if current and len(current) + len(item) + 3 > width:
+            lines.append(current)
+            current = item
+        else:
+            current = f"{current}, {item}" if current else item
+    return [*lines, current] if current else lines
+
+
+__all__ = [
+    "Expr",
+    "Group",
+    "call",
+    "data",
+    "flatten",
+    "join",
+    "listed",
+    "mapping",
+    "number",
+    "render",
+    "text",
+]

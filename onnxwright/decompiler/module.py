@@ -1,0 +1,343 @@
+"""A whole model, or one function, as the text of a Python module."""
+
+from __future__ import annotations
+
+import inspect
+
+import onnx
+from onnx import numpy_helper
+
+from onnxwright.decompiler.arrays import type_expression
+from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
+from onnxwright.decompiler.body import Body, indented, rest_of_graph, returned
+from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, join, mapping, render, text
+from onnxwright.decompiler.scope import Module, Options
+from onnxwright.ir.content import attribute_kind, is_plain, properties
+from onnxwright.ir.wiring import Scope, Wire, normal_domain, wire
+from onnxwright.types.kinds import AttrKind
+
+_A = onnx.AttributeProto
+_PYTHON_KIND = {
+    AttrKind.INT: "int",
+    AttrKind.FLOAT: "float",
+    AttrKind.STRING: "str",
+    AttrKind.INTS: "list[int]",
+    AttrKind.FLOATS: "list[float]",
+    AttrKind.STRINGS: "list[str]",
+    AttrKind.TENSOR: "onnx.TensorProto",
+    AttrKind.GRAPH: "onnx.GraphProto",
+    AttrKind.TYPE_PROTO: "onnx.TypeProto",
+    AttrKind.SPARSE_TENSOR: "onnx.SparseTensorProto",
+    AttrKind.TENSORS: "list[onnx.TensorProto]",
+    AttrKind.GRAPHS: "list[onnx.GraphProto]",
+    AttrKind.TYPE_PROTOS: "list[onnx.TypeProto]",
+    AttrKind.SPARSE_TENSORS: "list[onnx.SparseTensorProto]",
+}
+_FROM_ONNXWRIGHT = frozenset({"Details", "External", "Op", "Opset", "DType", "initializer"})
+
+
+def write_model(model: onnx.ModelProto, options: Options, name: str | None) -> tuple[str, Module]:
+    """A model as a module that ends with `make_model()`."""
+    module = Module(options)
+    bodies = [_declare(module, f) for f in model.functions]
+    python = module.names.take(name or model.graph.name or "main", "main")
+    blocks = [
+        _function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)
+    ]
+    graph = wire(model.graph)
+    opsets = {normal_domain(e.domain): e.version for e in model.opset_import}
+    for key in {(f.domain, 1) for f in model.functions}:
+        opsets.setdefault(*key)
+    lines, facts = _main(module, graph, opsets, python)
+    if model.graph.name != python:
+        facts.name = model.graph.name
+    facts.opset_imports = {e.domain: e.version for e in model.opset_import}
+    given: dict[str, Expr] = {}
+    if blocks:
+        pairs = [join(f"{held}: ", its.expression()) for (held, _), its in
+                 zip(bodies, (b[1] for b in blocks), strict=True)]  # fmt: skip
+        given["functions"] = Group("{", tuple(pairs), "}")
+    given |= _model_facts(model)
+    given["details"] = facts.expression()
+    made = render(call(f"{python}.to_model_proto", **given), 11, 4)
+    blocks_text = [block for block, _ in blocks]
+    ending = ["def make_model():", f'    """The model."""\n    return {made}']
+    title = f"An ONNX model with {len(model.graph.node)} nodes; `make_model()` gives it back."
+    return _assemble(module, title, [*blocks_text, lines, ending]), module
+
+
+def write_function(
+    function: onnx.FunctionProto, options: Options, name: str | None
+) -> tuple[str, Module]:
+    """A function as a module that ends with `make_function()`."""
+    module = Module(options)
+    held = _declare(module, function, name)
+    block, facts = _function(module, function, held)
+    made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
+    ending = ["def make_function():", f'    """The function."""\n    return {made}']
+    title = "An ONNX function; `make_function()` gives it back."
+    return _assemble(module, title, [block, ending]), module
+
+
+def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
+    given: dict[str, Expr] = {"ir_version": str(model.ir_version)}
+    for key in ("producer_name", "producer_version", "domain", "doc_string"):
+        value = getattr(model, key)
+        if value:
+            given[key] = text(value)
+    if model.model_version:
+        given["model_version"] = str(model.model_version)
+    if model.metadata_props:
+        pairs = properties(model.metadata_props).items()
+        given["metadata"] = mapping((k, text(v)) for k, v in pairs)
+    rest = onnx.ModelProto()
+    rest.training_info.extend(model.training_info)
+    rest.configuration.extend(model.configuration)
+    extra = rest.SerializeToString(deterministic=True)
+    if extra:
+        given["extra"] = data(extra)
+    return given
+
+
+# -- functions ----------------------------------------------------------------------------------------
+
+
+def _declare(module: Module, f: onnx.FunctionProto, name: str | None = None) -> tuple[str, str]:
+    """Give a function its Python name before any body is written."""
+    python = module.names.take(name or f.name, "function")
+    key = (normal_domain(f.domain), f.name, f.overload)
+    module.functions[key] = (python, len(f.output))
+    return python, f.domain
+
+
+def _function(
+    module: Module, f: onnx.FunctionProto, held: tuple[str, str]
+) -> tuple[list[str], Facts]:
+    python, _ = held
+    module.uses.add("script")
+    opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
+    scope = wire(f)
+    kinds = _attribute_kinds(scope)
+    given = {p.name: p for p in f.attribute_proto}
+    attributes: dict[str, str] = {}
+    names = [*f.attribute, *given]
+    body = Body(scope, module, opsets, attributes)
+    for name in names:
+        attributes[name] = body.names.take(name, "attribute")
+    params = [body.input_name(w) for w in scope.inputs]
+    keywords = []
+    rest = onnx.FunctionProto()
+    for name in names:
+        keywords.append(_parameter(module, name, attributes[name], kinds, given.get(name), rest))
+    for name, renamed in attributes.items():
+        if name != renamed:
+            body.facts.names[renamed] = name
+    if keywords:
+        params += ["*", *sorted(keywords, key=lambda k: "=" in k)]
+    written = body.write()
+    for w in (*scope.inputs, *scope.outputs):
+        body.facts.value(body.name(w), w.info)
+    facts = body.facts
+    facts.metadata = properties(f.metadata_props)
+    facts.opset_imports = {e.domain: e.version for e in f.opset_import}
+    facts.extra = rest.SerializeToString(deterministic=True)
+    doc = _docstring(f.doc_string)
+    if doc is None and f.doc_string:
+        facts.doc_string = f.doc_string
+    version = 1
+    decorator = call("script", text(f.domain))
+    more: dict[str, Expr] = {}
+    if version != 1:
+        more["version"] = str(version)
+    if f.name != python:
+        more["name"] = text(f.name)
+    if f.overload:
+        more["overload"] = text(f.overload)
+    decorator = call("script", text(f.domain), **more)
+    statements = [*written.lines, returned(written.result)]
+    return _definition(decorator, python, params, "", doc, statements), facts
+
+
+def _parameter(
+    module: Module,
+    name: str,
+    python: str,
+    kinds: dict[str, int],
+    default: onnx.AttributeProto | None,
+    rest: onnx.FunctionProto,
+) -> str:
+    """An attribute parameter; a default that Python cannot say stays serialized."""
+    number = attribute_kind(default) if default is not None else kinds.get(name, int(_A.FLOAT))
+    kind = KIND_OF.get(number, AttrKind.FLOAT)
+    annotation = _PYTHON_KIND[kind]
+    if "onnx." in annotation:
+        module.uses.add("onnx")
+    if default is None:
+        return f"{python}: {annotation}"
+    value = plain_value(default, None)
+    empty = isinstance(value, list) and not value
+    if value is None or empty or number == _A.TENSOR or default.doc_string or python != name:
+        rest.attribute_proto.append(default)
+        module.uses.add("onnx")
+        return f"{python}: {annotation}"
+    if number in (_A.FLOAT, _A.FLOATS):
+        module.uses.add("np")
+    return f"{python}: {annotation} = {flatten(value_expression(value, number))}"
+
+
+def _attribute_kinds(scope: Scope) -> dict[str, int]:
+    """The kind of each attribute parameter, by how it is used."""
+    found: dict[str, int] = {}
+    for unit in scope.all_units():
+        for attr in unit.proto.attribute:
+            if attr.ref_attr_name and attr.type:
+                found.setdefault(attr.ref_attr_name, attr.type)
+    return found
+
+
+# -- the main graph -----------------------------------------------------------------------------------
+
+
+def _main(
+    module: Module, scope: Scope, opsets: dict[str, int], python: str
+) -> tuple[list[str], Facts]:
+    module.uses.add("script")
+    graph = scope.proto
+    assert isinstance(graph, onnx.GraphProto)
+    body = Body(scope, module, opsets, {})
+    params = []
+    for w in scope.inputs:
+        held = body.input_name(w)
+        params.append(_input(module, body, w, held))
+    unread = {w for w in scope.initializers if not w.uses and not w.is_output}
+    for w in scope.initializers:
+        if w.input_index is None and w not in unread:
+            _global_initializer(module, body, w)
+    written = body.write()
+    for w in scope.initializers:
+        if w.input_index is not None or w in unread:
+            body.facts.initializers.append(_loose_initializer(module, w))
+    annotations = []
+    for w in scope.outputs:
+        info = w.info or onnx.ValueInfoProto()
+        info = next((o for o in graph.output if o.name == w.name), info)
+        annotations.append(_annotation(module, body, w, info))
+    result = ""
+    if annotations and all(a is not None for a in annotations):
+        shown = [a for a in annotations if a is not None]
+        result = shown[0] if len(shown) == 1 else f"tuple[{', '.join(shown)}]"
+    else:
+        for w in scope.outputs:
+            if w.info is not None and not is_plain(w.info.type):
+                body.facts.type_of(body.name(w), w.info.type)
+    facts = body.facts
+    facts.metadata = properties(graph.metadata_props)
+    facts.extra = rest_of_graph(graph, scope)
+    doc = _docstring(graph.doc_string)
+    if doc is None and graph.doc_string:
+        facts.doc_string = graph.doc_string
+    statements = [*written.lines, returned(written.result)]
+    return _definition("@script()", python, params, result, doc, statements), facts
+
+
+def _input(module: Module, body: Body, w: Wire, python: str) -> str:
+    info = w.info or onnx.ValueInfoProto()
+    annotation = type_expression(info.type, module.uses)
+    body.facts.value(python, info, typed=annotation is None or bool(
+        info.doc_string or len(info.metadata_props)))  # fmt: skip
+    return python if annotation is None else f"{python}: {annotation}"
+
+
+def _annotation(module: Module, body: Body, w: Wire, info: onnx.ValueInfoProto) -> str | None:
+    """The annotation of an output, unless it is an input whose own says it."""
+    body.facts.value(body.name(w), info, typed=False)
+    if info.doc_string or len(info.metadata_props) or w.input_index is not None:
+        body.facts.type_of(body.name(w), info.type)
+    return type_expression(info.type, module.uses)
+
+
+def _global_initializer(module: Module, body: Body, w: Wire) -> None:
+    python = module.names.take(w.name, "weight")
+    body.names.reserve(python)
+    body.python[w] = python
+    body.facts.value(w.name, w.info)
+    expression = module.initializer(w, python)
+    module.lines.append(f"{python} = {render(expression, len(python) + 3)}")
+
+
+def _loose_initializer(module: Module, w: Wire) -> str:
+    """An initializer that nothing reads, or one that is an input's default."""
+    python = module.names.take(f"{w.name}_value", "value")
+    expression = module.initializer(w, "")
+    module.lines.append(f"{python} = {render(expression, len(python) + 3)}")
+    return python
+
+
+# -- text ----------------------------------------------------------------------------------------------
+
+
+def _docstring(doc: str) -> str | None:
+    """A docstring literal that Python reads as just this text; None where there is none."""
+    if not doc or inspect.cleandoc(doc) != doc:
+        return None
+    lines = doc.split("\n")
+    printable = all(line.isprintable() and line.isascii() for line in lines)
+    if not printable or "\\" in doc or '"' in doc or any(x != x.rstrip() for x in lines):
+        return text(doc)
+    if len(lines) == 1:
+        return f'"""{doc}"""'
+    return '"""' + "\n".join([lines[0], *(f"    {x}" if x else x for x in lines[1:])]) + '\n    """'
+
+
+def _definition(
+    decorator: Expr, python: str, params: list[str], result: str, doc: str | None, body: list[str]
+) -> list[str]:
+    head = Group(f"def {python}(", tuple(params), f"){f' -> {result}' if result else ''}:")
+    front = decorator if isinstance(decorator, str) else "@" + render(decorator, 1)
+    lines = [front, render(head, 0)]
+    if doc is not None:
+        lines.append(f"    {doc}")
+    return [*lines, *indented(body)]
+
+
+def _assemble(module: Module, title: str, blocks: list[list[str]]) -> str:
+    uses = module.uses
+    imports: list[str] = []
+    if {"Sequence"} & uses:
+        imports.append("from collections.abc import Sequence")
+    if "Path" in uses:
+        imports.append("from pathlib import Path")
+    if imports:
+        imports.append("")
+    imports += [f"import {name}" for name in ("ml_dtypes",) if name in uses]
+    if "np" in uses:
+        imports.append("import numpy as np")
+    if "onnx" in uses:
+        imports.append("import onnx")
+    names = [n for n in uses if n in _FROM_ONNXWRIGHT or n.isupper() or n == "script"]
+    entries = [f"{n} as {alias}" if alias else n for n, alias in module.imports.items()]
+    listing = sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n)) + entries
+    if imports:
+        imports.append("")
+    front = "from onnxwright import "
+    line = front + ", ".join(listing)
+    if len(line) > 100:
+        line = front + "(\n" + "".join(f"    {n},\n" for n in listing) + ")"
+    imports.append(line)
+    top = [*module.opset_lines.values()]
+    if "folder" in uses:
+        top.append("folder = Path(__file__).parent")
+    if "weights" in uses:
+        top.append(f"weights = np.load(Path(__file__).with_name({text(module.options.npz)}))")
+    parts = [f'"""{title}"""\n', "\n".join(imports)]
+    if top:
+        parts.append("\n" + "\n".join(top))
+    if module.lines:
+        parts.append("\n" + "\n".join(module.lines))
+    for block in blocks:
+        parts.append("\n\n" + "\n".join(block))
+    return "\n".join(parts) + "\n"
+
+
+__all__ = ["write_function", "write_model"]

@@ -1,0 +1,66 @@
+"""Python names for ONNX names: plain ASCII identifiers, unique, never a word with a meaning."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+_WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self"))
+_LONGEST = 60
+
+
+def identifier(text: str, fallback: str = "v") -> str:
+    """An identifier that reminds of `text`: letters, digits and underscores of ASCII only.
+
+    Args:
+        text: any name of a model, which may hold anything at all.
+        fallback: what stands in front where the name does not begin with a letter.
+
+    Example:
+        >>> identifier("/layer.1/conv/Conv_output_0"), identifier("1"), identifier("class")
+        ('layer_1_conv_Conv_output_0', 'v1', 'class_')
+    """
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")[:_LONGEST].rstrip("_")
+    if not made:
+        made = fallback
+    elif made[0].isdigit():
+        made = fallback + made
+    return f"{made}_" if made in _WORDS else made
+
+
+def is_plain(text: str) -> bool:
+    """Whether a name of a model can stand in Python as it is, as a keyword argument does."""
+    return text.isascii() and text.isidentifier() and not keyword.iskeyword(text)
+
+
+class Names:
+    """Gives names that are unique among themselves and those of the module around.
+
+    Example:
+        >>> names = Names()
+        >>> names.take("x"), names.take("x"), Names(names).take("x")
+        ('x', 'x_1', 'x_2')
+    """
+
+    def __init__(self, outer: Names | None = None) -> None:
+        self.taken: set[str] = set(outer.taken) if outer is not None else set()
+        self._next: dict[str, int] = {}
+
+    def take(self, text: str, fallback: str = "v") -> str:
+        """A free name for an ONNX name."""
+        base = identifier(text, fallback)
+        name, count = base, self._next.get(base, 0)
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._next[base] = count
+        self.taken.add(name)
+        return name
+
+    def reserve(self, *names: str) -> None:
+        """Keep names from being given."""
+        self.taken.update(names)
+
+
+__all__ = ["Names", "identifier", "is_plain"]

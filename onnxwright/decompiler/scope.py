@@ -1,0 +1,206 @@
+"""What a written module holds outside its functions: imports, opsets, weights, function names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Union
+
+import numpy as np
+import onnx
+
+from onnxwright.decompiler.arrays import array_expression, dtype_expression
+from onnxwright.decompiler.attributes import tensor_array
+from onnxwright.decompiler.layout import Expr, call, data, number, render, text
+from onnxwright.decompiler.names import Names, identifier, is_plain
+from onnxwright.ir.wiring import Wire
+from onnxwright.opset import registry
+from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import OpSignature
+from onnxwright.types.dtypes import DType
+
+Weights = Union[Literal["inline", "npz", "external"], Callable[[str, Any], "str | None"]]
+Key = tuple[str, str, str]
+_NOT_OPS = frozenset(dir(Opset)) | {"domain", "version"}
+
+
+@dataclass
+class Options:
+    """How a module is to be written.
+
+    Attributes:
+        weights: where arrays of more than `inline_constants` elements go.
+        inline_constants: arrays of up to this many elements are written where they are used.
+        npz: the file of arrays, beside the written Python.
+        folder: where the model's external data is.
+    """
+
+    weights: Weights = "inline"
+    inline_constants: int = 16
+    npz: str = "weights.npz"
+    folder: Path = Path()
+
+
+@dataclass
+class Module:
+    """The surroundings of the written functions.
+
+    Attributes:
+        names: names at the top of the module.
+        uses: names to import.
+        lines: statements at the top: opsets, arrays, initializers.
+        arrays: what goes into the file of arrays.
+        reasons: what could not be written in the best way, and why.
+    """
+
+    options: Options
+    names: Names = field(default_factory=Names)
+    uses: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    opset_lines: dict[str, str] = field(default_factory=dict)
+    imports: dict[str, str] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
+    functions: dict[Key, tuple[str, int]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.names.reserve(
+            "np", "onnx", "ml_dtypes", "op", "script", "Details", "External", "Opset", "Op",
+            "Sequence", "initializer", "make_model", "make_function", "weights", "Path", "data",
+            *(kind.name for kind in DType),
+        )  # fmt: skip
+
+    # -- operators ---------------------------------------------------------------------------------
+
+    def function_name(self, key: Key) -> str | None:
+        """The Python name of a function of the model."""
+        found = self.functions.get(key)
+        return found[0] if found is not None else None
+
+    def output_count(self, key: Key) -> int:
+        """How many outputs a function of the model has."""
+        return self.functions[key][1]
+
+    def signature(self, key: Key, opsets: dict[str, int]) -> OpSignature | None:
+        """The schema of an operator, if onnx has it in this version."""
+        domain, name, _ = key
+        found = registry.signature(domain, name, opsets.get(domain, 1))
+        return None if found is None or found.deprecated else found
+
+    def operator(self, key: Key, opsets: dict[str, int]) -> str:
+        """The expression of an operator: `op.Add`."""
+        domain, name, _ = key
+        opset = self.opset(domain, opsets.get(domain, 1))
+        unknown = registry.is_known_domain(domain) and self.signature(key, opsets) is None
+        if unknown or not is_plain(name) or name in _NOT_OPS or name.startswith("_"):
+            self.uses.add("Op")
+            return f"Op({opset}, {text(name)})"
+        return f"{opset}.{name}"
+
+    def opset(self, domain: str, version: int) -> str:
+        """The name of an opset in the module."""
+        found = self._opsets.get((domain, version))
+        if found is None:
+            found = self._opsets[domain, version] = self._new_opset(domain, version)
+        return found
+
+    def _new_opset(self, domain: str, version: int) -> str:
+        known = registry.is_known_domain(domain) and version <= registry.newest(domain)
+        if known and repr(Opset(domain, version)).isidentifier():
+            name = repr(Opset(domain, version))
+            taken = {alias for alias in self.imports.values() if alias}
+            short = {"": "op", "ai.onnx.ml": "ml"}.get(domain)
+            if short is not None and short not in taken and (short == "op" or short not in self.names.taken):
+                self.names.reserve(short)
+                self.imports[name] = short
+                return short
+            self.names.reserve(name)
+            self.imports[name] = ""
+            return name
+        self.uses.add("Opset")
+        name = self.names.take(identifier(domain.rsplit(".", 1)[-1], "opset"))
+        self.opset_lines[name] = f"{name} = Opset({text(domain)}, {version})"
+        return name
+
+    # -- arrays ------------------------------------------------------------------------------------
+
+    def array(self, value: Any, hint: str, tensor: onnx.TensorProto | None, *, inline: bool) -> Expr:
+        """An array as an expression: its numbers where they are few, else a name of the module."""
+        few = value.size <= self.options.inline_constants
+        if few and inline:
+            return array_expression(value, self.uses)
+        weights = self.options.weights
+        if callable(weights):
+            given = weights(tensor.name if tensor is not None and tensor.name else hint, value)
+            if given is not None:
+                return given
+        elif weights != "inline" and not few and value.dtype != object:
+            return self._stored(value, hint)
+        if not inline:
+            return array_expression(value, self.uses)
+        name = self.names.take(hint, "data")
+        expression = array_expression(value, self.uses)
+        self.lines.append(f"{name} = {render(expression, len(name) + 3)}")
+        return name
+
+    def _stored(self, value: Any, hint: str) -> Expr:
+        """An array kept in the file of arrays."""
+        key = identifier(hint, "data")
+        count = 0
+        while key in self.arrays:
+            count += 1
+            key = f"{identifier(hint, 'data')}_{count}"
+        self.uses.update(("np", "Path", "weights"))
+        if value.dtype.kind == "V" or value.dtype.name not in np.sctypeDict:
+            # numpy's own format knows no bfloat16 and the like: their bytes are kept.
+            self.uses.add("ml_dtypes")
+            self.arrays[key] = np.ascontiguousarray(value).view(np.uint8)
+            kind = f"ml_dtypes.{value.dtype.name}"
+            return f"weights[{text(key)}].view({kind}).reshape({tuple(value.shape)})"
+        self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
+        return f"weights[{text(key)}]"
+
+    def initializer(self, wire: Wire, python: str) -> Expr:
+        """`initializer(...)` for a value that a graph holds from the start."""
+        self.uses.add("initializer")
+        name = {} if python == wire.name else {"name": text(wire.name)}
+        tensor = wire.tensor
+        if isinstance(tensor, onnx.SparseTensorProto):
+            self.uses.add("np")
+            kind = DType(tensor.values.data_type)
+            held = f"np.zeros({tuple(tensor.dims)}, {_numpy_name(kind, self.uses)})"
+            plain = data(tensor.SerializeToString(deterministic=True))
+            return call("initializer", held, **{"name": text(wire.name)}, sparse=plain)
+        assert tensor is not None
+        if tensor.doc_string:
+            name["doc_string"] = text(tensor.doc_string)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
+            return call("initializer", self._external(tensor), **{"name": text(wire.name), **name})
+        value = tensor_array(tensor, str(self.options.folder))
+        expression = self.array(value, wire.name, tensor, inline=False)
+        return call("initializer", expression, **name)
+
+    def _external(self, tensor: onnx.TensorProto) -> Expr:
+        entries = {e.key: e.value for e in tensor.external_data}
+        self.uses.update(("External", "Path"))
+        given: dict[str, Expr] = {}
+        for key in ("offset", "length"):
+            if key in entries:
+                given[key] = number(int(entries[key]))
+        if "checksum" in entries:
+            given["checksum"] = text(entries["checksum"])
+        self.uses.add("folder")
+        dims = str(tuple(int(d) for d in tensor.dims))
+        location = text(entries.get("location", ""))
+        kind = DType(tensor.data_type).name
+        self.uses.add("DType")
+        return call("External", location, f"DType.{kind}", dims, **given, folder="folder")
+
+
+def _numpy_name(kind: DType, uses: set[str]) -> str:
+    return dtype_expression(np.dtype(kind.numpy), uses)
+
+
+__all__ = ["Key", "Module", "Options", "Weights"]

@@ -1,0 +1,310 @@
+"""Models written down to the last detail: what a graph says beside its computation.
+
+Python made from a model gives its `Details`; then every call becomes one node just as written, and
+names, types, descriptions and metadata are those of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.converter.context import Context, Script
+from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.ir import adapters
+from onnxwright.ir.initializers import add_initializers
+from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
+from onnxwright.types.initializers import Initializer
+from onnxwright.types.kinds import OnnxType
+from onnxwright.types.signature import EMPTY
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a graph or function says beside its computation, by the Python names in its script.
+
+    Attributes:
+        name: the name of the graph; the script's by default.
+        doc_string: its description; the script's docstring by default.
+        metadata: its `metadata_props`.
+        opset_imports: versions of the domains it uses; found from its calls by default.
+        names: the ONNX name of a value, where it is not the Python name.
+        types: types of values: an annotation such as `FLOAT["N", 3]`, or a serialized TypeProto.
+        values: `doc_string` and `metadata` of values.
+        node_names: the name of the node that makes a value.
+        nodes: `doc_string`, `metadata` and `extra` of the node that makes a value.
+        graphs: `name`, `doc_string`, `metadata` and `extra` of a nested function's graph.
+        absent: outputs that a node does not make though a later one is made.
+        initializers: initializers that nothing reads.
+        extra: a serialized part of the GraphProto or FunctionProto that has no word here.
+    """
+
+    name: str | None = None
+    doc_string: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    opset_imports: Mapping[str, int] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    node_names: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    graphs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    absent: Iterable[str] = ()
+    initializers: Iterable[Initializer] = ()
+    extra: bytes = b""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model says beside its graphs."""
+
+    ir_version: int | None = None
+    producer_name: str = ""
+    producer_version: str = ""
+    model_version: int = 0
+    domain: str = ""
+    doc_string: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    extra: bytes = b""
+
+
+def exact_function(script: Script, details: Details) -> onnx.FunctionProto:
+    """A script as a FunctionProto, one node for each call."""
+    context = Context(choose=lambda script: "call", exact=True)
+    return _Writer(lower_function(script, context), details).function()
+
+
+def exact_model(
+    script: Script,
+    details: Details,
+    functions: Mapping[Any, Details],
+    facts: ModelFacts,
+    attributes: Mapping[str, Any],
+    input_types: Mapping[str, OnnxType],
+) -> onnx.ModelProto:
+    """A script and its functions as a model, one node for each call."""
+    context = Context(choose=lambda script: "call", exact=True)
+    main = lower_main(script, context, attributes, input_types)
+    made = onnx.ModelProto()
+    made.graph.CopyFrom(_Writer(main, details).graph())
+    for callee, its in functions.items():
+        key = ("generic", callee.function, callee.domain, callee.name)
+        lowered = context.results.get(key)
+        if not isinstance(lowered, Lowered):
+            lowered = lower_function(callee, context)
+        made.functions.append(_Writer(lowered, its).function())
+    imports = details.opset_imports
+    if imports is None:
+        imports = dict(main.imports)
+        for callee in functions:
+            imports.setdefault(callee.domain, callee.version)
+    for domain, version in imports.items():
+        made.opset_import.add(domain=domain, version=version)
+    if facts.ir_version is not None:
+        made.ir_version = facts.ir_version
+    for name in ("producer_name", "producer_version", "model_version", "domain", "doc_string"):
+        value = getattr(facts, name)
+        if value:
+            setattr(made, name, value)
+    _entries(made, facts.metadata)
+    made.MergeFromString(facts.extra)
+    return made
+
+
+class _Writer:
+    """One lowered script as protobuf, with its details."""
+
+    def __init__(self, lowered: Lowered, details: Details) -> None:
+        self.lowered = lowered
+        self.details = details
+        self.final: dict[str, str] = {}
+
+    def graph(self) -> onnx.GraphProto:
+        """As the main graph of a model."""
+        low, details = self.lowered, self.details
+        made = self._body(details.name if details.name is not None else low.script.name)
+        returns = low.script.signature.returns or ()
+        types: dict[str, OnnxType | None] = {}
+        for spec, value in zip(returns, low.outputs, strict=False):
+            if isinstance(spec, ValueSpec) and len(spec.types) == 1:
+                types[value.name or ""] = spec.types[0]
+        for p in low.script.signature.params:
+            if not p.is_attribute:
+                types[self.final.get(p.name, p.name)] = input_type(p)
+        for info in (*made.input, *made.output):
+            kind = types.get(info.name)
+            if kind is not None and not info.HasField("type"):
+                info.type.CopyFrom(adapters.type_proto(kind))
+        made.MergeFromString(details.extra)
+        return made
+
+    def function(self) -> onnx.FunctionProto:
+        """As a function."""
+        low, script = self.lowered, self.lowered.script
+        body = self._body(script.name)
+        made = onnx.FunctionProto(name=script.name, domain=script.domain)
+        if script.overload:
+            made.overload = script.overload
+        if body.doc_string:
+            made.doc_string = body.doc_string
+        made.input.extend(i.name for i in body.input)
+        made.output.extend(o.name for o in body.output)
+        made.node.extend(body.node)
+        made.value_info.extend(body.value_info)
+        # A function keeps what is said of its inputs and outputs among its value infos.
+        for info in (*body.input, *body.output):
+            if info.HasField("type") or info.doc_string or len(info.metadata_props):
+                made.value_info.append(info)
+        made.metadata_props.extend(body.metadata_props)
+        for p in script.signature.params:
+            if isinstance(p.spec, AttributeSpec):
+                if p.default is EMPTY or p.default is None:
+                    made.attribute.append(p.name)
+                else:
+                    given = adapters.attribute(p.name, p.default, p.spec.kind)
+                    made.attribute_proto.append(ir.to_proto(given))
+        imports = self.details.opset_imports
+        for domain, version in (low.imports if imports is None else imports).items():
+            made.opset_import.add(domain=domain, version=version)
+        made.MergeFromString(self.details.extra)
+        return made
+
+    # -- the body ----------------------------------------------------------------------------------
+
+    def _body(self, name: str) -> onnx.GraphProto:
+        low, details = self.lowered, self.details
+        recorder = low.recorder
+        held = {value: python for python, value in reversed(recorder.held.items())}
+        for scope in recorder.scopes[:1]:
+            for n, unread in enumerate(details.initializers):
+                value = ir.Value(name=unread.onnx_name or f"initializer_{n}")
+                scope.initializers[value] = unread
+        self._name_values(held)
+        top = ir.Graph(low.inputs, low.outputs, nodes=low.nodes, name=name)
+        if not recorder.graphs and not low.nodes:
+            made = onnx.GraphProto(name=name)
+            for kind, values in (("input", low.inputs), ("output", low.outputs)):
+                for value in values:
+                    getattr(made, kind).add(name=value.name or "")
+        else:
+            made = ir.to_proto(top)
+        doc = details.doc_string if details.doc_string is not None else (low.doc or "")
+        if doc:
+            made.doc_string = doc
+        _entries(made, details.metadata)
+        self._infos = self._value_infos()
+        self._by_output = {self.final.get(n, n): facts for n, facts in details.nodes.items()}
+        self._node_names = {self.final.get(n, n): text for n, text in details.node_names.items()}
+        self._absent = {self.final.get(n, n) for n in details.absent}
+        add_initializers(made, recorder.scopes[0].initializers)
+        self._finish(made)
+        return made
+
+    def _name_values(self, held: Mapping[ir.Value, str]) -> None:
+        """Each value under its ONNX name; what sugar made under a name of its own."""
+        details, recorder = self.details, self.lowered.recorder
+        declared: dict[ir.Value, Any] = dict(recorder.scopes[0].initializers)
+        for _, scope in recorder.graphs.values():
+            declared.update(scope.initializers)
+        wanted: dict[ir.Value, str] = {}
+        for value in dict.fromkeys((*recorder.types, *declared)):
+            python = held.get(value)
+            array = declared.get(value)
+            if array is not None and array.onnx_name is not None:
+                wanted[value] = array.onnx_name
+            elif python is not None:
+                wanted[value] = details.names.get(python, python)
+            if python is not None and value in wanted:
+                self.final[python] = wanted[value]
+        taken = set(wanted.values())
+        count = 0
+        for value in dict.fromkeys((*recorder.types, *declared)):
+            value.type, value.shape = None, None
+            if value in wanted:
+                value.name = wanted[value]
+                continue
+            while f"value_{count}" in taken:
+                count += 1
+            value.name = f"value_{count}"
+            taken.add(value.name)
+
+    def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
+        details = self.details
+        found: dict[str, onnx.ValueInfoProto] = {}
+        for python in dict.fromkeys((*details.types, *details.values)):
+            name = self.final.get(python, python)
+            info = found[name] = onnx.ValueInfoProto(name=name)
+            given = details.types.get(python)
+            if isinstance(given, bytes):
+                info.type.ParseFromString(given)
+            elif given is not None:
+                spec = parse_annotation(given)
+                if isinstance(spec, ValueSpec) and spec.types:
+                    info.type.CopyFrom(adapters.type_proto(spec.types[0]))
+                else:
+                    info.type.CopyFrom(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
+            facts = details.values.get(python, {})
+            if facts.get("doc_string"):
+                info.doc_string = facts["doc_string"]
+            _entries(info, facts.get("metadata", {}))
+        return found
+
+    def _finish(self, graph: onnx.GraphProto) -> None:
+        """Put the details on a graph and on those inside it."""
+        del graph.value_info[:]
+        seen: set[str] = set()
+        for info in (*graph.input, *graph.output):
+            info.ClearField("type")
+            known = self._infos.get(info.name)
+            if known is not None:
+                info.CopyFrom(known)
+            seen.add(info.name)
+        for name in (t.name for t in graph.initializer):
+            self._note(graph, name, seen)
+        for node in graph.node:
+            outputs = list(node.output)
+            facts = self._by_output.get(outputs[0], {}) if outputs else {}
+            node.name = self._node_names.get(outputs[0], "") if outputs else ""
+            if facts.get("doc_string"):
+                node.doc_string = facts["doc_string"]
+            _entries(node, facts.get("metadata", {}))
+            node.MergeFromString(facts.get("extra", b""))
+            for name in outputs:
+                self._note(graph, name, seen)
+            if self._absent.intersection(outputs):
+                del node.output[:]
+                node.output.extend("" if name in self._absent else name for name in outputs)
+            for attr in node.attribute:
+                for inner in (attr.g, *attr.graphs) if attr.type in (5, 10) else ():
+                    if inner.name in self.lowered.recorder.graphs:
+                        self._finish_inner(inner)
+
+    def _note(self, graph: onnx.GraphProto, name: str, seen: set[str]) -> None:
+        known = self._infos.get(name)
+        if known is not None and name not in seen:
+            graph.value_info.append(known)
+            seen.add(name)
+
+    def _finish_inner(self, graph: onnx.GraphProto) -> None:
+        key = graph.name
+        _, scope = self.lowered.recorder.graphs[key]
+        facts = self.details.graphs.get(key, {})
+        graph.name = facts.get("name", key)
+        if facts.get("doc_string"):
+            graph.doc_string = facts["doc_string"]
+        _entries(graph, facts.get("metadata", {}))
+        graph.MergeFromString(facts.get("extra", b""))
+        add_initializers(graph, scope.initializers)
+        self._finish(graph)
+
+
+def _entries(proto: Any, metadata: Mapping[str, str]) -> None:
+    for key, value in metadata.items():
+        proto.metadata_props.add(key=key, value=value)
+
+
+__all__ = ["Details", "ModelFacts", "exact_function", "exact_model"]
