@@ -74,7 +74,7 @@ class EagerBackend:
         if type(evaluator) is OrtEvaluator and key is not None and op.domain == "":
             prepared = evaluator.prepare(op, raw, attributes, outputs)
             if prepared is not None and prepared.plain and prepared.gives_tensors:
-                evaluator.remember(op, key, FastCall(prepared, None))
+                evaluator.remember(key, FastCall(op, prepared, None))
         return tuple(as_values(results))
 
     def type_of(self, value: Any) -> OnnxType | None:

@@ -267,15 +267,14 @@ def _remember(
         return
     if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
         return
-    fast = FastCall(prepared, tuple(convert) or None)
-    # NOTE: the key holds `id(op)`; the operator is kept alive, so the id stays its own.
+    fast = FastCall(op, prepared, tuple(convert) or None)
     if arity.is_open(op.signature):
         known = evaluator.fast.get(key)
         by_count: dict[int | None, FastCall] = dict(known) if type(known) is dict else {}
         by_count[unpacked] = fast
-        evaluator.remember(op, key, by_count)
+        evaluator.remember(key, by_count)
     else:
-        evaluator.remember(op, key, fast)
+        evaluator.remember(key, fast)
 
 
 def _follows_from_kind(given: Any, dtype: np.dtype[Any]) -> bool:

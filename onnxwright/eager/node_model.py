@@ -329,7 +329,7 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
         attributes: its attributes.
 
     Returns:
-        The array; None where only a runtime can tell (a sparse tensor).
+        The array; None where the attributes are not those of a constant.
     """
     ((name, value),) = attributes.items() if len(attributes) == 1 else ((None, None),)
     if name == "value":
@@ -340,6 +340,8 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
             return array.astype(object) if array.dtype.kind in "SU" else array
         found = getattr(value, "value", value)
         return np.asarray(found)
+    if name == "sparse_value":
+        return _dense(value)
     if name in ("value_int", "value_ints"):
         return np.array(value, np.int64)
     if name in ("value_float", "value_floats"):
@@ -347,6 +349,20 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
     if name in ("value_string", "value_strings"):
         return np.array(value, object)
     return None
+
+
+def _dense(sparse: Any) -> np.ndarray[Any, Any]:
+    """A SparseTensorProto as an array; its indices are linear, or one row for each element."""
+    from onnx import numpy_helper
+
+    values = numpy_helper.to_array(sparse.values)
+    indices = numpy_helper.to_array(sparse.indices)
+    dense: np.ndarray[Any, Any] = np.zeros(tuple(sparse.dims), values.dtype)
+    if indices.ndim == 1:
+        dense.reshape(-1)[indices] = values
+    else:
+        dense[tuple(indices.T)] = values
+    return dense
 
 
 def op_text(op: Op) -> str:

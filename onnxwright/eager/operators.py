@@ -126,7 +126,7 @@ def _remember(evaluator: OrtEvaluator, name: str, key: Any, *arrays: Any) -> Non
     op = backend_for(opset).opset[BINARY.get(name) or UNARY[name]]
     prepared = evaluator.prepare(op, arrays, {}, 1)
     if prepared is not None and prepared.plain:
-        evaluator.remember(op, key, FastCall(prepared, None))
+        evaluator.remember(key, FastCall(op, prepared, None))
 
 
 def install() -> None:

@@ -130,13 +130,15 @@ class FastCall:
         prepared: the session; its values are all plain.
         convert: position and element type of each number; None where there are none.
         two: whether there are exactly two inputs, both present.
+        op: the operator as it was called; a key may hold its id, so it has to stay alive.
     """
 
-    __slots__ = ("convert", "prepared", "two")
+    __slots__ = ("convert", "op", "prepared", "two")
 
     def __init__(
-        self, prepared: Prepared, convert: tuple[tuple[int, np.dtype[Any]], ...] | None
+        self, op: Op, prepared: Prepared, convert: tuple[tuple[int, np.dtype[Any]], ...] | None
     ) -> None:
+        self.op = op
         self.prepared = prepared
         self.convert = convert
         self.two = prepared.names == ("i0", "i1")
@@ -304,6 +306,8 @@ class OrtEvaluator:
         custom_op_libraries: paths of compiled custom-op libraries.
         max_sessions: how many sessions are kept.
         max_bytes: how much memory the kept sessions may take, as far as it can be told.
+        arena: keep freed memory for the next call, as ONNX Runtime does: the process stays at its
+            peak, and large results are fast.  False gives it back to the system at once.
 
     Example:
         >>> from onnxwright.opset import opset18 as op
@@ -325,7 +329,9 @@ class OrtEvaluator:
         custom_op_libraries: Sequence[str] = (),
         max_sessions: int = 1024,
         max_bytes: int = 512 * 1024 * 1024,
+        arena: bool = True,
     ) -> None:
+        self.arena = arena
         self.providers = None if providers is None else list(providers)
         self.session_options = session_options
         self.custom_op_libraries = tuple(str(path) for path in custom_op_libraries)
@@ -344,7 +350,6 @@ class OrtEvaluator:
         )
         # Calls that skip everything but the session; `dispatch.py` fills it.
         self.fast: dict[Any, Any] = {}
-        self.pinned: dict[int, Op] = {}
         self._fallen: set[Any] = set()
         self._lock = threading.Lock()
         self._evictions = 0
@@ -455,23 +460,20 @@ class OrtEvaluator:
         self.forget_fast()
         self._fallen.clear()
 
-    def remember(self, op: Op, key: Any, fast: Any) -> None:
+    def remember(self, key: Any, fast: Any) -> None:
         """Keep a short path.
 
         Args:
-            op: the operator, which stays alive as long as the key may hold its id.
             key: what the call is known by.
             fast: a `FastCall`, or one for each number of outputs.
         """
         if len(self.fast) >= _FAST_LIMIT:
             self.forget_fast()
-        self.pinned[id(op)] = op
         self.fast[key] = fast
 
     def forget_fast(self) -> None:
         """Drop the short paths; they come back as calls are made."""
         self.fast.clear()
-        self.pinned.clear()
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -561,7 +563,7 @@ class OrtEvaluator:
     def _session(self, data: bytes, *, parallel: bool = False) -> Any:
         options = self.session_options
         if options is None:
-            options = ort_session.small_options(parallel=parallel)
+            options = ort_session.small_options(parallel=parallel, arena=self.arena)
             for path in self.custom_op_libraries:
                 options.register_custom_ops_library(path)
         return ort_session.new_session(data, options, self.providers)

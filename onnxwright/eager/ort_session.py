@@ -55,11 +55,12 @@ def has_shared_arena() -> bool:
     return True
 
 
-def small_options(*, parallel: bool = False) -> Any:
+def small_options(*, parallel: bool = False, arena: bool = True) -> Any:
     """Session options for a model of one node.
 
     Args:
         parallel: whether the session has threads of its own.
+        arena: whether it takes its memory from the shared arena, which keeps what is freed.
 
     Returns:
         A fresh `SessionOptions`.
@@ -71,7 +72,7 @@ def small_options(*, parallel: bool = False) -> Any:
     options.enable_mem_pattern = False
     if not parallel:
         options.intra_op_num_threads = 1
-    if has_shared_arena():
+    if arena and has_shared_arena():
         options.add_session_config_entry("session.use_env_allocators", "1")
     else:
         options.enable_cpu_mem_arena = False

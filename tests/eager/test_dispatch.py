@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 import onnxwright as ow
 from onnxwright import latest_opset, opset13, opset23, script
@@ -187,6 +188,16 @@ def test_strings() -> None:
     assert op.Identity(x).tolist() == ["a", "b"]
     assert opset23.Concat(x, np.array(["c"]), axis=0).tolist() == ["a", "b", "c"]
     assert latest_opset.StringConcat(x, "!").tolist() == ["a!", "b!"]
+
+
+@pytest.mark.parametrize("indices", [[0, 3], [[0, 0], [1, 1]]], ids=["linear", "rows"])
+def test_sparse_constants_are_dense_values(indices: list[Any]) -> None:
+    sparse = helper.make_sparse_tensor(
+        numpy_helper.from_array(np.array([5, 7], np.float32)),
+        numpy_helper.from_array(np.array(indices)),
+        [2, 2],
+    )
+    assert op.Constant(sparse_value=sparse).tolist() == [[5, 0], [0, 7]]
 
 
 def test_sequences() -> None:

@@ -252,6 +252,11 @@ def test_a_huge_tensor_is_no_special_case() -> None:
     assert op.Neg(x).shape == x.shape
 
 
+def test_without_the_arena() -> None:
+    with evaluator(OrtEvaluator(arena=False)):
+        assert op.Neg(X).tolist() == (-X).tolist()
+
+
 def test_com_microsoft_ops_run() -> None:
     from onnxwright import Opset
 
