@@ -73,6 +73,8 @@ _OPSETS = "onnxwright.opset"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [n for n in __dir__() if not n.startswith("_")]
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES.get(name)
@@ -101,4 +103,5 @@ def _unknown(name: str) -> str:
 
 def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
-    return sorted({*_HOMES, *types.__all__, "latest_opset", "opset18", "__version__"})
+    opsets = (f"opset{n}" for n in range(1, 25))
+    return sorted({*_HOMES, *types.__all__, *opsets, "latest_opset", "__version__"})

@@ -77,6 +77,13 @@ def call_function(
     return foreign.give_back(results, kind)
 
 
+def _stays_number(spec: Any, value: Any) -> bool:
+    """Whether a number stays one, to take the type of the tensor it meets: no type is asked for."""
+    if not isinstance(value, (bool, int, float)) or isinstance(value, np.generic):
+        return False
+    return spec is None or (isinstance(spec, ValueSpec) and not spec.types and not spec.typevar)
+
+
 class _Call:
     """One call: its arguments made tensors and checked, its results likewise."""
 
@@ -178,6 +185,8 @@ class _Call:
             if spec is None or spec.optional or param.default is None:
                 return None
             self._wrong(param.name, str(spec), "None", "give a tensor; the parameter is required")
+        if _stays_number(spec, value):
+            return value
         made = self._tensor(param.name, spec, value)
         if spec is not None:
             self._check(param.name, spec, made)

@@ -133,8 +133,40 @@ class GraphBackend:
         attributes: Mapping[str, object],
         outputs: int,
     ) -> tuple[GraphValue, ...]:
-        """Append a node that sugar asked for; it is dropped if nobody reads it."""
-        return self._append(op, inputs, attributes, outputs, sugar=True)
+        """Append a node that sugar asked for; it is dropped if nobody reads it, shared if it is
+        there already.
+        """
+        key = self._sharing_key(op, inputs, attributes, outputs)
+        if key is not None:
+            for scope in reversed(self.recorder.scopes):
+                known = scope.constants.get(key)
+                if known is not None:
+                    return (self.wrap(known, self.recorder.types.get(known)),)
+        made = self._append(op, inputs, attributes, outputs, sugar=True)
+        if key is not None:
+            self.recorder.scope.constants[key] = made[0].value
+        return made
+
+    def _sharing_key(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> object | None:
+        """What makes two nodes of sugar the same; None where they are not compared."""
+        simple = (int, float, str, bytes)
+        values = tuple(
+            tuple(v) if isinstance(v, list) else v for v in attributes.values()
+        )
+        flat = [x for v in values for x in (v if isinstance(v, tuple) else (v,))]
+        if outputs != 1 or not inputs or not all(isinstance(x, simple) for x in flat):
+            return None
+        read = [None if v is None else v.value for v in inputs]
+        if op.name == "CastLike" and read[1] is not None:
+            # Any value of the same (unknown) element type does.
+            read[1] = self.recorder.witness.get(read[1], read[1])
+        return (op, tuple(read), tuple(attributes), values, tuple(map(type, flat)))
 
     def emit_written(
         self,

@@ -321,7 +321,7 @@ def _read_returns(
 
     if annotation in (tuple, typing.Tuple):  # noqa: UP006 - what users write
         return None
-    parts: tuple[object, ...] = (annotation,)
+    parts: tuple[object, ...] = annotation if isinstance(annotation, tuple) else (annotation,)
     if typing.get_origin(annotation) is tuple:
         parts = typing.get_args(annotation)
         if parts == ((),):  # Tuple[()] of Python 3.10
