@@ -117,13 +117,14 @@ def _fast_key(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outp
             return None
     for name, value in attributes.items():
         kind = type(value)
-        if kind is list:
-            value = tuple(value)
-            key.append(tuple(map(type, value)))
-        elif kind not in _KEY_TYPES:
+        if kind is int or kind is str:
+            shown: Any = value
+        elif kind is float or (kind is list and all(type(v) in _KEY_TYPES for v in value)):
+            shown = repr(value)  # which tells 0.0 from -0.0
+        else:
             return None
         key.append(name)
-        key.append(value)
+        key.append(shown)
     return tuple(key)
 
 

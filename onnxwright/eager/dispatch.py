@@ -84,10 +84,10 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if kwargs:
                 for name, value in kwargs.items():
                     kinds.append(name)
-                    kinds.append(type(value))
-                    if type(value) is tuple:
-                        kinds.append(tuple(map(type, value)))
-                    kinds.append(value)
+                    kind = type(value)
+                    kinds.append(kind)
+                    # Equal floats and tuples may still differ: 0.0 and -0.0, (1,) and (1.0,).
+                    kinds.append(repr(value) if kind is float or kind is tuple else value)
             key, fast = _lookup(evaluator, tuple(kinds))
             if type(fast) is dict:
                 fast = fast.get(arity.unpacked_into(2))
@@ -107,12 +107,9 @@ def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
     first = type(x[0])
     if first is int:
         for item in x:
-            if type(item) is not int:
+            if type(item) is not int or not _INT_LOW <= item <= _INT_HIGH:
                 return None
-        try:
-            return np.array(x, _INT64)
-        except OverflowError:
-            return None
+        return np.array(x, _INT64)
     if first is float:
         for item in x:
             if type(item) is not float:
@@ -155,7 +152,8 @@ def _lookup(evaluator: OrtEvaluator, key: tuple[Any, ...]) -> tuple[Any, Any]:
         pass
     try:
         made = tuple(
-            [("list", tuple(k), tuple(map(type, k))) if type(k) is list else k for k in key]
+            # The text says the types of the elements too, and the sign of zero.
+            ["list " + repr(k) if type(k) is list else k for k in key]
         )
         return made, evaluator.fast.get(made)
     except TypeError:

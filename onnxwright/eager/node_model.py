@@ -7,7 +7,6 @@ the runtime infers it.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -148,8 +147,10 @@ def freeze(value: Any) -> Any:
         The stand-in; it says the Python type, so that `1`, `1.0` and `True` differ.
     """
     kind = type(value)
-    if kind is int or kind is float or kind is str or kind is bytes or kind is bool:
-        return (kind, value) if kind is not float or not math.isnan(value) else (kind, "nan")
+    if kind is float:
+        return (kind, repr(value))  # NaN equals itself in it, and -0.0 is not 0.0
+    if kind is int or kind is str or kind is bytes or kind is bool:
+        return (kind, value)
     if isinstance(value, (list, tuple)):
         return tuple(freeze(v) for v in value)
     array = value if isinstance(value, np.ndarray) else getattr(value, "value", None)

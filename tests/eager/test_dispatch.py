@@ -120,6 +120,11 @@ def test_the_short_path_tells_kinds_of_numbers_apart() -> None:
     op.Transpose(X, perm=(1, 0))
     with pytest.raises(OnnxwrightError, match="OW511"):
         op.Transpose(X, perm=(1.0, 0.0))
+    for zero in (0.0, -0.0, 0.0):
+        found = op.LeakyRelu(np.array([-2.0], np.float32), alpha=zero)
+        assert np.signbit(found[0]) != np.signbit(zero)
+    for _ in range(3):
+        op.LeakyRelu(X, alpha=float("nan"))
     ints = np.array([1, 2])
     op.Add(ints, 1)
     with pytest.warns(ow_warning(), match="OW405"):

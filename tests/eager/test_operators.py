@@ -20,7 +20,7 @@ from onnxwright.opset import opset13, opset18, opset23
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.values import ValueOperators
 
-DTYPES = [*operators.FLOATS, *operators.INTEGERS]
+DTYPES = sorted((*operators.FLOATS, *operators.INTEGERS), key=str)
 
 
 class Recorder(EagerBackend):
