@@ -134,6 +134,7 @@ class Context:
         chain: the functions being lowered, outermost first, to find recursion.
         results: what calls were found to give, by callee and argument types.
         opset_version: the ai.onnx version asked for, if any.
+        default_version: the ai.onnx version of functions that name no opset.
         exact: nodes as they are written: nothing shared, copied, removed or added.
     """
 
@@ -142,6 +143,7 @@ class Context:
     chain: list[tuple[object, str]] = field(default_factory=list)
     results: dict[object, Any] = field(default_factory=dict)
     opset_version: int | None = None
+    default_version: int | None = None
     exact: bool = False
 
     @contextmanager

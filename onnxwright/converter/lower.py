@@ -49,6 +49,7 @@ class Lowered:
         result_span: where it returns.
         values: its values by name.
         recorder: what it was built with.
+        versions: the ai.onnx versions its author named.
     """
 
     script: Script
@@ -62,6 +63,7 @@ class Lowered:
     result_span: Span | None
     values: dict[str, ir.Value]
     recorder: Recorder
+    versions: frozenset[int] = frozenset()
 
 
 class Lowering(Calls):
@@ -209,7 +211,8 @@ def _lower(
     made = front(script.function, script.source_text)
     recorder = Recorder(exact=context.exact)
     recorder.keeps_initializers = main or context.exact
-    b = GraphBackend(recorder, sugar_opset(script, made, context) or default_opset())
+    own_opset = sugar_opset(script, made, context)
+    b = GraphBackend(recorder, own_opset or default_opset(context))
     b.span = made.parsed.unit.span
     env: dict[str, Any] = {}
     inputs: list[GraphValue] = []
@@ -241,7 +244,10 @@ def _lower(
     else:
         with context.entering(script.function, script.name, b.span):
             result = lowering.result(script.signature, made)
-    return _finish(script, made, lowering, result, [v.value for v in inputs], context)
+    low = _finish(script, made, lowering, result, [v.value for v in inputs], context)
+    used = {op.version for _, op, _ in b.used_ops if op.domain == ""}
+    low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
+    return low
 
 
 def _finish(

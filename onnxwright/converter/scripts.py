@@ -389,9 +389,9 @@ def sugar_opset(script: Script | None, made: Front, context: Context) -> Opset |
     return max(found, key=lambda o: o.version) if found else None
 
 
-def default_opset() -> Opset:
+def default_opset(context: Context) -> Opset:
     """What a function uses that names no opset."""
-    return Opset("", DEFAULT_OPSET_VERSION)
+    return Opset("", context.default_version or DEFAULT_OPSET_VERSION)
 
 
 def _static(node: Any, outer: OuterNames) -> Any:

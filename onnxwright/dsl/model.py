@@ -17,6 +17,7 @@ from onnxwright.dsl.exact import Details, ModelFacts, exact_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.initializers import add_initializers
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.kinds import OnnxType, TensorType, fits
 from onnxwright.types.signature import EMPTY
@@ -119,11 +120,13 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
     types = _input_types(script, options)
     version = options.opset_version
     context, main, called = _lower_all(script, chosen, options.attributes, types, version)
-    versions = {low.imports[""] for low in (main, *called) if "" in low.imports}
-    if len(versions) > 1:
-        # One model, one version: everything again for the newest one that is used.
+    named = main.versions.union(*(low.versions for low in called))
+    target = version or (max(named) if named else DEFAULT_OPSET_VERSION)
+    if any(low.imports.get("", target) != target for low in (main, *called)):
+        # One model, one version: everything again for the newest one that is named.
+        several = target if len(named) > 1 else version
         context, main, called = _lower_all(
-            script, chosen, options.attributes, types, max(versions)
+            script, chosen, options.attributes, types, several, target
         )
     return _assemble(script, options, main, called, protos)
 
@@ -151,9 +154,10 @@ def _lower_all(
     attributes: Mapping[str, Any],
     types: Mapping[str, OnnxType],
     version: int | None,
+    default: int | None = None,
 ) -> tuple[Context, Lowered, list[Lowered]]:
     """The main graph and every function it calls, directly or not, callees before callers."""
-    context = Context(choose=chosen, opset_version=version)
+    context = Context(choose=chosen, opset_version=version, default_version=default)
     main = lower_main(script, context, attributes, types)
     called: dict[tuple[str, str, str], Lowered] = {}
 
