@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.scope import Options, Weights
 
@@ -77,6 +78,8 @@ def to_script(
         made, module = write_function(proto, options, name)
     else:
         made, module = write_model(proto, options, name)
+    if not callable(weights):
+        check_text(made)
     if npz is not None and module.arrays:
         np.savez(npz, **module.arrays)
     if explain is not None:

@@ -204,7 +204,8 @@ class Body:
         described = self.facts.described(graph, **more)
         if described is not None:
             self.facts.graphs[python] = described
-        return [f"def {python}({', '.join(params)}):", *indented(body)]
+        head = Group(f"def {python}(", tuple(params), "):")
+        return ["", *render(head, 12).split("\n"), *indented(body), ""]
 
     def _parameter(self, wire: Wire) -> str:
         python = self.name(wire)

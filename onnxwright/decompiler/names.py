@@ -7,7 +7,7 @@ import keyword
 import re
 
 _WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self"))
-_LONGEST = 60
+_LONGEST = 40
 
 
 def identifier(text: str, fallback: str = "v") -> str:

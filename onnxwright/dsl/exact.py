@@ -160,13 +160,22 @@ class _Writer:
             if info.HasField("type") or info.doc_string or len(info.metadata_props):
                 made.value_info.append(info)
         made.metadata_props.extend(body.metadata_props)
+        renamed: dict[str, str] = {}
+        kept = {p.name for p in onnx.FunctionProto.FromString(self.details.extra).attribute_proto}
         for p in script.signature.params:
             if isinstance(p.spec, AttributeSpec):
+                name = self.details.names.get(p.name, p.name)
+                if name != p.name:
+                    renamed[p.name] = name
+                if name in kept:
+                    continue
                 if p.default is EMPTY or p.default is None:
-                    made.attribute.append(p.name)
+                    made.attribute.append(name)
                 else:
-                    given = adapters.attribute(p.name, p.default, p.spec.kind)
+                    given = adapters.attribute(name, p.default, p.spec.kind)
                     made.attribute_proto.append(ir.to_proto(given))
+        if renamed:
+            _rename_references(made.node, renamed)
         imports = self.details.opset_imports
         for domain, version in (low.imports if imports is None else imports).items():
             made.opset_import.add(domain=domain, version=version)
@@ -300,6 +309,16 @@ class _Writer:
         graph.MergeFromString(facts.get("extra", b""))
         add_initializers(graph, scope.initializers)
         self._finish(graph)
+
+
+def _rename_references(nodes: Iterable[onnx.NodeProto], renamed: Mapping[str, str]) -> None:
+    """References to attribute parameters by their ONNX names."""
+    for node in nodes:
+        for attr in node.attribute:
+            if attr.ref_attr_name in renamed:
+                attr.ref_attr_name = renamed[attr.ref_attr_name]
+            for inner in (attr.g, *attr.graphs) if attr.type in (5, 10) else ():
+                _rename_references(inner.node, renamed)
 
 
 def _entries(proto: Any, metadata: Mapping[str, str]) -> None:
