@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import string
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning, ScriptError
 
@@ -104,21 +106,38 @@ def _is_empty(fact: object) -> bool:
     return fact is None or (isinstance(fact, (str, tuple, list)) and not fact)
 
 
+_inside = threading.local()
+
+
 def fail(*diagnostics: Diagnostic) -> NoReturn:
-    """Raise the exception class of the first diagnostic with all of them."""
+    """Raise the exception class of the first diagnostic with all of them.
+
+    A message without a place gets the one of the `with located(...)` around it; where there is
+    none, the user's line that called us.
+    """
+    if not getattr(_inside, "depth", 0):
+        diagnostics = tuple(d if d.span is not None else d.at(user_span()) for d in diagnostics)
     raise diagnostics[0].error(*diagnostics)
 
 
 @contextmanager
-def located(span: Span | None) -> Iterator[None]:
-    """Give errors raised inside, where they have no place yet, this one."""
+def located(place: Span | Callable[[], Span | None] | None) -> Iterator[None]:
+    """Give errors raised inside, where they have no place yet, this one.
+
+    Args:
+        place: a span, or a function that says it when an error comes.
+    """
+    _inside.depth = getattr(_inside, "depth", 0) + (place is not None)
     try:
         yield
     except OnnxwrightError as error:
         if all(d.span is not None for d in error.diagnostics):
             raise
+        span = place() if callable(place) else place
         moved = type(error)(*(d.at(span) for d in error.diagnostics))
         raise moved.with_traceback(error.__traceback__) from error.__cause__
+    finally:
+        _inside.depth -= place is not None
 
 
 class Sink:

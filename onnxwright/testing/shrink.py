@@ -51,6 +51,8 @@ def _smaller(source: str) -> Iterator[str]:
     for k in order:
         tree = ast.parse(source)
         holder, name, node, index = list(_places(tree))[k]
+        if isinstance(holder, ast.FunctionDef) and name == "body" and node is holder.body[-1]:
+            continue  # a function that stops returning fails for a reason of its own
         for replacement in _replacements(node):
             _put(holder, name, index, replacement)
             yield _text(tree) + "\n"

@@ -195,7 +195,7 @@ def _evaluate(
     text = annotation.strip()
     try:
         # eval: this is the function's own annotation, which Python would evaluate itself.
-        return eval(text, globalns, localns)  # noqa: S307
+        return eval(compile(text, __file__, "eval"), globalns, localns)  # noqa: S307
     except OnnxwrightError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's text raises

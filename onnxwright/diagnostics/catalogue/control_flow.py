@@ -102,7 +102,9 @@ class NotIterable(Diagnostic):
     code: ClassVar[str] = "OW307"
     title: ClassVar[str] = "cannot loop over {what}"
     label: ClassVar[str] = "this is what the loop goes over"
-    help: ClassVar[str] = "loop over `range(...)`, a tensor's first axis, `enumerate`, `zip` or a list"
+    help: ClassVar[str] = (
+        "loop over `range(...)`, a tensor's first axis, `enumerate`, `zip` or a list"
+    )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     what: str
 

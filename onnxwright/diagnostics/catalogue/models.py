@@ -29,7 +29,9 @@ class AttributeWithoutValue(Diagnostic):
     code: ClassVar[str] = "OW702"
     title: ClassVar[str] = "attribute `{name}` of `{function}` has no value"
     label: ClassVar[str] = "a model has no attributes of its own"
-    help: ClassVar[str] = "pass `to_model_proto(attributes={{'{name}': ...}})`, or give it a default"
+    help: ClassVar[str] = (
+        "pass `to_model_proto(attributes={{'{name}': ...}})`, or give it a default"
+    )
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     name: str
     function: str
@@ -103,7 +105,9 @@ class VariadicFunction(Diagnostic):
     code: ClassVar[str] = "OW707"
     title: ClassVar[str] = "`{name}` takes `*{parameter}`, which an ONNX function cannot"
     label: ClassVar[str] = "defined here"
-    help: ClassVar[str] = "call it from another script (its body is then inlined), or name the inputs"
+    help: ClassVar[str] = (
+        "call it from another script (its body is then inlined), or name the inputs"
+    )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str
     parameter: str
@@ -116,7 +120,7 @@ class UnknownFunctionChoice(Diagnostic):
     code: ClassVar[str] = "OW708"
     title: ClassVar[str] = "`functions={given}` is no choice of functions"
     label: ClassVar[str] = ""
-    help: ClassVar[str] = "use \"all\", \"none\", or a list of scripts (or of their names)"
+    help: ClassVar[str] = 'use "all", "none", or a list of scripts (or of their names)'
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     given: str
 
@@ -142,7 +146,7 @@ class RankNotKnown(Diagnostic):
     severity: ClassVar[str] = "warning"
     title: ClassVar[str] = "{what} `{name}` of `{function}` has no known rank"
     label: ClassVar[str] = "onnx.checker refuses such models; runtimes run them"
-    help: ClassVar[str] = "give it a shape: `{kind}[\"N\", 3]`, or `{kind}[()]` for a scalar"
+    help: ClassVar[str] = 'give it a shape: `{kind}["N", 3]`, or `{kind}[()]` for a scalar'
     what: str
     name: str
     function: str

@@ -82,7 +82,9 @@ class OpsetsDisagree(Diagnostic):
     """Two calls use versions of an operator set whose schemas differ and cannot be converted."""
 
     code: ClassVar[str] = "OW536"
-    title: ClassVar[str] = "`{operation}` of {domain} {version} cannot be used with version {target}"
+    title: ClassVar[str] = (
+        "`{operation}` of {domain} {version} cannot be used with version {target}"
+    )
     label: ClassVar[str] = "called from version {version} here"
     help: ClassVar[str] = (
         "the operator changed between the two: call both from one opset version, "

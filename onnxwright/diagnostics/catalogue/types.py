@@ -48,7 +48,9 @@ class NotATensor(Diagnostic):
     code: ClassVar[str] = "OW403"
     title: ClassVar[str] = "{what} cannot be used as a tensor"
     label: ClassVar[str] = "a tensor, a number, an array or a list of numbers is needed here"
-    help: ClassVar[str] = "use a number, a numpy array, a TensorProto, or a value made by an operator"
+    help: ClassVar[str] = (
+        "use a number, a numpy array, a TensorProto, or a value made by an operator"
+    )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     what: str
 
@@ -88,7 +90,9 @@ class IntegerDivision(Diagnostic):
     severity: ClassVar[str] = "warning"
     title: ClassVar[str] = "`/` of {dtype} tensors truncates toward zero"
     label: ClassVar[str] = "numpy would give float64 here; ONNX's Div keeps {dtype}"
-    help: ClassVar[str] = "cast to a float type first for true division; use `//` for floor division"
+    help: ClassVar[str] = (
+        "cast to a float type first for true division; use `//` for floor division"
+    )
     dtype: str
 
 

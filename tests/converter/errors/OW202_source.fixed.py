@@ -4,5 +4,5 @@ text = """
 def f(x: FLOAT["N"]) -> FLOAT["N"]:
     return x + 1.0
 """
-exec(text)
+exec(compile(text, "<made>", "exec"))
 script(source=text)(f).to_model_proto()

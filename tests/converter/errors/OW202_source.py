@@ -1,8 +1,10 @@
-from onnxwright import script
+from onnxwright import FLOAT, script
 
 text = """
-def f(x):
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
     return x + 1.0
 """
-exec(text)
+code = compile(text, "<made>", "exec")
+del text
+exec(code)
 script()(f).to_model_proto()

@@ -3,7 +3,7 @@ from onnxwright import opset18 as op
 
 
 @script()
-def f(x: FLOAT["N"], n: INT64):
+def f(x: FLOAT["N"], n: INT64[()]):
     y = op.Cast(x, to=INT64.dtype)
     for _ in range(n):
         y = y + 1

@@ -3,7 +3,7 @@ from onnxwright import opset18 as op
 
 
 @script()
-def f(x: FLOAT["N"]) -> FLOAT["N"]:
+def f(x: FLOAT[3]) -> FLOAT[3]:
     return op.Where(x > 0, x, -x)
 
 

@@ -1,9 +1,9 @@
-from onnxwright import FLOAT, script
+from onnxwright import INT64, script
 
 
 @script()
-def f(x: FLOAT["N"], y: FLOAT["N"]):
-    return x // y
+def f(x: INT64["N"], y: INT64["N"]):
+    return x << y
 
 
-f.to_model_proto()
+f.to_function_proto()

@@ -3,7 +3,7 @@ from onnxwright import script
 
 @script()
 def f(x, y):
-    return x // y
+    return x << y
 
 
-f.to_model_proto()
+f.to_function_proto()

@@ -3,7 +3,7 @@ from onnxwright import FLOAT, script
 
 @script()
 def f(x: FLOAT):
-    return x[..., 0, :]
+    return x[..., [0, 1], [1, 0]]
 
 
 f.to_model_proto()

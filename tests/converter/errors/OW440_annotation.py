@@ -2,7 +2,7 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: "numpy.ndarray | dict") -> FLOAT:
+def f(x: dict) -> FLOAT["N"]:
     return x + 1.0
 
 

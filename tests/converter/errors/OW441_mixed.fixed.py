@@ -2,7 +2,7 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: FLOAT, k: int | None = None) -> FLOAT:
+def f(x: FLOAT["N"], k: int | None = None) -> FLOAT["N"]:
     return x + (1 if k is None else k)
 
 

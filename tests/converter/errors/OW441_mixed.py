@@ -2,7 +2,7 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: FLOAT | int) -> FLOAT:
+def f(x: FLOAT["N"] | int) -> FLOAT["N"]:
     return x + 1.0
 
 

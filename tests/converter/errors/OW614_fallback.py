@@ -5,4 +5,4 @@ from onnxwright import OrtEvaluator, evaluator
 from onnxwright import opset18 as op
 
 with evaluator(OrtEvaluator(fallback="reference")):
-    op.Sin(np.ones(3, ml_dtypes.bfloat16))
+    op.Add(np.ones(3, ml_dtypes.bfloat16), np.ones(3, ml_dtypes.bfloat16))

@@ -1,5 +1,6 @@
 import numpy as np
 
+from onnxwright.eager import CompiledModel
 from onnxwright import FLOAT, script
 
 
@@ -8,5 +9,5 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
     return x + 1.0
 
 
-run = f.compile()
+run = CompiledModel(f.to_model_proto())
 run(np.ones(3, np.float32))

@@ -1,9 +1,11 @@
+import numpy as np
+
 from onnxwright import FLOAT, Opset, script
 
 mine = Opset("my.domain", 1)
 
 
-@script(mine, default_opset=op)
+@script(mine)
 def Twice(x: FLOAT["N"]) -> FLOAT["N"]:
     return x * 2.0
 
@@ -14,3 +16,4 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
 
 
 run = f.compile()
+run(np.ones(3, np.float32))

@@ -1,3 +1,5 @@
+import numpy as np
+
 from onnxwright import FLOAT, Opset, script
 
 mine = Opset("my.domain", 1)
@@ -9,3 +11,4 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
 
 
 run = f.compile()
+run(np.ones(3, np.float32))

@@ -34,8 +34,7 @@ def callee(x: FLOAT["N"], alpha: float, mode: str = "up", axes: Sequence[int] = 
     return x, op.ReduceSum(x, axes, keepdims=0)
 
 
-@script()
-def optional(x: FLOAT["N"], low: float | None = None, k: int = 1) -> FLOAT["N"]:
+def optional(x, low: float | None = None, k: int = 1):
     y = x if low is None else op.Max(x, low)
     return y * k
 

@@ -2,8 +2,8 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: FLOAT["N"]):
-    return "done"
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    return x + 1.0
 
 
 f.to_model_proto()

@@ -3,11 +3,11 @@ from onnxwright import opset18 as op
 
 
 @script()
-def f(x: FLOAT["N"]) -> FLOAT["M"]:
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
     if x[0] > 0:
-        y = op.Pad(x, [1, 1], mode="edge")
+        y = x
     else:
-        y = op.Pad(x, [1, 1], mode="reflect")
+        y = op.Clip(x, 0.0)
     return y
 
 

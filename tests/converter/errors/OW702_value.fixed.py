@@ -1,0 +1,10 @@
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+
+
+@script()
+def f(x: FLOAT["N"], axis: int) -> FLOAT["N"]:
+    return op.Softmax(x, axis=axis)
+
+
+f.to_model_proto(attributes={"axis": 0})

@@ -1,0 +1,11 @@
+from onnxwright import FLOAT, Opset, script
+
+mine = Opset("my.domain", 1)
+
+
+@script()
+def f(x: FLOAT["N"]):
+    return mine.Twice(x)
+
+
+f.to_model_proto()
