@@ -73,7 +73,7 @@ class EagerBackend:
         results = run(op, raw, attributes, outputs)
         if type(evaluator) is OrtEvaluator and key is not None and op.domain == "":
             prepared = evaluator.prepare(op, raw, attributes, outputs)
-            if prepared is not None and prepared.plain and prepared.gives_tensors:
+            if prepared is not None and prepared.gives_tensors:
                 evaluator.remember(key, FastCall(op, prepared, None))
         return tuple(as_values(results))
 
@@ -134,9 +134,12 @@ _KEY_TYPES = frozenset({int, float, str})
 def _run_fast(fast: FastCall, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
     """The outputs by the short path; None where it fails: the long one tells what is wrong."""
     prepared = fast.prepared
-    feed = {n: x.value for n, x in zip(prepared.names, inputs, strict=True) if n is not None}
     try:
-        results = prepared.run(prepared.outputs, feed, None)
+        if prepared.plain:
+            feed = {n: x.value for n, x in zip(prepared.names, inputs) if n is not None}
+            results = prepared.run(prepared.outputs, feed, None)
+        else:
+            results = prepared([None if x is None else x.value for x in inputs])
     except Exception:  # noqa: BLE001 - the runtime raises many kinds
         return None
     prepared.used = True

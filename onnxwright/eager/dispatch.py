@@ -127,9 +127,12 @@ def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
     try:
         if fast.two:
             feed = {"i0": arrays[0], "i1": arrays[1]}
-        else:
+            results = prepared.run(prepared.outputs, feed, None)
+        elif prepared.plain:
             feed = {n: x for n, x in zip(prepared.names, arrays) if n is not None}
-        results = prepared.run(prepared.outputs, feed, None)
+            results = prepared.run(prepared.outputs, feed, None)
+        else:
+            results = prepared(arrays)
     except Exception:  # noqa: BLE001 - the runtime raises many kinds
         return None
     prepared.used = True
@@ -259,9 +262,7 @@ def _remember(
                 return
             convert.append((n, dtype))
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
-    if prepared is None or not prepared.plain or len(prepared.names) != len(args):
-        return
-    if not prepared.gives_tensors:
+    if prepared is None or len(prepared.names) != len(args) or not prepared.gives_tensors:
         return
     if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
         return

@@ -165,7 +165,7 @@ class CompiledModel:
             ort_values.from_ort(r, k.dtype)
             if isinstance(k, TensorType) and k.dtype is not None
             else from_runtime(r.numpy(), k)
-            for r, k in zip(results, self._out_kinds, strict=True)
+            for r, k in ((results[n], kind) for n, kind in enumerate(self._out_kinds))
         ]
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Value]:
