@@ -21,7 +21,7 @@ from onnxwright.converter.scripts import default_opset, sugar_opset
 from onnxwright.converter.values import AttributeRef, Poison, is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.catalogue import models
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
@@ -83,14 +83,11 @@ class Lowering(Calls):
             InternalError: a bug of ours, with the place in the user's program.
         """
         try:
-            self.block(made.body)
-            value = self.frame.env.get(hir.RESULT, _MISSING)
-            return self._checked_result(value, signature, made)
-        except OnnxwrightError as error:
-            if all(d.span is not None for d in error.diagnostics):
-                raise
-            raise type(error)(*(d.at(self.b.span) for d in error.diagnostics)) from error.__cause__
-        except RecursionError:
+            with located(lambda: self.b.span):
+                self.block(made.body)
+                value = self.frame.env.get(hir.RESULT, _MISSING)
+                return self._checked_result(value, signature, made)
+        except (OnnxwrightError, RecursionError):
             raise
         except Exception as error:
             reason = str(error).replace("{", "(").replace("}", ")")
