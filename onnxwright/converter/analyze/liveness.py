@@ -82,7 +82,9 @@ class _Liveness:
             if again == at_end:
                 break
             at_end = again
-        kept = tuple(n for n in dict.fromkeys(bound) if n in at_end)
+        # The test is lowered inside the loop too, so what it binds goes round, what it reads not.
+        needed = at_start | live | flag
+        kept = tuple(n for n in dict.fromkeys(bound) if n in needed)
         outputs = tuple(n for n in kept if n in live)
         made: hir.Statement = replace(s, body=body, carried=kept, live_out=outputs)
         after = self.before(at_start | live | flag, test)
