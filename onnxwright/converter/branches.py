@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -111,7 +112,9 @@ class Branches(Expressions):
         if name == hir.RESULT:
             what = "some path ends without one"
             return messages.MissingReturn(name=self.frame.name, what=what, span=self.last_span)
-        label = Label(Span(span.file, span.line, span.col, span.line, span.col + 2), "set on one side only")
+        label = Label(
+            Span(span.file, span.line, span.col, span.line, span.col + 2), "set on one side only"
+        )
         advice = f"give `{name}` a value before the `if`, or set it in both branches"
         return messages.MayBeUnassigned(name=name, advice=advice, labels=(label,))
 
@@ -170,12 +173,15 @@ class Branches(Expressions):
             fail(messages.BranchTypes(name=shown, then=str(tx), orelse=str(ty), span=span))
         for value, other, side in ((x, y, sides[0]), (y, x, sides[1])):
             like = self.witness(other, side.scope) if to.weak is None and to.dtype is None else None
-            side.outputs.append(self._in_scope(side, lambda v=value, k=like: bring(self.b, v, to, k)))
+            side.outputs.append(
+                self._in_scope(side, functools.partial(bring, self.b, value, to, like))
+            )
         hints.append("" if name.startswith(hir.INTERNAL) else name)
         return _Output(len(hints) - 1, to)
 
     def _leaf_type(self, x: Any, side: _Side) -> LeafType | None:
-        return self._in_scope(side, lambda: leaf_type(self.b, x))
+        found: LeafType | None = self._in_scope(side, lambda: leaf_type(self.b, x))
+        return found
 
     def _in_scope(self, side: _Side, compute: Callable[[], Any]) -> Any:
         recorder = self.b.recorder
@@ -273,7 +279,7 @@ class Branches(Expressions):
             graph = recorder.pop(values, name)
             graphs.append(graph)
         b = self.at(span)
-        op = b.opset.If
+        op = b.opset["If"]
         made = b.emit(op, (test,), {"then_branch": graphs[0], "else_branch": graphs[1]}, len(hints))
         result = []
         for value, hint, x, y in zip(made, hints, first.outputs, second.outputs, strict=True):

@@ -13,8 +13,8 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.context import front, is_script
-from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.exact_calls import ExactCalls
+from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.values import AttributeRef, Closure, Poison, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
@@ -23,7 +23,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.opset.op import Op
 from onnxwright.semantics import arithmetic, calls
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.semantics.literals import as_value, describe, shape_of
+from onnxwright.semantics.literals import as_value, cast, describe, emit1, shape_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, OnnxType, SequenceType, TensorType
 
@@ -140,8 +140,12 @@ class Calls(ExactCalls):
         """`op.Constant(value_int=...)` and the like: the array is known."""
         if op.name != "Constant" or op.domain or not isinstance(result, GraphValue):
             return
-        for key, dtype in (("value_int", np.int64), ("value_ints", np.int64),
-                           ("value_float", np.float32), ("value_floats", np.float32)):
+        for key, dtype in (
+            ("value_int", np.int64),
+            ("value_ints", np.int64),
+            ("value_float", np.float32),
+            ("value_floats", np.float32),
+        ):
             value = kwargs.get(key)
             if value is not None and not is_dynamic(value):
                 self.b.recorder.known[result.value] = np.array(value, dtype=dtype)
@@ -282,7 +286,9 @@ class Calls(ExactCalls):
         name = getattr(function, "__name__", type(function).__name__)
         near = _OP_FOR.get(name)
         advice = (
-            f"use `op.{near}` instead" if near else "use an operator (`op....`), or compute it outside"
+            f"use `op.{near}` instead"
+            if near
+            else "use an operator (`op....`), or compute it outside"
         )
         fail(messages.NotCallable(what=f"`{name}`", advice=advice, span=span))
 
@@ -415,9 +421,11 @@ def _sum(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> An
         return self.apply_binary("add", start, total, span)
     total = start
     for item in only:
-        total = item if total is start and not is_dynamic(start) and start == 0 and is_dynamic(
+        total = (
             item
-        ) else self.apply_binary("add", total, item, span)
+            if total is start and not is_dynamic(start) and start == 0 and is_dynamic(item)
+            else self.apply_binary("add", total, item, span)
+        )
     return total
 
 
@@ -445,7 +453,9 @@ def _len(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> An
 def _abs(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     value = self.value(args[0])
     b = self.at(span)
-    return arithmetic.unary(b, "abs", value if isinstance(value, GraphValue) else as_value(b, value))
+    return arithmetic.unary(
+        b, "abs", value if isinstance(value, GraphValue) else as_value(b, value)
+    )
 
 
 def _round(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
@@ -473,18 +483,22 @@ def _as_container(make: Callable[[Any], Any]) -> Callable[..., Any]:
     return handle
 
 
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
 def _any_all(op: str) -> Callable[..., Any]:
     def handle(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
         value = self.value(args[0])
         b = self.at(span)
         if isinstance(value, GraphValue):
-            flags = arithmetic.cast(b, arithmetic.truth(b, value), DType.INT32)
+            flags = cast(b, arithmetic.truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
-            made = arithmetic.emit1(b, name, (flags,), keepdims=0)
-            return b.as_weak(arithmetic.cast(b, made, DType.BOOL), "bool")
+            made = emit1(b, name, (flags,), keepdims=0)
+            return b.as_weak(cast(b, made, DType.BOOL), "bool")
         result: Any = op == "and"
         for item in value:
-            result = self.both(op, result, lambda v=item: v, span)
+            result = self.both(op, result, _always(item), span)
         return result
 
     return handle
@@ -504,7 +518,9 @@ def _isinstance(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span
 
 
 def _range(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    self.needed_now("a `range` outside a `for`", span, "loop over it directly: `for i in range(n):`")
+    self.needed_now(
+        "a `range` outside a `for`", span, "loop over it directly: `for i in range(n):`"
+    )
 
 
 def _dict(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
@@ -601,4 +617,3 @@ def _without_axis(kind: OnnxType | None, axis: int) -> OnnxType | None:
         del dims[axis]
         return TensorType(kind.dtype, tuple(dims))
     return kind
-

@@ -18,7 +18,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Union
 
 from onnxwright.diagnostics.catalogue import names as messages
@@ -84,7 +84,11 @@ def plain_function(obj: object) -> FunctionType:
     if isinstance(target, FunctionType):
         return target
     what = f"the class `{obj.__name__}`" if isinstance(obj, type) else f"`{type(obj).__name__}`"
-    advice = "decorate its `__call__` or a method instead" if isinstance(obj, type) else "as in `@script`"
+    advice = (
+        "decorate its `__call__` or a method instead"
+        if isinstance(obj, type)
+        else "as in `@script`"
+    )
     fail(syntax.NotAFunction(what=what, advice=advice))
 
 
@@ -122,7 +126,7 @@ def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
         yield arguments[arguments.index("-c") + 1]
     if function.__code__.co_filename == "<stdin>":
         yield from _standard_input()
-    frame = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)
     seen: set[int] = set()
     while frame is not None:
         holders: list[Any] = [frame.f_locals.values(), frame.f_code.co_consts]
@@ -133,7 +137,7 @@ def _candidates(function: FunctionType, depth: int) -> Iterator[str]:
                 if isinstance(item, str) and mark in item and "\n" in item and id(item) not in seen:
                     seen.add(id(item))
                     yield item
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     yield from _typed_lines(mark)
 
 
@@ -277,7 +281,7 @@ def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode
         if name == code.co_name and first_line in (None, line) and _same_parameters(node, code):
             found.append(node)  # type: ignore[arg-type]
     if len(found) > 1 and code.co_name == "<lambda>":
-        found = [n for n in found if _same_position(n, code)] or found
+        found = [n for n in found if isinstance(n, ast.Lambda) and _same_position(n, code)] or found
     return found[0] if found else None
 
 
@@ -285,9 +289,9 @@ def _same_parameters(node: Any, code: CodeType) -> bool:
     a = node.args
     positional = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
     count = code.co_argcount + code.co_kwonlyargcount
-    return len(positional) == count and [
-        _unmangled(p) for p in code.co_varnames[:count]
-    ] == [_unmangled(p) for p in positional]
+    return len(positional) == count and [_unmangled(p) for p in code.co_varnames[:count]] == [
+        _unmangled(p) for p in positional
+    ]
 
 
 def _unmangled(name: str) -> str:

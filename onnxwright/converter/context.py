@@ -25,8 +25,8 @@ class Script(Protocol):
     """What the converter needs of a decorated function (`dsl.ScriptFunction` is one)."""
 
     @property
-    def function(self) -> FunctionType:
-        """The Python function."""
+    def function(self) -> Any:
+        """The Python function (a `FunctionType`; type checkers would bind it as a method)."""
 
     @property
     def name(self) -> str:

@@ -20,8 +20,9 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.infer import InferenceError, infer
-from onnxwright.opset.op import Op
+from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
+from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 
@@ -37,12 +38,16 @@ class ExactCalls(ScriptCalls):
         self, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
     ) -> Any:
         """The node of an operator call; None where an argument is not a value yet."""
-        if not all(a is None or isinstance(a, GraphValue) for a in args):
-            return None
         if any(isinstance(v, GraphValue) for v in kwargs.values()):
             return None
         b = self.at(span)
         signature = _signature(op)
+        if not all(a is None or isinstance(a, GraphValue) for a in args):
+            if signature is None or any(isinstance(a, Closure) for a in args):
+                return None
+            # Numbers among the arguments take the types that the schema gives them.
+            bound = BoundCall(op, tuple(args), {})
+            args = calls.input_values(b, bound)
         given = {k: v for k, v in kwargs.items() if k not in _RESERVED and v is not None}
         attributes: list[ir.Attr] = []
         graphs: list[ir.Graph] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -38,6 +39,7 @@ from onnxwright.semantics.literals import (
     int_constant,
     is_number_like,
     own_array,
+    plain_kind,
     rank_of,
     shape_of,
 )
@@ -108,7 +110,7 @@ class Expressions(ABC):
         except OnnxwrightError:
             with located(span):
                 raise
-        except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        except Exception as error:
             reason = str(error).replace("{", "(").replace("}", ")")
             name = type(error).__name__
             diagnostic = messages.StaticFailure(exception=name, reason=reason, span=span)
@@ -167,11 +169,7 @@ class Expressions(ABC):
         if isinstance(value, Closure):
             advice = "a nested function has no attributes here"
             what = f"`{value.function.name}`"
-            fail(
-                messages.NoSuchAttribute(
-                    what=what, name=node.name, advice=advice, span=node.span
-                )
-            )
+            fail(messages.NoSuchAttribute(what=what, name=node.name, advice=advice, span=node.span))
         if isinstance(value, ShapeTuple) and not hasattr(tuple, node.name):
             return self.tensor_attribute(emit1(b, "Shape", (value.of,)), node)
         try:
@@ -196,7 +194,9 @@ class Expressions(ABC):
         if node.name == "shape":
             return shape_of_value(b, x)
         if node.name == "T":
-            return emit1(b, "Transpose", (b.as_weak(x, None),)) if rank_of(b, x) not in (0, 1) else x
+            return (
+                emit1(b, "Transpose", (b.as_weak(x, None),)) if rank_of(b, x) not in (0, 1) else x
+            )
         if node.name in ("ndim", "rank"):
             rank = rank_of(b, x)
             if rank is not None:
@@ -211,7 +211,7 @@ class Expressions(ABC):
         if node.name in ("dtype", "onnx_dtype"):
             dtype = x.dtype
             if dtype is None:
-                self.needed_now("the element type", node.span, "annotate the parameter")
+                return self.needed_now("the element type", node.span, "annotate the parameter")
             return dtype if node.name == "onnx_dtype" else dtype.numpy
         advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
         fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
@@ -262,7 +262,8 @@ class Expressions(ABC):
             value, spec = self.evaluate(part[0]), part[2]
             if is_dynamic(value):
                 self.needed_now("a value in an f-string", part[0].span)
-            value = {"r": repr, "s": str, "a": ascii}.get(part[1], lambda v: v)(value)
+            convert: Callable[[Any], Any] | None = {"r": repr, "s": str, "a": ascii}.get(part[1])
+            value = value if convert is None else convert(value)
             form = "" if spec is None else self.evaluate(spec)
             text += self.python(node.span, format, value, form)
         return text
@@ -327,7 +328,7 @@ class Expressions(ABC):
         for n, (op, right_node) in enumerate(zip(node.ops, node.rest, strict=True)):
             right = self.evaluate(right_node)
             one = self.compare(op, left, right, node.span)
-            result = one if n == 0 else self.both("and", result, lambda v=one: v, node.span)
+            result = one if n == 0 else self.both("and", result, _always(one), node.span)
             if not is_dynamic(result) and not _truth(result):
                 return result
             left = right
@@ -363,7 +364,7 @@ class Expressions(ABC):
         if result:
             for left, right in zip(x, y, strict=True):
                 one = self.compare("eq", left, right, span)
-                result = self.both("and", result, lambda v=one: v, span)
+                result = self.both("and", result, _always(one), span)
         return result if op == "eq" else self.negate(result)
 
     def negate(self, x: Any) -> Any:
@@ -386,8 +387,9 @@ class Expressions(ABC):
         """`x in container`, where x may be known only at run time."""
         if isinstance(container, GraphValue):
             equal = arithmetic.binary(self.b, "eq", container, x)
-            flat = emit1(self.b, "Reshape", (cast(self.b, equal, DType.INT64),
-                                             int_constant(self.b, [-1])))
+            flat = emit1(
+                self.b, "Reshape", (cast(self.b, equal, DType.INT64), int_constant(self.b, [-1]))
+            )
             most = emit1(self.b, "ReduceMax", (flat,), keepdims=0)
             return self.b.as_weak(cast(self.b, most, DType.BOOL), "bool")
         if not is_dynamic(x):
@@ -398,7 +400,7 @@ class Expressions(ABC):
         result: Any = False
         for item in _items(container):
             one = self.compare("eq", x, item, span)
-            result = self.both("or", result, lambda v=one: v, span)
+            result = self.both("or", result, _always(one), span)
         return result
 
     def logic(self, node: hir.Logic) -> Any:
@@ -407,7 +409,7 @@ class Expressions(ABC):
             result = self.both(
                 node.op,
                 result,
-                lambda o=operand: self.evaluate(o),
+                functools.partial(self.evaluate, operand),
                 node.span,
                 may_fail=_may_fail(operand),
             )
@@ -469,10 +471,10 @@ class Expressions(ABC):
         if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
             what = f"a tensor of shape {list(shape)}"
             fail(control_flow.NotACondition(what=what, span=span))
-        made = arithmetic.truth(b, value)
+        made: GraphValue = arithmetic.truth(b, value)
         if shape if scalar else shape and None in shape:
             made = emit1(b, "Reshape", (made, int_constant(b, [])))
-        return made  # type: ignore[no-any-return]
+        return made
 
     # -- indexing and iteration ------------------------------------------------------------------------
 
@@ -494,7 +496,7 @@ class Expressions(ABC):
         if isinstance(value, np.ndarray):
             return subscript(b, b.constant(value), _map_index(index, self.value))
         if isinstance(value, (list, tuple)) and is_number_like(value) and len(value):
-            weak = arithmetic.plain_kind(value)
+            weak = plain_kind(value)
             table = b.constant(np.array(list(value)))
             made = subscript(b, table, _map_index(index, self.value))
             return b.as_weak(made, weak if weak in ("bool", "int", "float") else None)
@@ -607,6 +609,10 @@ def _array_of_proto(x: Any) -> Any:
     return own_array(x) if type(x).__name__ == "TensorProto" else x
 
 
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
 def _map_index(index: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(index, tuple) and not isinstance(index, ShapeTuple):
         return tuple(_map_index(item, function) for item in index)
@@ -669,4 +675,3 @@ _EVALUATE: dict[type, Callable[[Any, Any], Any]] = {
     hir.Comprehension: Expressions.comprehension,
     hir.LocalFunction: Expressions.local_function,
 }
-

@@ -108,7 +108,9 @@ class Frame:
 def unknown_name(name: str, frame: Frame, span: Span | None) -> Diagnostic:
     """The message for a name that is nowhere, with the nearest one that is."""
     near = difflib.get_close_matches(name, [n for n in frame.visible() if n.isidentifier()], 1)
-    advice = f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
+    advice = (
+        f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
+    )
     return messages.UnknownName(name=name, advice=advice, span=span)
 
 

@@ -7,6 +7,7 @@ variable must be a number (as an attribute, or to index a list).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
@@ -154,7 +155,9 @@ class Loops(Branches):
             if not isinstance(inner, _Turns):
                 return list(reversed(self.items_of(inner, span)))
             last = self.apply_binary("sub", inner.count, 1, span)
-            return _Turns(inner.count, lambda n: inner.item(self.apply_binary("sub", last, n, span)))
+            return _Turns(
+                inner.count, lambda n: inner.item(self.apply_binary("sub", last, n, span))
+            )
         return self._zipped([self.iterable(a) for a in node.args], span)
 
     def _turns_of(self, value: Any, span: Span) -> Any:
@@ -163,7 +166,9 @@ class Loops(Branches):
         if isinstance(value, GraphValue):
             if isinstance(b.type_of(value), SequenceType):
                 count = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-                return _Turns(count, lambda n: emit1(self.b, "SequenceAt", (value, self.index_value(n))))
+                return _Turns(
+                    count, lambda n: emit1(self.b, "SequenceAt", (value, self.index_value(n)))
+                )
             return self._over_tensor(value, span)
         if isinstance(value, np.ndarray):
             if value.ndim == 0:
@@ -194,9 +199,7 @@ class Loops(Branches):
         else:
             whole = emit1(b, "Shape", (x,))
             count = b.as_weak(gather(b, whole, int_constant(b, 0)), "int")
-        return _Turns(
-            count, lambda n: self.b.as_weak(gather(self.b, x, self.index_value(n)), weak)
-        )
+        return _Turns(count, lambda n: self.b.as_weak(gather(self.b, x, self.index_value(n)), weak))
 
     def _enumerated(self, inner: Any, start: Any, span: Span) -> Any:
         if not isinstance(inner, _Turns) and not is_dynamic(start):
@@ -302,7 +305,11 @@ class Loops(Branches):
                     live = [*s.carried, *s.live_out, s.broken]
                     names = list(dict.fromkeys(live))
                     self.choose(
-                        test, lambda: None, lambda k=n: self._one_more(s, items, k), names, s.span
+                        test,
+                        lambda: None,
+                        functools.partial(self._one_more, s, items, n),
+                        names,
+                        s.span,
                     )
                     return
             self.bind(s.target, items[n])
@@ -455,7 +462,7 @@ class Loops(Branches):
                 detach(node)
             state.finish(self.frame.env, [])
             return
-        made = b.emit(b.opset.Loop, (trip, first, *inits), {"body": graph}, count)
+        made = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
         values = []
         for value, slot, init in zip(made, state.slots, inits, strict=True):
             kind = slot.kind.kind if slot.kind.kind is not None else value.kind
@@ -510,7 +517,7 @@ class _State:
                 continue
             if isinstance(value, ShapeTuple):
                 value = tuple(value)
-            self.shape[name] = map_leaves(value, lambda x, n=name: self._slot(n, x))
+            self.shape[name] = map_leaves(value, functools.partial(self._slot, name))
 
     def _slot(self, name: str, x: Any) -> Any:
         """A slot for a leaf that a value can stand for; anything else must stay what it is."""
@@ -607,7 +614,11 @@ class _State:
     def _compare(self, name: str, slot: Any, end: Any) -> bool:
         if not isinstance(slot, _Slot):
             if not same_static(slot, end):
-                self._clash(name, describe(slot), describe(end) if not isinstance(end, GraphValue) else "a tensor")
+                self._clash(
+                    name,
+                    describe(slot),
+                    describe(end) if not isinstance(end, GraphValue) else "a tensor",
+                )
             return True
         kind = leaf_type(self.loops.b, end)
         if kind is None:
@@ -696,5 +707,3 @@ def _show(x: Any) -> str:
     if isinstance(x, _Slot):
         return str(x.kind)
     return describe(x) if not isinstance(x, GraphValue) else "a tensor"
-
-

@@ -124,9 +124,7 @@ class Lowering(Calls):
             results.append(self._result_value(item, spec, name, span))
         return results[0] if single else tuple(results)
 
-    def _result_value(
-        self, item: Any, spec: ValueSpec | None, name: str, span: Span
-    ) -> GraphValue:
+    def _result_value(self, item: Any, spec: ValueSpec | None, name: str, span: Span) -> GraphValue:
         b = self.at(span)
         if isinstance(item, Poison):
             fail(item.diagnostic.at(span))

@@ -141,8 +141,21 @@ class _Parser:
             isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
             and isinstance(call.func.value, ast.Name)
-            and call.func.attr in ("append", "extend", "insert", "update", "pop", "clear", "remove",
-                                   "reverse", "sort", "add", "discard", "setdefault")
+            and call.func.attr
+            in (
+                "append",
+                "extend",
+                "insert",
+                "update",
+                "pop",
+                "clear",
+                "remove",
+                "reverse",
+                "sort",
+                "add",
+                "discard",
+                "setdefault",
+            )
         ):
             return [self._container_method(call, call.func.value.id, call.func.attr)]
         value = self.expr(node.value)
@@ -321,9 +334,7 @@ class _Parser:
             return result
         construct, advice = _EXPRESSION_ADVICE.get(kind, (f"`{kind}`", "write it another way"))
         span = self.span(node)
-        self._refuse(
-            messages.UnsupportedExpression(construct=construct, advice=advice, span=span)
-        )
+        self._refuse(messages.UnsupportedExpression(construct=construct, advice=advice, span=span))
         return hir.Literal(span, None)
 
     def exprs(self, nodes: list[ast.expr]) -> tuple[hir.Expr, ...]:
@@ -433,9 +444,7 @@ class _Parser:
             if target is not None:
                 clauses.append(hir.Clause(target, iterable, self.exprs(generator.ifs)))
         made = None if value is None else self.expr(value)
-        return hir.Comprehension(
-            self.span(node), kind, self.expr(element), made, tuple(clauses)
-        )
+        return hir.Comprehension(self.span(node), kind, self.expr(element), made, tuple(clauses))
 
 
 def _as_load(node: ast.expr) -> ast.expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import onnx
 import onnx_ir as ir
@@ -102,7 +102,7 @@ def _convert(
 ) -> None:
     """Replace one node by what onnx's version converter makes of it."""
 
-    def refuse(reason: str) -> Any:
+    def refuse(reason: str) -> NoReturn:
         fail(
             messages.OpsetsDisagree(
                 operation=op.name,
@@ -125,7 +125,8 @@ def _convert(
         made = onnx.version_converter.convert_version(model, target)
     except Exception as error:  # noqa: BLE001 - whatever the converter says
         refuse(str(error).splitlines()[0].replace("{", "(").replace("}", ")"))
-    _splice(b, nodes, node, ir.from_proto(made.graph))
+    graph: Any = ir.from_proto(made.graph)
+    _splice(b, nodes, node, graph)
 
 
 def _one_node_model(b: GraphBackend, node: ir.Node, op: Op) -> onnx.ModelProto | None:
@@ -139,9 +140,11 @@ def _one_node_model(b: GraphBackend, node: ir.Node, op: Op) -> onnx.ModelProto |
             continue
         if not isinstance(kind, TensorType) or kind.dtype is None:
             return None
-        inputs.append(onnx.helper.make_value_info(value.name, type_proto(kind)))
-    outputs = [onnx.helper.make_value_info(v.name, type_proto(b.recorder.types.get(v)))
-               for v in node.outputs]
+        inputs.append(onnx.helper.make_value_info(value.name or "", type_proto(kind)))
+    outputs = [
+        onnx.helper.make_value_info(v.name or "", type_proto(b.recorder.types.get(v)))
+        for v in node.outputs
+    ]
     graph = onnx.helper.make_graph([proto], "one", inputs, outputs, initializers)
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", op.version)])
 
@@ -165,9 +168,9 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
     graph.outputs.clear()
     for node in list(graph):
         graph.remove(node)
-        for n, value in enumerate(node.inputs):
-            if value in replaced:
-                node.replace_input_with(n, replaced[value])
+        for n, read in enumerate(node.inputs):
+            if read in replaced:
+                node.replace_input_with(n, replaced[read])
         for value in node.outputs:
             if value not in final:
                 value.name = b.recorder.names.unique("converted")

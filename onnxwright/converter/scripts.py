@@ -90,7 +90,7 @@ class ScriptCalls(Statements):
                     return True
             elif value is None or isinstance(value, (dict, set)) or _is_function(value):
                 return True
-        known = self.context.callees.get((script.domain, script.name))
+        known = self.context.callees.get((script.domain, script.name, script.overload))
         if known is not None and not _same_function(known, script):
             return True  # one name can be one function only
         return self.generic_error(script) is not None
@@ -311,7 +311,7 @@ def _annotated_dtype(p: Param) -> DType | None:
 
 def _met_dtype(v: GraphValue) -> DType | None:
     """The one element type that a number was cast to in a body, if there is just one."""
-    found = set()
+    found: set[DType | None] = set()
     for node, _ in v.value.uses():
         if node.op_type == "Cast" and "to" in node.attributes:
             found.add(DType(node.attributes["to"].as_int()))
@@ -361,7 +361,14 @@ def bind_arguments(
         bound = inspect.Signature(params).bind(*args, **kwargs)
     except (TypeError, ValueError) as error:
         reason = str(error).replace("{", "(").replace("}", ")")
-        fail(messages.BadCall(name=name, reason=f"does not take these arguments: {reason}", signature=str(signature), span=span))
+        fail(
+            messages.BadCall(
+                name=name,
+                reason=f"does not take these arguments: {reason}",
+                signature=str(signature),
+                span=span,
+            )
+        )
     bound.apply_defaults()
     for p in signature.params:
         if bound.arguments.get(p.name) is None and isinstance(p.spec, ValueSpec):
@@ -404,4 +411,3 @@ def _static(node: Any, outer: OuterNames) -> Any:
             return None
         return getattr(base, node.name, None)
     return None
-

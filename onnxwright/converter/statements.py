@@ -67,9 +67,10 @@ class Statements(Loops):
         outer: Any = self.frame
         while hasattr(outer, "outer"):
             outer = outer.outer
-        return {**outer.function.__globals__, **{
-            name: outer[name] for name in outer.cells if name in outer
-        }}
+        return {
+            **outer.function.__globals__,
+            **{name: outer[name] for name in outer.cells if name in outer},
+        }
 
     def if_(self, s: hir.If) -> None:
         test = self.evaluate(s.test)
@@ -166,4 +167,3 @@ _LOWER: dict[type, Any] = {
     hir.Continue: Statements.unreachable,
     hir.Return: Statements.unreachable,
 }
-

@@ -70,14 +70,14 @@ class AttributeRef:
         if key not in root.constants:
             # At the start of the function: some runtimes resolve no references in subgraphs.
             with b.recorder.at_start():
-                value = emit1(b, "Constant", (), **self._fields())
+                value = emit1(b, "Constant", (), "", **self._fields())
                 if self.kind in (AttrKind.BOOL, AttrKind.BOOLS):
                     value = cast(b, value, DType.BOOL)
                 root.constants[key] = value.value
         found = root.constants[key]
         return b.wrap(found, b.recorder.types[found], weak)
 
-    def _fields(self) -> dict[str, _Field]:
+    def _fields(self) -> dict[str, Any]:
         field = self._PROMOTED[self.kind][0]
         return {field: _Field(self.name, field)}
 
@@ -176,8 +176,8 @@ def same_static(a: object, b: object) -> bool:
     if is_dynamic(a) or is_dynamic(b):
         if isinstance(a, GraphValue) and isinstance(b, GraphValue):
             return a.value is b.value and a.weak == b.weak
-        if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):  # type: ignore[arg-type]
-            return all(same_static(x, y) for x, y in zip(a, b, strict=True))  # type: ignore[call-overload]
+        if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):
+            return all(same_static(x, y) for x, y in zip(a, b, strict=True))
         return False
     if type(a) is not type(b):
         return False

@@ -288,7 +288,7 @@ class ScriptFunction(Generic[P, R]):
 
             facts = ModelFacts(
                 ir_version,
-                producer_name if producer_name != "onnxwright" else "",
+                producer_name,
                 producer_version,
                 model_version,
                 domain,

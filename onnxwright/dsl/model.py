@@ -363,9 +363,7 @@ def _output_types(
         if kind is None or not adapters.complete(kind):
             kind = for_all if for_all is not None else kind
         if kind is None or not adapters.complete(kind):
-            fail(
-                messages.OutputWithoutType(name=name, function=script.name, span=main.result_span)
-            )
+            fail(messages.OutputWithoutType(name=name, function=script.name, span=main.result_span))
         found[name] = kind
     return found
 
@@ -404,17 +402,13 @@ def _warn_ranks(main: Lowered, outputs: Mapping[str, OnnxType]) -> None:
                 )
 
 
-def _value_infos(
-    script: Script, options: ModelOptions, main: Lowered
-) -> dict[str, OnnxType]:
+def _value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
     found: dict[str, OnnxType] = {}
     for name, annotation in options.value_infos.items():
         if name not in main.values:
             known = ", ".join(sorted(main.values)[:12])
             fail(
-                messages.UnknownArgument(
-                    function=script.name, what="value", name=name, known=known
-                )
+                messages.UnknownArgument(function=script.name, what="value", name=name, known=known)
             )
         kind = _type_of(annotation)
         inferred = main.types.get(name)

@@ -61,7 +61,9 @@ def from_type_proto(proto: onnx.TypeProto) -> OnnxType | None:
         shape = None
         if tensor.HasField("shape"):
             shape = tuple(_dim(d) for d in tensor.shape.dim)
-        return TensorType(dtype, shape) if which == "tensor_type" else SparseTensorType(dtype, shape)
+        return (
+            TensorType(dtype, shape) if which == "tensor_type" else SparseTensorType(dtype, shape)
+        )
     if which == "sequence_type":
         return SequenceType(from_type_proto(proto.sequence_type.elem_type) or TensorType())
     if which == "optional_type":
@@ -93,7 +95,7 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
         value.shape = ir.Shape(inner.shape)
 
 
-def _ir_type(kind: OnnxType) -> Any:
+def _ir_type(kind: OnnxType | None) -> Any:
     if isinstance(kind, TensorType):
         return None if kind.dtype is None else ir.TensorType(ir.DataType(int(kind.dtype)))
     if isinstance(kind, SparseTensorType):
@@ -157,7 +159,8 @@ def attribute(name: str, value: object, kind: AttrKind | None = None) -> ir.Attr
     if isinstance(value, ir.Attr):
         return value
     if isinstance(value, onnx.AttributeProto):
-        return ir.from_proto(value)
+        found: Any = ir.from_proto(value)
+        return found  # type: ignore[no-any-return]
     if kind is None:
         kind = guess_kind(value)
     if kind is None:
@@ -242,8 +245,6 @@ def guess_kind(value: object) -> AttrKind | None:
     return None
 
 
-def attributes(
-    values: Mapping[str, object], kinds: Mapping[str, AttrKind]
-) -> Sequence[ir.Attr]:
+def attributes(values: Mapping[str, object], kinds: Mapping[str, AttrKind]) -> Sequence[ir.Attr]:
     """Several attributes, each of its schema's kind where there is one."""
     return [attribute(name, value, kinds.get(name)) for name, value in values.items()]

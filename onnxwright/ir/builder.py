@@ -106,9 +106,7 @@ class Recorder:
         final = self.own_outputs(outputs)
         self.scopes.pop()
         self.remove_dead(scope.nodes, final)
-        graph = ir.Graph(
-            scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name)
-        )
+        graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
         if self.exact:
             self.graphs[graph.name or ""] = (graph, scope)
         return graph

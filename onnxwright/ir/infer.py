@@ -82,11 +82,9 @@ def infer(
 
 # Operators whose one output has the type of the first input, broadcast over all inputs.
 _SAME_TYPE = frozenset(
-    "Add Sub Mul Div Pow Min Max Mod And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift PRelu "
-    "Abs Neg Ceil Floor Round Sqrt Exp Log Sin Cos Tan Tanh Sigmoid Relu LeakyRelu Elu Selu Erf "
-    "Identity Not BitwiseNot Reciprocal Sign Softplus Softsign HardSigmoid Gelu Clip".split()
+    ["Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round", "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu", "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus", "Softsign", "HardSigmoid", "Gelu", "Clip"]
 )
-_COMPARE = frozenset("Equal Less LessOrEqual Greater GreaterOrEqual".split())
+_COMPARE = frozenset(["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
 _FIRST_ONLY = frozenset(("Clip",))
 
 

@@ -145,9 +145,7 @@ def _pair(b: Backend, name: str, x: object, y: object) -> tuple[Any, Any]:
     tx, ty = dtype_of(b, left), dtype_of(b, right)
     if tx is not None and ty is not None and tx is not ty:
         fail(
-            messages.MixedTypes(
-                operation=SYMBOLS[name], left=tx.name, right=ty.name, span=b.here()
-            )
+            messages.MixedTypes(operation=SYMBOLS[name], left=tx.name, right=ty.name, span=b.here())
         )
     if name != "matmul":
         sx, sy = shape_of(b, left), shape_of(b, right)

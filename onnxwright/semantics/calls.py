@@ -198,4 +198,4 @@ def _short(onnx_name: str) -> str:
     if not onnx_name.startswith("tensor("):
         return onnx_name
     dtype = DType.from_onnx_name(onnx_name)
-    return dtype.name if dtype is not None else onnx_name
+    return dtype.name

@@ -156,9 +156,7 @@ class GraphBackend:
     ) -> object | None:
         """What makes two nodes of sugar the same; None where they are not compared."""
         simple = (int, float, str, bytes)
-        values = tuple(
-            tuple(v) if isinstance(v, list) else v for v in attributes.values()
-        )
+        values = tuple(tuple(v) if isinstance(v, list) else v for v in attributes.values())
         flat = [x for v in values for x in (v if isinstance(v, tuple) else (v,))]
         if outputs != 1 or not inputs or not all(isinstance(x, simple) for x in flat):
             return None
@@ -227,9 +225,7 @@ class GraphBackend:
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
                     self.recorder.known[made[0]] = array
-        return tuple(
-            GraphValue(self, v, k) for v, k in zip(made, types, strict=True)
-        )
+        return tuple(GraphValue(self, v, k) for v, k in zip(made, types, strict=True))
 
     def _note_witness(
         self,

@@ -138,9 +138,7 @@ def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], int]:
     return items, len(items) if split is None else split
 
 
-def _apply_new_axes(
-    b: Backend, x: Any, items: list[_Item], split: int
-) -> tuple[Any, list[_Item]]:
+def _apply_new_axes(b: Backend, x: Any, items: list[_Item], split: int) -> tuple[Any, list[_Item]]:
     """`x` with an axis of size one for each `None`, which is then an axis like the others."""
     if not any(isinstance(i, _NewAxis) for i in items):
         return x, items
@@ -156,7 +154,7 @@ def _apply_new_axes(
             places.append(at)
         at -= _width(item)
     whole = _Slice(None, None, None)
-    kept = [whole if isinstance(i, _NewAxis) else i for i in items]
+    kept: list[_Item] = [whole if isinstance(i, _NewAxis) else i for i in items]
     return unsqueeze(b, x, tuple(places)), kept
 
 
@@ -451,7 +449,8 @@ def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> Any:
     rows = emit1(b, "Transpose", (emit1(b, "NonZero", (item.at,)),))
     if axis == 0:
         return emit1(b, "GatherND", (x, rows))
-    x, rest = _bring_to_front(b, x, list(range(axis, axis + item.rank)))
+    axes = list(range(axis, axis + (item.rank or 1)))
+    x, rest = _bring_to_front(b, x, axes)
     return _move_axes(b, emit1(b, "GatherND", (x, rows)), 1, axis, rest)
 
 

@@ -144,9 +144,7 @@ def _truncated(b: Backend, array: Array, dtype: DType) -> Array:
         number = ", ".join(str(v) for v in array.ravel()[:3])
         result = ", ".join(str(int(v)) for v in cut.ravel()[:3])
         warn(
-            messages.NumberTruncated(
-                number=number, result=result, dtype=dtype.name, span=b.here()
-            ),
+            messages.NumberTruncated(number=number, result=result, dtype=dtype.name, span=b.here()),
             stacklevel=3,
         )
     _check_range(b, cut, dtype)
@@ -219,8 +217,9 @@ def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = N
         fail(messages.NotATensor(what=describe(x), span=b.here()))
     if like is not None and dtype is None and plain_kind(x) != "str":
         raw = b.constant(array_of(b, x))
-        return b.emit(_op(b, "CastLike", "a number beside a tensor of unknown type"),
-                      (raw, like), {}, 1)[0]
+        return b.emit(
+            _op(b, "CastLike", "a number beside a tensor of unknown type"), (raw, like), {}, 1
+        )[0]
     return b.constant(array_of(b, x, dtype))
 
 
@@ -257,8 +256,9 @@ def strengthen(b: Backend, x: Any, *, like: Any = None, dtype: DType | None = No
         return x
     if like is not None and dtype is None:
         strong = b.as_weak(x, None)
-        return b.emit(_op(b, "CastLike", "a number beside a tensor of unknown type"),
-                      (strong, like), {}, 1)[0]
+        return b.emit(
+            _op(b, "CastLike", "a number beside a tensor of unknown type"), (strong, like), {}, 1
+        )[0]
     target = dtype if dtype is not None else DEFAULT_DTYPE[kind]
     if kind == "float" and target.is_integer:
         warn(
@@ -285,7 +285,9 @@ def _op(b: Backend, name: str, what: str) -> Any:
     return getattr(b.opset, name)
 
 
-def emit1(b: Backend, name: str, inputs: Sequence[Any], what: str = "", **attributes: object) -> Any:
+def emit1(
+    b: Backend, name: str, inputs: Sequence[Any], what: str = "", **attributes: object
+) -> Any:
     """Emit an op of the default domain with one output."""
     return b.emit(_op(b, name, what or f"this use of `{name}`"), inputs, attributes, 1)[0]
 

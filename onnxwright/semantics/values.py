@@ -26,7 +26,9 @@ def _forward(name: str) -> Callable[[Any, object], Any]:
         return arithmetic.binary(self._backend(), name, self, other)
 
     apply.__name__ = f"__{name.strip('_')}__"
-    apply.__doc__ = f"`self {arithmetic.SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
+    apply.__doc__ = (
+        f"`self {arithmetic.SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
+    )
     return apply
 
 
@@ -37,7 +39,9 @@ def _reflected(name: str) -> Callable[[Any, object], Any]:
         return arithmetic.binary(self._backend(), name, other, self)
 
     apply.__name__ = f"__r{name.strip('_')}__"
-    apply.__doc__ = f"`other {arithmetic.SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
+    apply.__doc__ = (
+        f"`other {arithmetic.SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
+    )
     return apply
 
 

@@ -96,9 +96,7 @@ def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
             _reads(child, bound, found)
 
 
-def _comprehension_reads(
-    node: hir.Comprehension, bound: set[str], found: dict[str, None]
-) -> None:
+def _comprehension_reads(node: hir.Comprehension, bound: set[str], found: dict[str, None]) -> None:
     inner = set(bound)
     for clause in node.clauses:
         _reads(clause.iterable, inner, found)
