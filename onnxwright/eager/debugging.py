@@ -174,7 +174,7 @@ def debug(
     """Run a model node by node on the evaluator of the moment.
 
     Args:
-        model: an `onnx.ModelProto`, the path of one, or a script.
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, the path of a model, or a script.
         inputs: the inputs by name, or in the model's order.
         keep: "all" keeps the values of the main graph, "none" frees each after its last use.
         max_bytes: with "all", the oldest values are freed when there are more bytes than this.
@@ -223,7 +223,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     """A model as a proto, and how its initializers are read.
 
     Args:
-        model: a ModelProto, a path, or something with `to_model_proto()`.
+        model: a ModelProto, an `onnx_ir.Model`, a path, or something with `to_model_proto()`.
 
     Returns:
         The proto, and a reader for external data (None where there is none).
@@ -233,6 +233,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
+    model = models.as_proto(model)
     if isinstance(model, onnx.ModelProto):
         return model, None
     path = Path(model)

@@ -41,8 +41,8 @@ class CompiledModel:
     """A model as one callable ONNX Runtime session.
 
     Args:
-        model: an `onnx.ModelProto`, its bytes, or the path of its file (for external data, and
-            for models over 2 GB).
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file (for
+            external data, and for models over 2 GB).
         providers: execution providers; the CPU if not given.
         session_options: an `onnxruntime.SessionOptions`.
 
@@ -68,6 +68,7 @@ class CompiledModel:
         session_options: Any = None,
     ) -> None:
         # Kept to tell which node failed; not where its weights would be held twice for that.
+        model = as_proto(model)
         self._model = model if hasattr(model, "graph") else None
         data = model.SerializeToString() if self._model is not None else model
         if not isinstance(data, (bytes, str)):
@@ -234,6 +235,22 @@ def _input_kind(info: Any) -> OnnxType | None:
 
 def _is_plain(kind: OnnxType | None) -> bool:
     return isinstance(kind, TensorType) and kind.dtype in ort_values.PLAIN
+
+
+def as_proto(model: Any) -> Any:
+    """An `onnx_ir.Model` as a ModelProto; anything else as it is.
+
+    Args:
+        model: the model, or what stands for one.
+
+    Returns:
+        The same model as a proto.
+    """
+    if type(model).__module__.split(".")[0] != "onnx_ir":
+        return model
+    import onnx_ir
+
+    return onnx_ir.to_proto(model)
 
 
 def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoReturn:
@@ -406,7 +423,7 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     """Run a model on plain values; its session is kept for the next time.
 
     Args:
-        model: an `onnx.ModelProto`.
+        model: an `onnx.ModelProto` or `onnx_ir.Model`.
         inputs: the inputs by name, or in the model's order.
 
     Returns:
@@ -415,6 +432,7 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     Raises:
         EagerError: the inputs do not fit, or the runtime failed.
     """
+    model = as_proto(model)
     data = model.SerializeToString()
     key = hashlib.blake2b(data, digest_size=16).digest()
     kept = _compiled.get(key)

@@ -25,7 +25,11 @@ def find_file(name: str) -> str:
         return _found.get(name, name)
     paths = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     paths.update(linecache.cache)
-    same = {path for path in paths if path and re.split(r"[/\\]", path)[-1] == name}
+    same = {
+        path
+        for path in paths
+        if path and re.split(r"[/\\]", path)[-1] == name and not is_internal(path, {})
+    }
     same.discard(name)
     if len(same) != 1:
         return name

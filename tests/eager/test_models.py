@@ -104,6 +104,17 @@ def test_a_refused_model_is_told() -> None:
         CompiledModel(bad)
 
 
+def test_an_onnx_ir_model_is_a_model() -> None:
+    import onnx_ir
+
+    from onnxwright import debug
+
+    ir_model = onnx_ir.from_proto(NEG)
+    assert CompiledModel(ir_model)(X).tolist() == (-X).tolist()
+    assert run_model(ir_model, [X])[0].tolist() == (-X).tolist()
+    assert [r.op for r in debug(ir_model, [X])] == ["Neg"]
+
+
 def test_run_model_keeps_its_session() -> None:
     assert run_model(NEG, [X])[0].tolist() == (-X).tolist()
     assert run_model(NEG, {"x": X})[0].tolist() == (-X).tolist()
