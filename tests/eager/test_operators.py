@@ -6,6 +6,7 @@ import itertools
 import operator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -150,6 +151,25 @@ def test_every_layout_goes_through_ops(x: np.ndarray) -> None:
         assert np.array_equal(op.Transpose(x), x.T)
         assert op.Shape(x).tolist() == list(x.shape)
         assert np.array_equal(op.Cast(x, to=11), x.astype(np.float64))
+
+
+ALL_DTYPES = [
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4,
+]  # fmt: skip
+
+
+@given(layouts(), st.sampled_from(ALL_DTYPES), st.sampled_from(["same", "sliced", "transposed"]))
+def test_every_type_in_every_layout(x: np.ndarray, dtype: Any, how: str) -> None:
+    """Cast to FLOAT sees the elements that numpy sees, whatever the memory looks like."""
+    whole = (np.abs(x) % 2).astype(dtype)
+    narrow = whole.T if how == "transposed" else whole
+    if how == "sliced" and x.ndim:
+        narrow = np.concatenate([whole, whole])[::2]
+    found = opset23.Cast(narrow, to=1)
+    assert found.shape == narrow.shape
+    assert np.array_equal(found, narrow.astype(np.float32))
 
 
 def test_mixin_still_has_the_slow_ones() -> None:
