@@ -1,1 +1,1 @@
-"""Python source to IR, in stages; `pipeline.STAGES` is the list of them with the reason for the order."""
+"""Python source to IR, in stages: `pipeline.STAGES` lists them, with the reason for the order."""

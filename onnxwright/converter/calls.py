@@ -12,9 +12,10 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
-from onnxwright.converter.context import front, is_script
+from onnxwright.converter.context import is_script
 from onnxwright.converter.exact_calls import ExactCalls
 from onnxwright.converter.frame import Frame, OuterNames
+from onnxwright.converter.pipeline import front
 from onnxwright.converter.values import AttributeRef, Closure, Poison, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
@@ -101,7 +102,7 @@ class Calls(ExactCalls):
         cells = (outer[n] for n in outer.cells if n in outer)
         return any(type(c).__name__ == "Opset" or is_script(c) for c in cells)
 
-    # -- operators -----------------------------------------------------------------------------------
+    # -- operators ---------------------------------------------------------------------------------
 
     def call_op(
         self, op: Op, args: list[Any], kwargs: dict[str, Any], span: Span, wanted: int | None
@@ -262,7 +263,7 @@ class Calls(ExactCalls):
             outputs.append(value)
         return outputs
 
-    # -- functions of Python ------------------------------------------------------------------------
+    # -- functions of Python -----------------------------------------------------------------------
 
     def _call_python(
         self, function: Any, args: list[Any], kwargs: dict[str, Any], span: Span
@@ -274,7 +275,7 @@ class Calls(ExactCalls):
             function = function.__func__
         target = inspect.unwrap(function) if callable(function) else function
         if not isinstance(target, FunctionType):
-            call = getattr(type(target), "__call__", None)
+            call = type(target).__dict__.get("__call__")
             if isinstance(call, FunctionType) and not isinstance(target, type):
                 return self._call_python(call, [target, *args], kwargs, span)
             self._refuse_call(target, span)
@@ -362,7 +363,7 @@ class Calls(ExactCalls):
             self.dynamic_depth = depth
             self.b.span = span
 
-    # -- containers -----------------------------------------------------------------------------------
+    # -- containers --------------------------------------------------------------------------------
 
     def _container_method(self, node: hir.Call) -> Any:
         """`xs.append(v)` as a statement: the changed container."""
@@ -385,7 +386,7 @@ class Calls(ExactCalls):
         return changed
 
 
-# -- built-in functions on tensors -----------------------------------------------------------------------
+# -- built-in functions on tensors -----------------------------------------------------------------
 
 
 def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:

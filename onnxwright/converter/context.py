@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import FunctionType
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from onnxwright.converter import hir
-from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.capture import capture
-from onnxwright.converter.frame import check_names
-from onnxwright.converter.normalize.single_exit import normalize
-from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.catalogue import names as messages
-from onnxwright.diagnostics.diagnostic import Sink, fail
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.signature import FunctionSignature
@@ -60,67 +53,6 @@ class Script(Protocol):
 def is_script(x: object) -> bool:
     """Whether `x` is a decorated function."""
     return getattr(type(x), "__ow_script__", False) is True
-
-
-@dataclass(frozen=True)
-class Front:
-    """A function after the stages that need no values: parsed, normalized, with liveness.
-
-    `chains` are the names and dotted names it reads, among which its opset is found.
-    """
-
-    parsed: Parsed
-    body: hir.Block
-    chains: tuple[hir.Name | hir.Attribute, ...]
-
-
-_fronts: dict[tuple[Any, ...], Front] = {}
-
-
-def front(function: FunctionType, source: str | None = None) -> Front:
-    """The front end's result for a function, made once for each code object.
-
-    Raises:
-        ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
-    """
-    # NOTE: code objects of two files may be equal.
-    key = (function.__code__.co_filename, function.__code__, source)
-    found = _fronts.get(key)
-    sink = Sink()
-    if found is None:
-        unit = capture(function, source)
-        parsed = parse(unit, sink)
-        body = liveness(normalize(parsed.body))
-        found = Front(parsed, body, tuple(_chains(body)))
-        if not sink.errors:
-            _fronts[key] = found
-    own = Parsed(
-        found.parsed.unit if found.parsed.unit.function is function else _rebound(found, function),
-        found.parsed.name,
-        found.parsed.params,
-        found.parsed.body,
-        found.parsed.doc,
-    )
-    check_names(own, found.body, sink)
-    sink.raise_if_any()
-    return replace(found, parsed=own)
-
-
-def _chains(node: Any) -> Iterator[hir.Name | hir.Attribute]:
-    """Every name, and every dotted name, in a body."""
-    if isinstance(node, tuple):
-        for item in node:
-            yield from _chains(item)
-        return
-    if isinstance(node, (hir.Name, hir.Attribute)):
-        yield node
-    for child in hir.children(node):
-        yield from _chains(child)
-
-
-def _rebound(found: Front, function: FunctionType) -> Any:
-    """The same source for another function object of the same code (closures, reloads)."""
-    return replace(found.parsed.unit, function=function)
 
 
 @dataclass

@@ -148,7 +148,7 @@ class Expressions(ABC):
         advice = advice or "use a number known when compiling, or give the attribute a value"
         fail(ops.ValueNeededNow(what=what, advice=advice, span=span))
 
-    # -- simple expressions --------------------------------------------------------------------------
+    # -- simple expressions ------------------------------------------------------------------------
 
     def name(self, node: hir.Name) -> Any:
         found = self.frame.lookup(node.id, node.span)
@@ -262,7 +262,7 @@ class Expressions(ABC):
             value, spec = self.evaluate(part[0]), part[2]
             if is_dynamic(value):
                 self.needed_now("a value in an f-string", part[0].span)
-            convert: Callable[[Any], Any] | None = {"r": repr, "s": str, "a": ascii}.get(part[1])
+            convert = _CONVERSIONS.get(part[1])
             value = value if convert is None else convert(value)
             form = "" if spec is None else self.evaluate(spec)
             text += self.python(node.span, format, value, form)
@@ -296,7 +296,7 @@ class Expressions(ABC):
     def local_function(self, node: hir.LocalFunction) -> Closure:
         return Closure(node, self.frame)
 
-    # -- operators -----------------------------------------------------------------------------------
+    # -- operators ---------------------------------------------------------------------------------
 
     def unary(self, node: hir.Unary) -> Any:
         x = self.value(self.evaluate(node.operand))
@@ -476,7 +476,7 @@ class Expressions(ABC):
             made = emit1(b, "Reshape", (made, int_constant(b, [])))
         return made
 
-    # -- indexing and iteration ------------------------------------------------------------------------
+    # -- indexing and iteration --------------------------------------------------------------------
 
     def subscript(self, node: hir.Subscript) -> Any:
         value = self.evaluate(node.value)
@@ -607,6 +607,9 @@ class Expressions(ABC):
 def _array_of_proto(x: Any) -> Any:
     """A TensorProto as the array it holds, for Python to compute with."""
     return own_array(x) if type(x).__name__ == "TensorProto" else x
+
+
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 
 
 def _always(value: Any) -> Callable[[], Any]:

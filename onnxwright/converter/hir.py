@@ -236,7 +236,7 @@ class ItemTarget:
 
 Target = Union[NameTarget, TupleTarget, ItemTarget]
 
-# -- statements --------------------------------------------------------------------------------------
+# -- statements ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,7 +323,7 @@ class Loops(Branches):
     def never(self, s: _Loop) -> None:
         """A loop that makes no turn: what it would bind has no value."""
 
-    # -- Loop -----------------------------------------------------------------------------------------
+    # -- Loop --------------------------------------------------------------------------------------
 
     def dynamic_for(self, s: hir.For, turns: _Turns, *, at_least_once: bool = False) -> None:
         """A `for` as one Loop with a trip count."""

@@ -14,8 +14,9 @@ import onnx_ir as ir
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.calls import Calls
-from onnxwright.converter.context import Context, Front, Script, front
+from onnxwright.converter.context import Context, Script
 from onnxwright.converter.frame import Frame, OuterNames
+from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.reconcile import reconcile
 from onnxwright.converter.scripts import default_opset, sugar_opset
 from onnxwright.converter.values import AttributeRef, Poison, is_dynamic
@@ -26,6 +27,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.verify import verify
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
@@ -132,7 +134,7 @@ class Lowering(Calls):
         usable = is_value(item) or own_array(item) is not None or isinstance(item, (list, tuple))
         if not usable and not is_number_like(item) and not hasattr(item, "__ow_as_value__"):
             fail(messages.NothingReturned(name=name, what=describe(item), span=span))
-        kinds = [] if spec is None else [k for k in spec.types]
+        kinds = [] if spec is None else list(spec.types)
         weak = item.weak if isinstance(item, GraphValue) else None
         if not isinstance(item, GraphValue) or weak is not None:
             only = kinds[0].dtype if len(kinds) == 1 and isinstance(kinds[0], TensorType) else None
@@ -273,6 +275,7 @@ def _finish(
         imports = reconcile(b, nodes, context.opset_version)
         outputs = [b.replaced.get(v, v) for v in outputs]
         _name_nodes(nodes)
+        verify(inputs, outputs, nodes, imports, made.parsed.unit.span)
     by_name = {v.name or "": v for v in recorder.types}
     types = {v.name or "": k for v, k in recorder.types.items()}
     return Lowered(

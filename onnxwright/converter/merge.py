@@ -29,7 +29,7 @@ WEAK_DTYPE = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.DOUBLE}
 class LeafType:
     """What a leaf is: a Python number known at run time (`weak`), or a tensor of `kind`.
 
-    `kind` None is a value of unknown type; `like` is then a value of the same type, if one is known.
+    `kind` None is a value of unknown type.
     """
 
     weak: str | None

@@ -10,8 +10,9 @@ import onnx_ir as ir
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
-from onnxwright.converter.context import Context, Front, Script, front
+from onnxwright.converter.context import Context, Script
 from onnxwright.converter.frame import Frame, OuterNames
+from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.statements import Statements
 from onnxwright.converter.values import AttributeRef, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import models
@@ -219,7 +220,7 @@ class ScriptCalls(Statements):
                 return value
         return None
 
-    # -- types of results ----------------------------------------------------------------------------
+    # -- types of results --------------------------------------------------------------------------
 
     def result_of(self, script: Script, given: dict[str, Any], span: Span) -> CallResult:
         """The types a call gives, found by lowering the callee's body with these arguments."""

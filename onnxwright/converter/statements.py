@@ -48,7 +48,7 @@ class Statements(Loops):
         target = s.targets[0]
         if not isinstance(target, hir.NameTarget) or not isinstance(value, GraphValue):
             return
-        names = {n: v for n, v in self.outer_names().items()}
+        names = self.outer_names()
         try:
             spec = parse_annotation(eval(s.annotation or "", names))  # noqa: S307 - the user's own
         except Exception:  # noqa: BLE001 - an annotation that does not evaluate says nothing

@@ -1,10 +1,10 @@
-"""What a name can hold while a function is lowered, beside plain Python objects and graph values."""
+"""What a name can hold while a function is lowered, beside Python objects and graph values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class AttributeRef:
 
     __ow_attribute_reference__ = True
 
-    _PROMOTED = {
+    _PROMOTED: ClassVar[dict[AttrKind, tuple[str, str | None]]] = {
         AttrKind.INT: ("value_int", "int"),
         AttrKind.BOOL: ("value_int", "int"),
         AttrKind.FLOAT: ("value_float", "float"),
@@ -123,7 +123,7 @@ class Closure:
         return self.function.name
 
 
-class ShapeTuple(tuple[Any, ...]):
+class ShapeTuple(tuple[Any, ...]):  # noqa: SLOT001 - it carries its tensor
     """`x.shape` with a known rank: its parts, and the tensor it is the shape of."""
 
     of: GraphValue

@@ -1,4 +1,4 @@
-"""`fn.compile()`: a script as one ONNX Runtime session, made once for each set of argument types."""
+"""`fn.compile()`: a script as one ONNX Runtime session, one for each set of argument types."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onnxwright.types.signature import FunctionSignature
 
 P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
+R = TypeVar("R", covariant=True)  # noqa: PLC0105 - as in typing.Callable
 
 
 class ScriptFunction(Generic[P, R]):

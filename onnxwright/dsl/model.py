@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script, front, is_script
+from onnxwright.converter.context import Context, Script, is_script
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.dsl.exact import Details, ModelFacts, exact_model
@@ -50,7 +51,7 @@ class ModelOptions:
     name: str | None = None
 
 
-# -- functions ---------------------------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------------------
 
 
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
@@ -110,7 +111,7 @@ def check(script: Script) -> None:
         lower_main(script, Context(), {}, {})
 
 
-# -- models --------------------------------------------------------------------------------------------
+# -- models ----------------------------------------------------------------------------------------
 
 
 def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> onnx.ModelProto:

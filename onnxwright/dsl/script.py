@@ -1,4 +1,4 @@
-"""The decorators: `@script` registers a function (nothing is compiled yet), `@graph` marks a body."""
+"""The decorators: `@script` registers a function (compiled later), `@graph` marks a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of a node's outputs from the types of its inputs: ONNX's own inference, one node at a time."""
+"""Types of a node's outputs from those of its inputs: ONNX's own inference, node by node."""
 
 from __future__ import annotations
 
@@ -82,7 +82,15 @@ def infer(
 
 # Operators whose one output has the type of the first input, broadcast over all inputs.
 _SAME_TYPE = frozenset(
-    ["Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round", "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu", "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus", "Softsign", "HardSigmoid", "Gelu", "Clip"]
+    # fmt: off
+    (
+        "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd",
+        "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round",
+        "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu",
+        "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus",
+        "Softsign", "HardSigmoid", "Gelu", "Clip",
+    )
+    # fmt: on
 )
 _COMPARE = frozenset(["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
 _FIRST_ONLY = frozenset(("Clip",))

@@ -501,7 +501,7 @@ def _is_bool(b: Backend, x: Any) -> bool:
     return dtype_of(b, x) is DType.BOOL
 
 
-# -- Python's numeric built-ins ---------------------------------------------------------------------
+# -- Python's numeric built-ins --------------------------------------------------------------------
 
 
 def minimum_maximum(b: Backend, name: str, items: list[Any]) -> Any:

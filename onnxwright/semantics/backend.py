@@ -44,7 +44,7 @@ class Backend(Protocol):
         """The array a value is known to hold, where that is known."""
 
     def weak_kind(self, value: Any) -> str | None:
-        """The Python kind (`bool`, `int`, `float`) of a value that stands for a Python number, else None."""
+        """`bool`, `int` or `float` for a value that stands for a Python number, else None."""
 
     def as_weak(self, value: Any, kind: str | None) -> Any:
         """The same value, marked as standing for a Python number of `kind` (None: a tensor)."""

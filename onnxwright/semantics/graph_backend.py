@@ -176,10 +176,10 @@ class GraphBackend:
         """Append a node that the user wrote; it stays."""
         return self._append(op, inputs, attributes, outputs, sugar=False)
 
-    # -- building ------------------------------------------------------------------------------------
+    # -- building ----------------------------------------------------------------------------------
 
     def origin(self) -> str | None:
-        """`file:line:col` of the place being compiled, written on nodes (the file without folders)."""
+        """`file:line:col` of the place being compiled, written on nodes (no folders)."""
         if self.span is None:
             return None
         name = self.span.file.replace("\\", "/").rsplit("/", 1)[-1]

@@ -115,7 +115,7 @@ def _sequence_position(b: Backend, index: object) -> Any:
     return strengthen(b, index) if is_value(index) else int_constant(b, index)  # type: ignore[arg-type]
 
 
-# -- reading the index -------------------------------------------------------------------------------
+# -- reading the index -----------------------------------------------------------------------------
 
 
 def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], int]:
@@ -266,7 +266,7 @@ def _check_bounds(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> No
             fail(messages.IndexOutOfRange(index=item.at, axis=axis, size=size, span=b.here()))
 
 
-# -- slices ------------------------------------------------------------------------------------------
+# -- slices ----------------------------------------------------------------------------------------
 
 
 def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> Any:
@@ -357,7 +357,7 @@ def _attribute_slice(
     return emit1(b, "Slice", (x,), starts=starts, ends=stops, axes=at)
 
 
-# -- integers only: each removes its axis ----------------------------------------------------------------
+# -- integers only: each removes its axis ----------------------------------------------------------
 
 
 def _apply_ints(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> Any:
@@ -394,7 +394,7 @@ def _attribute_or_input_slice(b: Backend, x: Any, at: int, axis: int) -> Any:
     return emit1(b, "Slice", inputs)
 
 
-# -- tensors and masks ------------------------------------------------------------------------------------
+# -- tensors and masks -----------------------------------------------------------------------------
 
 
 def _apply_advanced(b: Backend, x: Any, items: list[_Item], axes: list[int], split: int) -> Any:

@@ -1,0 +1,115 @@
+"""What must hold of IR that is given out: one definition a value, scopes, schemas, opset imports.
+
+A violation is a bug of ours, never the user's: an `InternalError` that names the node and its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue.models import CompilerBug
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir.builder import ORIGIN
+from onnxwright.opset.registry import is_known_domain, signature
+
+
+def verify(
+    inputs: Iterable[ir.Value],
+    outputs: Iterable[ir.Value],
+    nodes: Iterable[ir.Node],
+    imports: Mapping[str, int],
+    span: Span | None = None,
+) -> None:
+    """Check a function body or main graph.
+
+    Args:
+        inputs, outputs, nodes: the body; subgraphs are checked with it.
+        imports: the version of each domain it may use.
+        span: the function's place, for the message.
+
+    Raises:
+        InternalError: an invariant does not hold (OW901).
+
+    Example:
+        >>> x, y = ir.Value(name="x"), ir.Value(name="y")
+        >>> node = ir.Node("", "Relu", [x], outputs=[y])
+        >>> verify([x], [y], [node], {"": 18})
+    """
+    check = _Verifier(imports, span)
+    check.graph(list(inputs), list(outputs), nodes, set())
+
+
+class _Verifier:
+    def __init__(self, imports: Mapping[str, int], span: Span | None) -> None:
+        self.imports = imports
+        self.span = span
+        self.names: set[str] = set()
+
+    def broken(self, what: str, node: ir.Node | None = None) -> NoReturn:
+        where = ""
+        if node is not None:
+            origin = node.metadata_props.get(ORIGIN, "an unknown line")
+            where = f" at `{node.op_type}` from {origin}"
+        fail(CompilerBug(exception="invalid IR", reason=what + where, span=self.span))
+
+    def define(self, value: ir.Value, visible: set[ir.Value], node: ir.Node | None) -> None:
+        name = value.name
+        if not name:
+            if node is None:
+                self.broken("an input has no name")
+            return
+        if name in self.names:
+            self.broken(f"two values are called `{name}`", node)
+        self.names.add(name)
+        visible.add(value)
+
+    def graph(
+        self,
+        inputs: list[ir.Value],
+        outputs: list[ir.Value],
+        nodes: Iterable[ir.Node],
+        outer: set[ir.Value],
+    ) -> None:
+        visible = set(outer)
+        for value in inputs:
+            self.define(value, visible, None)
+        for node in nodes:
+            self.node(node, visible)
+        for value in outputs:
+            if value not in visible:
+                self.broken(f"the output `{value.name}` is made nowhere")
+
+    def node(self, node: ir.Node, visible: set[ir.Value]) -> None:
+        for value in node.inputs:
+            if value is not None and value not in visible:
+                self.broken(f"`{value.name}` is read before it is made", node)
+        self.schema(node)
+        for attr in node.attributes.values():
+            if attr.is_ref():
+                continue
+            if attr.type is ir.AttributeType.GRAPH:
+                inner = attr.as_graph()
+                self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
+        for value in node.outputs:
+            self.define(value, visible, node)
+
+    def schema(self, node: ir.Node) -> None:
+        version = self.imports.get(node.domain)
+        if version is None:
+            self.broken(f"domain `{node.domain}` is not imported", node)
+        if not is_known_domain(node.domain):
+            return
+        sig = signature(node.domain, node.op_type, version)
+        if sig is None:
+            self.broken(f"version {version} has no such operator", node)
+        if not sig.min_input <= len(node.inputs) <= sig.max_input:
+            self.broken(f"{len(node.inputs)} inputs", node)
+        if not sig.min_output <= len(node.outputs) <= sig.max_output:
+            self.broken(f"{len(node.outputs)} outputs", node)
+        for name, attr in sig.attributes.items():
+            if attr.required and name not in node.attributes:
+                self.broken(f"attribute `{name}` is missing", node)
