@@ -160,7 +160,8 @@ def trace(
                 span=user_span(),
             )
         )
-    tracer = _Tracer(stop_on, keep)
+    code = getattr(getattr(fn, "function", fn), "__code__", None)
+    tracer = _Tracer(stop_on, keep, code.co_filename if code is not None else "")
     before = sys.gettrace()
     sys.settrace(tracer.on_call)
     try:
@@ -185,18 +186,22 @@ class _Frame:
 class _Tracer:
     """Listens to Python's line events."""
 
-    def __init__(self, stop_on: str | None, keep: bool) -> None:
+    def __init__(self, stop_on: str | None, keep: bool, home: str) -> None:
         self.trace = Trace()
+        # The file of the traced function is followed wherever it lies, a library's own too.
+        self.home = home
         self.stop_on = stop_on
         self.keep = keep
         self.frames: dict[FrameType, _Frame] = {}
 
     def on_call(self, frame: FrameType, event: str, _arg: Any) -> Any:
         """A function starts: follow it if it is the user's."""
-        file = frame.f_code.co_filename
-        if event != "call" or is_internal(file, frame.f_globals) or file.startswith("<frozen"):
+        code = frame.f_code
+        if event != "call" or code.co_name.startswith("<"):
             return None
-        if file.startswith(_LIBRARIES) or frame.f_code.co_name.startswith("<"):
+        file = code.co_filename
+        foreign = file.startswith(("<frozen", *_LIBRARIES)) or is_internal(file, frame.f_globals)
+        if foreign and file != self.home:
             return None
         self.frames[frame] = _Frame(len(self.frames), _def_line(frame))
         return self.on_event
