@@ -10,8 +10,9 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.decompiler.guard import check_text
-from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.scope import Options, Weights
+from onnxwright.decompiler.settle import settle, write
+from onnxwright.decompiler.sugar import Sugar, element_types
 
 
 def to_script(
@@ -74,16 +75,18 @@ def to_script(
     if weights == "npz" and npz is None:
         raise ValueError('weights="npz" needs `weights_file=`, where the arrays are to be kept')
     options = Options(weights, limit, npz.name if npz is not None else "weights.npz", folder)
-    if isinstance(proto, onnx.FunctionProto):
-        made, module = write_function(proto, options, name)
-    else:
-        made, module = write_model(proto, options, name)
+    sugar = Sugar(operators, limit)
+    if operators and isinstance(proto, onnx.ModelProto):
+        sugar.types = element_types(proto)
+    if operators:
+        settle(proto, options, name, sugar)
+    made, module = write(proto, options, name, sugar)
     if not callable(weights):
         check_text(made)
     if npz is not None and module.arrays:
         np.savez(npz, **module.arrays)
     if explain is not None:
-        explain.extend(module.reasons)
+        explain.extend([*sugar.reasons, *module.reasons])
     return made
 
 

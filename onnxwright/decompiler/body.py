@@ -49,6 +49,11 @@ class Body:
         self.names.reserve(*attributes.values())
         self.python: dict[Wire, str] = {}
         self.facts = Facts(module.uses)
+        self.functions: dict[Unit, dict[str, list[str]]] = {}  # Python names of nested graphs
+        self.left: dict[Unit, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
+        self.symbols: dict[Unit, str] = {}
+        self.literals: dict[tuple[Unit, int], str] = {}
+        self.inlined: set[Unit] = set()
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -76,10 +81,37 @@ class Body:
 
     def _write(self, scope: Scope) -> Written:
         written = Written()
-        for unit in ordered(scope.units):
-            self.unit(unit, written.lines)
+        units = ordered(scope.units)
+        for unit in units:
+            self.plan(unit)
+        for unit in units:
+            if unit not in self.inlined:
+                self.unit(unit, written.lines)
         written.result = [self.name(w) for w in scope.outputs]
         return written
+
+    def plan(self, unit: Unit) -> None:
+        """Decide what of a node is written with operators and numbers."""
+        module = self.module
+        module.count += 1
+        mine = module.count
+        if not module.sugar.allows(mine):
+            return
+        sugared = False
+        if module.function_name(unit.key) is None:
+            signature = module.signature(unit.key, self.opsets)
+            for place, w in enumerate(unit.inputs):
+                made = module.sugar.literal(w, unit, place, signature)
+                if made is not None and w is not None and w.producer is not None:
+                    self.literals[unit, place] = made
+                    self.inlined.add(w.producer)
+                    sugared = True
+            symbol = module.sugar.operator(unit) if signature is not None else None
+            if symbol is not None and len(self.literals.keys() & {(unit, 0), (unit, 1)}) < 2:
+                self.symbols[unit] = symbol
+                sugared = True
+        if sugared:
+            module.sugar.used.append(mine)
 
     def unit(self, unit: Unit, lines: list[str]) -> None:
         """The statements of one node: nested functions for its graphs, then the call."""
@@ -103,8 +135,14 @@ class Body:
         known = self.module.function_name(unit.key)
         signature = None if known is not None else self.module.signature(unit.key, self.opsets)
         arguments: list[Expr] = [
-            "None" if w is None else self.name(w) for w in unit.inputs
+            self.literals.get((unit, n)) or ("None" if w is None else self.name(w))
+            for n, w in enumerate(unit.inputs)
         ]
+        symbol = self.symbols.get(unit)
+        if symbol is not None and len(arguments) == 1:
+            return f"{symbol}{arguments[0]}"
+        if symbol is not None:
+            return f"{arguments[0]} {symbol} {arguments[1]}"
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
         for attr in unit.proto.attribute:
@@ -155,20 +193,6 @@ class Body:
         self.left[unit] = kept
 
     # -- nested graphs -----------------------------------------------------------------------------
-
-    @property
-    def functions(self) -> dict[Unit, dict[str, list[str]]]:
-        """The Python names of the graphs of a node, by attribute."""
-        if not hasattr(self, "_functions"):
-            self._functions: dict[Unit, dict[str, list[str]]] = {}
-        return self._functions
-
-    @property
-    def left(self) -> dict[Unit, onnx.NodeProto]:
-        """Parts of nodes that no keyword can say."""
-        if not hasattr(self, "_left"):
-            self._left: dict[Unit, onnx.NodeProto] = {}
-        return self._left
 
     def nested(self, unit: Unit) -> list[str]:
         """A nested function for each graph of a node."""
@@ -307,8 +331,13 @@ def returned(result: list[str]) -> str:
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines one level deeper."""
-    return [f"    {part}" if part else part for line in lines for part in line.split("\n")]
+    """Lines one level deeper, with one empty line at most between two, none at the start."""
+    made: list[str] = []
+    for line in lines:
+        for part in line.split("\n"):
+            if part or (made and made[-1]):
+                made.append(f"    {part}" if part else part)
+    return made
 
 
 def _uses_numpy(attr: onnx.AttributeProto) -> bool:

@@ -13,6 +13,7 @@ from onnxwright.decompiler.body import Body, indented, rest_of_graph, returned
 from onnxwright.decompiler.facts import Facts
 from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, join, mapping, render, text
 from onnxwright.decompiler.scope import Module, Options
+from onnxwright.decompiler.sugar import Sugar
 from onnxwright.ir.content import attribute_kind, is_plain, properties
 from onnxwright.ir.wiring import Scope, Wire, normal_domain, wire
 from onnxwright.types.kinds import AttrKind
@@ -37,9 +38,11 @@ _PYTHON_KIND = {
 _FROM_ONNXWRIGHT = frozenset({"Details", "External", "Op", "Opset", "DType", "initializer"})
 
 
-def write_model(model: onnx.ModelProto, options: Options, name: str | None) -> tuple[str, Module]:
+def write_model(
+    model: onnx.ModelProto, options: Options, name: str | None, sugar: Sugar | None = None
+) -> tuple[str, Module]:
     """A model as a module that ends with `make_model()`."""
-    module = Module(options)
+    module = Module(options, sugar=sugar or Sugar(on=False))
     bodies = [_declare(module, f) for f in model.functions]
     python = module.names.take(name or model.graph.name or "main", "main")
     blocks = [
@@ -68,10 +71,10 @@ def write_model(model: onnx.ModelProto, options: Options, name: str | None) -> t
 
 
 def write_function(
-    function: onnx.FunctionProto, options: Options, name: str | None
+    function: onnx.FunctionProto, options: Options, name: str | None, sugar: Sugar | None = None
 ) -> tuple[str, Module]:
     """A function as a module that ends with `make_function()`."""
-    module = Module(options)
+    module = Module(options, sugar=sugar or Sugar(on=False))
     held = _declare(module, function, name)
     block, facts = _function(module, function, held)
     made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
@@ -81,8 +84,11 @@ def write_function(
 
 
 def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
-    given: dict[str, Expr] = {"ir_version": str(model.ir_version)}
-    for key in ("producer_name", "producer_version", "domain", "doc_string"):
+    given: dict[str, Expr] = {
+        "ir_version": str(model.ir_version),
+        "producer_name": text(model.producer_name),
+    }
+    for key in ("producer_version", "domain", "doc_string"):
         value = getattr(model, key)
         if value:
             given[key] = text(value)
@@ -145,11 +151,7 @@ def _function(
     doc = _docstring(f.doc_string)
     if doc is None and f.doc_string:
         facts.doc_string = f.doc_string
-    version = 1
-    decorator = call("script", text(f.domain))
-    more: dict[str, Expr] = {}
-    if version != 1:
-        more["version"] = str(version)
+    more: dict[str, Expr] = _default_opset(module, body, written.lines, opsets)
     if f.name != python:
         more["name"] = text(f.name)
     if f.overload:
@@ -157,6 +159,18 @@ def _function(
     decorator = call("script", text(f.domain), **more)
     statements = [*written.lines, returned(written.result)]
     return _definition(decorator, python, params, "", doc, statements), facts
+
+
+def _default_opset(
+    module: Module, body: Body, lines: list[str], opsets: dict[str, int]
+) -> dict[str, Expr]:
+    """`default_opset=` where a body has operators but names no opset."""
+    if not body.symbols or not opsets.get(""):
+        return {}
+    name = module.opset("", opsets[""])
+    if any(f"{name}." in line for line in lines):
+        return {}
+    return {"default_opset": name}
 
 
 def _parameter(
@@ -238,7 +252,8 @@ def _main(
     if doc is None and graph.doc_string:
         facts.doc_string = graph.doc_string
     statements = [*written.lines, returned(written.result)]
-    return _definition("@script()", python, params, result, doc, statements), facts
+    decorator = call("script", **_default_opset(module, body, written.lines, opsets))
+    return _definition(decorator, python, params, result, doc, statements), facts
 
 
 def _input(module: Module, body: Body, w: Wire, python: str) -> str:
@@ -294,7 +309,7 @@ def _definition(
     decorator: Expr, python: str, params: list[str], result: str, doc: str | None, body: list[str]
 ) -> list[str]:
     head = Group(f"def {python}(", tuple(params), f"){f' -> {result}' if result else ''}:")
-    front = decorator if isinstance(decorator, str) else "@" + render(decorator, 1)
+    front = "@" + render(decorator, 1)
     lines = [front, render(head, 0)]
     if doc is not None:
         lines.append(f"    {doc}")

@@ -14,6 +14,7 @@ from onnxwright.decompiler.arrays import array_expression, dtype_expression
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, number, render, text
 from onnxwright.decompiler.names import Names, identifier, is_plain
+from onnxwright.decompiler.sugar import Sugar
 from onnxwright.ir.wiring import Wire
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
@@ -34,12 +35,15 @@ class Options:
         inline_constants: arrays of up to this many elements are written where they are used.
         npz: the file of arrays, beside the written Python.
         folder: where the model's external data is.
+        hollow: larger arrays are zeros of their shape, to try out the rest of the text.
     """
 
     weights: Weights = "inline"
     inline_constants: int = 16
     npz: str = "weights.npz"
     folder: Path = Path()
+    # Arrays as zeros of their shape, to try out the rest of the text.
+    hollow: bool = False
 
 
 @dataclass
@@ -52,6 +56,8 @@ class Module:
         lines: statements at the top: opsets, arrays, initializers.
         arrays: what goes into the file of arrays.
         reasons: what could not be written in the best way, and why.
+        sugar: what may be written with operators and numbers.
+        count: how many nodes have been written.
     """
 
     options: Options
@@ -63,6 +69,8 @@ class Module:
     arrays: dict[str, Any] = field(default_factory=dict)
     functions: dict[Key, tuple[str, int]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    sugar: Sugar = field(default_factory=lambda: Sugar(on=False))
+    count: int = 0
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -178,6 +186,10 @@ class Module:
             name["doc_string"] = text(tensor.doc_string)
         if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
             return call("initializer", self._external(tensor), **{"name": text(wire.name), **name})
+        if self.options.hollow and int(np.prod(list(tensor.dims))) > 16:
+            self.uses.add("np")
+            held = _numpy_name(DType(tensor.data_type), self.uses)
+            return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
         value = tensor_array(tensor, str(self.options.folder))
         expression = self.array(value, wire.name, tensor, inline=False)
         return call("initializer", expression, **name)

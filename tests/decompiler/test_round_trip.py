@@ -47,7 +47,7 @@ def round_trip(model: onnx.ModelProto, **options: object) -> str | None:
     """Why a model does not come back the same, or None."""
     source = to_script(model, **options)  # type: ignore[arg-type]
     back = rebuild(source)
-    found = find_difference(model, back, node_names=True, subgraph_names=True)
+    found = find_difference(model, back, subgraph_names=True)
     if found is not None:
         return str(found)
     if to_script(back, **options) != source:  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def test_our_own_scripts_come_back(path: Path) -> None:
                     continue  # it cannot be this kind of thing
                 seen += 1
                 source = to_script(proto)
-                found = find_difference(proto, rebuild(source), node_names=True)
+                found = find_difference(proto, rebuild(source))
                 assert found is None, f"{script.name}: {found}\n{source}"
     assert seen or not list(scripts(path))
 

@@ -1,0 +1,213 @@
+"""Nodes that read better as Python operators, and constants that read better as numbers.
+
+Only what is expected to compile back to the same nodes is offered; the result is compiled and
+compared, so a wrong guess costs time, not truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxwright.decompiler.attributes import tensor_array
+from onnxwright.decompiler.layout import flatten, listed, number, short_float
+from onnxwright.ir.wiring import Unit, Wire
+from onnxwright.opset.registry import InputParam, OpSignature
+from onnxwright.types.dtypes import DType
+
+_ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "MatMul": "@"}
+_COMPARE = {"Equal": "==", "Less": "<", "Greater": ">", "LessOrEqual": "<=", "GreaterOrEqual": ">="}
+_LOGIC = {"And": "&", "Or": "|", "Xor": "^"}
+_BITS = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}
+_DEFAULT = {DType.FLOAT, DType.INT64, DType.BOOL}
+
+
+@dataclass
+class Sugar:
+    """What may be written with operators and numbers.
+
+    Attributes:
+        on: whether anything may.
+        limit: constants of up to this many elements may become numbers.
+        types: the element types of values, by name, as far as they are known.
+        plain: nodes (by function and number) that must stay calls, because they came back changed.
+        used: the nodes that were written with sugar.
+        reasons: why some are not.
+        last: the last difference found.
+    """
+
+    on: bool = True
+    limit: int = 16
+    types: dict[str, DType] = field(default_factory=dict)
+    plain: set[int] = field(default_factory=set)
+    used: list[int] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    last: str = ""
+
+    def allows(self, number_: int) -> bool:
+        """Whether a node may be sugared."""
+        return self.on and number_ not in self.plain
+
+    def dtype(self, wire: Wire | None) -> DType | None:
+        """The element type of a value, where known."""
+        if wire is None:
+            return None
+        if isinstance(wire.tensor, onnx.TensorProto):
+            return DType(wire.tensor.data_type)
+        return self.types.get(wire.name)
+
+    # -- operators -------------------------------------------------------------------------------
+
+    def operator(self, unit: Unit) -> str | None:
+        """The Python operator of a node: of two operands, or of one with `x` in its place."""
+        domain, name, _ = unit.key
+        if domain or unit.proto.attribute or len(unit.outputs) != 1 or None in unit.inputs:
+            return None
+        dtypes = [self.dtype(w) for w in unit.inputs]
+        if len(unit.inputs) == 1:
+            return self._unary(name, dtypes[0])
+        if len(unit.inputs) != 2 or (None not in dtypes and dtypes[0] is not dtypes[1]):
+            return None
+        known = dtypes[0] if dtypes[0] is not None else dtypes[1]
+        if name in _ARITHMETIC:
+            return _ARITHMETIC[name] if known is not DType.BOOL else None
+        if name == "Div":
+            return "/" if known is None or known.is_float else None
+        if name == "Pow":
+            return "**" if known is not None and known.is_float else None
+        if name in _COMPARE:
+            return _COMPARE[name] if known not in (None, DType.BOOL, DType.STRING) else None
+        if name in _LOGIC:
+            return _LOGIC[name]
+        if name in _BITS:
+            return _BITS[name] if known is not None and known.is_integer else None
+        return None
+
+    def _unary(self, name: str, dtype: DType | None) -> str | None:
+        if name == "Neg":
+            return "-" if dtype is None or not (dtype.is_unsigned or dtype is DType.BOOL) else None
+        if name == "Not":
+            return "~"
+        if name == "BitwiseNot":
+            return "~" if dtype is not None and dtype.is_integer else None
+        return None
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:
+        """A constant as the number or list that stands for it where it is used; None if none does."""
+        made = self._constant(wire, user)
+        if made is None or wire is None:
+            return None
+        array, dtype = made
+        if self.operator(user) is not None:
+            other = user.inputs[1 - place] if len(user.inputs) == 2 else None
+            if array.ndim or other is None or other is wire or self.dtype(other) is not dtype:
+                return None
+            if self._constant(other, user) is not None:
+                return None
+        elif not isinstance(signature, OpSignature) or not self._fits(
+            user, place, signature, dtype, array
+        ):
+            return None
+        return _number_text(array, dtype)
+
+    def _constant(self, wire: Wire | None, user: Unit) -> tuple[Any, DType] | None:
+        """The array of a Constant node that one node reads once and about which nothing is said."""
+        if wire is None or wire.producer is None or len(wire.uses) != 1 or wire.is_output:
+            return None
+        unit = wire.producer
+        node = unit.proto
+        if unit.key != ("", "Constant", "") or unit.scope is not user.scope or wire.info is not None:
+            return None
+        if node.doc_string or len(node.metadata_props) or len(node.device_configurations):
+            return None
+        if len(node.attribute) != 1 or node.attribute[0].name != "value":
+            return None
+        attr = node.attribute[0]
+        if attr.ref_attr_name or attr.doc_string or not attr.HasField("t"):
+            return None
+        tensor = attr.t
+        count = int(np.prod(list(tensor.dims)))
+        if tensor.data_location or count > self.limit or len(tensor.dims) > 1:
+            return None
+        dtype = DType(tensor.data_type)
+        if dtype is DType.STRING or dtype.is_complex:
+            return None
+        return tensor_array(tensor), dtype
+
+    def _fits(
+        self, user: Unit, place: int, signature: OpSignature, dtype: DType, array: Any
+    ) -> bool:
+        """Whether a number in this place of a call becomes a constant of just this type."""
+        params = signature.inputs
+        param = params[min(place, len(params) - 1)]
+        allowed = {t for t in param.types if t.startswith("tensor(")}
+        if allowed == {dtype.onnx_name}:
+            return True
+        if array.size == 0:
+            return False
+        likes = [w for n, w in enumerate(user.inputs) if n != place and _same(params, n, param)]
+        if param.homogeneous and likes:
+            first = next((w for w in likes if self._constant(w, user) is None), None)
+            return first is not None and self.dtype(first) is dtype
+        return dtype in _DEFAULT and dtype.onnx_name in param.types
+
+
+def _same(params: tuple[InputParam, ...], place: int, param: InputParam) -> bool:
+    return params[min(place, len(params) - 1)].type_str == param.type_str
+
+
+def _number_text(array: Any, dtype: DType) -> str | None:
+    """The number or list, if it becomes the same bits again."""
+    flat = array.ravel()
+    texts = []
+    for value in flat:
+        as_float = float(value)
+        if dtype.is_float and not np.isfinite(as_float):
+            return None
+        if dtype is DType.BOOL or dtype.is_integer:
+            texts.append(number(bool(value) if dtype is DType.BOOL else int(value)))
+        else:
+            short = short_float(value if isinstance(value, np.floating) else as_float)
+            again = np.array(float(short), np.float64).astype(dtype.numpy)
+            if again.tobytes() != np.asarray(value, dtype.numpy).tobytes():
+                return None
+            texts.append(short)
+    return texts[0] if array.ndim == 0 else flatten(listed(texts))
+
+
+def element_types(model: onnx.ModelProto) -> dict[str, DType]:
+    """The element types of values by name, as far as onnx can tell; names of two types are left out.
+
+    Args:
+        model: any model; nothing is said of one that inference refuses.
+    """
+    try:
+        if model.ByteSize() > 1 << 28:
+            return {}
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except Exception:  # noqa: BLE001 - whatever inference says, the types are not known
+        return {}
+    found: dict[str, set[int]] = {}
+    stack = [inferred.graph]
+    while stack:
+        graph = stack.pop()
+        for info in (*graph.input, *graph.output, *graph.value_info):
+            kind = info.type.tensor_type.elem_type
+            if kind:
+                found.setdefault(info.name, set()).add(kind)
+        for node in graph.node:
+            for attr in node.attribute:
+                if attr.HasField("g"):
+                    stack.append(attr.g)
+                stack.extend(attr.graphs)
+            if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+                found.setdefault(node.output[0], set()).add(node.attribute[0].t.data_type)
+    return {name: DType(next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1}
+
+
+__all__ = ["Sugar", "element_types"]
