@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from onnxwright.decompiler import proto2python as proto2python
+    from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl import graph as graph
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
+    from onnxwright.testing.diffing import diff as diff
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -43,6 +46,7 @@ _HOMES = {
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
+    "diff": "onnxwright.testing.diffing",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
     "ScriptFunction": "onnxwright.dsl.function",
@@ -79,9 +83,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES.get(name)
     if home is not None:
-        value = importlib.import_module(home) if home.endswith(f".{name}") and name in (
-            "testing",
-        ) else getattr(importlib.import_module(home), name)
+        value = (
+            importlib.import_module(home)
+            if home.endswith(f".{name}") and name in ("testing",)
+            else getattr(importlib.import_module(home), name)
+        )
     elif name.startswith("opset") or name in ("latest_opset", "all_opsets"):
         value = getattr(importlib.import_module(_OPSETS), name)
     else:

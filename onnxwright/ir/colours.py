@@ -92,7 +92,7 @@ class _Painter:
         """Nodes take in what they read, and give it to what they make."""
         colour = self.colour
         if scope.owner is not None:
-            above = colour[scope.owner]
+            above = colour.get(scope.owner, 0)
             for wire in scope.inputs:
                 colour[wire] = self._id(("in", colour[wire], above, scope.label))
         for unit in scope.units:
@@ -100,9 +100,9 @@ class _Painter:
             for name, scopes in unit.graphs.items():
                 for body in scopes:
                     self.forward(body)
-                    inner.append((name, tuple(colour[w] for w in body.outputs),
+                    inner.append((name, tuple(self._of(w) for w in body.outputs),
                                   tuple(sorted(colour[u] for u in body.units))))  # fmt: skip
-            read = [colour[w] if w is not None else -1 for w in unit.inputs]
+            read = [self._of(w) if w is not None else -1 for w in unit.inputs]
             if self._unordered(unit):
                 read.sort()
             colour[unit] = self._id(("f", colour[unit], tuple(read), tuple(inner)))
@@ -115,7 +115,7 @@ class _Painter:
         colour = self.colour
         for unit in reversed(scope.units):
             if scope.owner is not None:
-                colour[unit] = self._id(("w", colour[unit], colour[scope.owner]))
+                colour[unit] = self._id(("w", colour[unit], colour.get(scope.owner, 0)))
             for wire in unit.outputs:
                 if wire is not None:
                     self._read(wire)
@@ -128,9 +128,14 @@ class _Painter:
             if wire.producer is None:
                 self._read(wire)
 
+    def _of(self, wire: Wire) -> int:
+        """The colour of a value; one of a graph that is not looked at goes by its name."""
+        found = self.colour.get(wire)
+        return found if found is not None else self._id(("outside", wire.name))
+
     def _read(self, wire: Wire) -> None:
         users = [
-            (self.colour[user], -1 if self._unordered(user) else place) for user, place in wire.uses
+            (self.colour.get(user, 0), -1 if self._unordered(user) else place) for user, place in wire.uses
         ]
         self.colour[wire] = self._id(("u", self.colour[wire], tuple(sorted(users))))
 

@@ -13,7 +13,9 @@ _T = TypeVar("_T")
 _A = onnx.AttributeProto
 
 
-def same_tensor(a: onnx.TensorProto, b: onnx.TensorProto, folders: tuple[str, str] = ("", "")) -> bool:
+def same_tensor(
+    a: onnx.TensorProto, b: onnx.TensorProto, folders: tuple[str, str] = ("", "")
+) -> bool:
     """Whether two tensors have one type, one shape and the same bits.
 
     Args:
@@ -99,7 +101,9 @@ def attribute_kind(attr: onnx.AttributeProto) -> int:
     return 0
 
 
-def same_attribute(a: onnx.AttributeProto, b: onnx.AttributeProto, folders: tuple[str, str]) -> bool:
+def same_attribute(
+    a: onnx.AttributeProto, b: onnx.AttributeProto, folders: tuple[str, str]
+) -> bool:
     """Whether two attributes say the same; graphs are compared elsewhere."""
     if a.ref_attr_name != b.ref_attr_name or attribute_kind(a) != attribute_kind(b):
         return False
@@ -116,7 +120,9 @@ def same_attribute(a: onnx.AttributeProto, b: onnx.AttributeProto, folders: tupl
     if kind == _A.SPARSE_TENSORS:
         return len(left) == len(right) and all(map(same_sparse, left, right))
     if kind in (_A.FLOAT, _A.FLOATS):
-        return bool(np.array_equal(np.float32(left).view(np.uint32), np.float32(right).view(np.uint32)))
+        return bool(
+            np.array_equal(np.float32(left).view(np.uint32), np.float32(right).view(np.uint32))
+        )
     if kind == _A.TYPE_PROTO:
         return same_type(left, right)
     if kind == _A.TYPE_PROTOS:
@@ -148,7 +154,9 @@ def plain_type(proto: onnx.TypeProto) -> Any:
             shape = tuple(_dim(d) for d in inner.shape.dim)
         if which == "tensor_type" and not inner.elem_type and shape is None:
             which = None
-        return (which, inner.elem_type, shape, proto.denotation) if which else (None, proto.denotation)
+        return (
+            (which, inner.elem_type, shape, proto.denotation) if which else (None, proto.denotation)
+        )
     if which in ("sequence_type", "optional_type"):
         return (which, plain_type(inner.elem_type), proto.denotation)
     if which == "map_type":

@@ -204,7 +204,9 @@ class Matcher:
         if isinstance(left, Wire):
             what = "values are shared in one and separate in the other"
             return Mismatch(what, f"`{left.name}`", f"`{right.name}`", _where_wire(left))
-        return Mismatch("nodes cannot be matched one to one", _show(left), _show(right), _where(left))
+        return Mismatch(
+            "nodes cannot be matched one to one", _show(left), _show(right), _where(left)
+        )
 
     def _pick(self) -> bool:
         """Choose a pair among what is left over; False where nothing is."""
@@ -255,7 +257,9 @@ class Matcher:
         """Nodes not matched yet, those nothing reads first."""
         for unit in reversed(scope.units):
             if unit not in matched and not any(
-                any(user not in matched for user, _ in w.uses) for w in unit.outputs if w is not None
+                any(user not in matched for user, _ in w.uses)
+                for w in unit.outputs
+                if w is not None
             ):
                 yield unit
         for unit in scope.units:
@@ -375,7 +379,9 @@ class Matcher:
                 what = f"the type of {_origin(a)}"
                 self._differ(what, _type(left.type), _type(right.type), where)
         if strict.doc_strings and left.doc_string != right.doc_string:
-            self._differ(f"the doc string of {_origin(a)}", left.doc_string, right.doc_string, where)
+            self._differ(
+                f"the doc string of {_origin(a)}", left.doc_string, right.doc_string, where
+            )
         self._metadata(f"{_origin(a)}", left, right, where)
 
     def _metadata(self, what: str, a: Any, b: Any, where: tuple[str, ...]) -> None:
@@ -469,7 +475,10 @@ class Matcher:
             self.forward[a] = b
             self.backward[b] = a
             self.trail.append((a, b))
-        for what, left, right in (("inputs", a.inputs, b.inputs), ("outputs", a.outputs, b.outputs)):
+        for what, left, right in (
+            ("inputs", a.inputs, b.inputs),
+            ("outputs", a.outputs, b.outputs),
+        ):
             names = [[w.name for w in side] for side in (left, right)]
             if len(left) != len(right) or (top and strict.io_names and names[0] != names[1]):
                 self._differ(f"the {what}", ", ".join(names[0]), ", ".join(names[1]), where)
@@ -482,7 +491,7 @@ class Matcher:
             self._differ("the name of the graph", a.proto.name, b.proto.name, where)
 
 
-# -- words ------------------------------------------------------------------------------------------
+# -- words -----------------------------------------------------------------------------------------
 
 
 def _index(values: list[Wire | None], value: Wire) -> int:

@@ -14,7 +14,7 @@ import onnx
 Body = Union[onnx.GraphProto, onnx.FunctionProto]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Wire:
     """One value: a graph input, an initializer, an output of a node, or a name of nothing.
 
@@ -38,7 +38,7 @@ class Wire:
     is_output: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Unit:
     """One node: its proto, what it reads and makes (None for an absent one), its subgraphs."""
 
@@ -55,7 +55,7 @@ class Unit:
         return normal_domain(self.proto.domain), self.proto.op_type, self.proto.overload
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Scope:
     """One graph or function body."""
 
@@ -109,7 +109,9 @@ def trimmed(names: Sequence[str]) -> list[str]:
     return list(names[:last])
 
 
-def wire(proto: Body, outer: Scope | None = None, owner: Unit | None = None, label: str = "") -> Scope:
+def wire(
+    proto: Body, outer: Scope | None = None, owner: Unit | None = None, label: str = ""
+) -> Scope:
     """The linked form of a graph or function.
 
     Args:
