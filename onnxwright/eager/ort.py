@@ -804,16 +804,33 @@ def _declared(op: Op, types: list[OnnxType | None]) -> list[OnnxType | None]:
 
 
 def _widened_only(older: registry.OpSignature, newer: registry.OpSignature) -> bool:
-    """Whether a newer version takes and gives the same, but for more element types."""
+    """Whether a newer version only added: element types, optional inputs, optional attributes.
 
-    def shape(s: registry.OpSignature) -> Any:
-        return (
-            [(p.name, p.option) for p in s.inputs],
-            [(p.name, p.option) for p in s.outputs],
-            {name: (a.kind, a.required, a.default) for name, a in s.attributes.items()},
-        )
+    What a call does not give keeps its old meaning, by ONNX's own rule for new versions.
+    """
 
-    return bool(shape(older) == shape(newer))
+    def names(params: Sequence[registry.InputParam]) -> list[tuple[str, str]]:
+        return [(p.name, p.option) for p in params]
+
+    count = len(older.inputs)
+    if names(older.inputs) != names(newer.inputs[:count]) or not all(
+        p.is_optional for p in newer.inputs[count:]
+    ):
+        return False
+    if names(older.outputs) != names(newer.outputs[: len(older.outputs)]):
+        return False
+    for name, param in newer.attributes.items():
+        known = older.attributes.get(name)
+        if known is None:
+            if param.required:
+                return False
+        elif (known.kind, known.required, known.default) != (
+            param.kind,
+            param.required,
+            param.default,
+        ):
+            return False
+    return set(older.attributes) <= set(newer.attributes)
 
 
 def _accepts(
