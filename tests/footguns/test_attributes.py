@@ -163,7 +163,8 @@ def test_an_optional_attribute_through_a_callee(agree) -> None:
     def f(x: FLOAT["N", "M"]):
         return callee(x), callee(x, axis=0), callee(x, axis=None)
 
-    agree(f, M, expected=(M, M.reshape(1, 6), M))
+    # onnx.reference wants every attribute that a body refers to.
+    agree(f, M, expected=(M, M.reshape(1, 6), M), reference=False)
 
 
 def test_expressions_on_attributes(agree) -> None:
@@ -233,7 +234,8 @@ def test_comparisons_of_attributes(agree) -> None:
     def f(x: FLOAT["N"]):
         return callee(x, 3), callee(x, 1), callee(x, 3, mode="down"), callee(x, -2)
 
-    agree(f, X, expected=(X + 3, X, X - 3, X + 2))
+    # onnx.reference gives string attributes a dtype that its Equal refuses.
+    agree(f, X, expected=(X + 3, X, X - 3, X + 2), reference=False)
 
 
 def test_a_bool_attribute_as_a_condition(agree) -> None:

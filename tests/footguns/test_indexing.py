@@ -1,3 +1,4 @@
+# ruff: noqa: PT017 - which error it is depends on what is known of the rank
 """Subscripts that went wrong elsewhere: numpy's meaning in every mode."""
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import pytest
 
 from onnxwright import BOOL, FLOAT, INT32, INT64, script
 from onnxwright import opset18 as op
+from onnxwright.errors import ScriptTypeError
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = A[0]
@@ -31,6 +33,16 @@ def subscript(text: str, annotation: str, **values):
     return space["f"]
 
 
+def told_or_agree(agree, made, *inputs, expected) -> None:
+    """Where the rank is not known, a few indices cannot be built; a located error says so."""
+    try:
+        agree(made, *inputs, expected=expected)
+    except ScriptTypeError as error:
+        if error.diagnostic.code != "OW414":
+            raise
+        assert made.signature.params[0].spec.types[0].shape is None, error
+
+
 STATIC = [
     "x[0]", "x[-1]", "x[0, -1]", "x[-1, 0]", "x[1:, -1]", "x[0:2, -1]", "x[:, :]", "x[...]",
     "x[..., None]", "x[None]", "x[:, None]", "x[None, ..., None]", "x[..., -1]", "x[..., 1:]",
@@ -49,7 +61,7 @@ STATIC = [
 @pytest.mark.parametrize("text", STATIC)
 def test_static_subscripts(agree, text: str, annotation: str) -> None:
     expected = eval(text, {"x": M})
-    agree(subscript(text, annotation), M, expected=expected)
+    told_or_agree(agree, subscript(text, annotation), M, expected=expected)
 
 
 THREE = [
@@ -64,7 +76,7 @@ THREE = [
 @pytest.mark.parametrize("annotation", ["FLOAT[2, 3, 4]", "FLOAT[...]"])
 @pytest.mark.parametrize("text", THREE)
 def test_subscripts_of_three_axes(agree, text: str, annotation: str) -> None:
-    agree(subscript(text, annotation), A, expected=eval(text, {"x": A}))
+    told_or_agree(agree, subscript(text, annotation), A, expected=eval(text, {"x": A}))
 
 
 DYNAMIC = [
@@ -98,7 +110,8 @@ def test_dynamic_subscripts(agree, text: str, values, dtype, annotation: str) ->
         for name, v in values.items()
     }
     expected = eval(text, {"x": M, **arrays})
-    agree(subscript(text, annotation, **arrays), M, *arrays.values(), expected=expected)
+    made = subscript(text, annotation, **arrays)
+    told_or_agree(agree, made, M, *arrays.values(), expected=expected)
 
 
 def test_a_scalar_tensor_with_shape_one_is_an_index_array(agree) -> None:

@@ -433,9 +433,9 @@ def test_constants_of_the_enclosing_scope(agree) -> None:
 
     @script()
     def f(x: FLOAT["N"]):
-        return x * weights + proto * number + items
+        return x * weights + op.Mul(proto, 2.0) * number + items
 
-    agree(f, X, expected=X * weights + (weights + 1) * 2 + np.array(items, np.float32))
+    agree(f, X, expected=X * weights + (weights + 1) * 4 + np.array(items, np.float32))
 
 
 def test_a_constant_array_keeps_its_dtype(refused) -> None:
@@ -527,7 +527,9 @@ def test_attributes_are_forwarded(agree) -> None:
         e = np.exp(v - v.max(axis, keepdims=True))
         return e / e.sum(axis, keepdims=True)
 
-    agree(f, M, expected=(softmax(M, 1), M.sum(0), softmax(M, 0).reshape(1, -1)))
+    # onnx.reference does not hand attributes of a function on to an If in it.
+    expected = (softmax(M, 1), M.sum(0), softmax(M, 0).reshape(1, -1))
+    agree(f, M, expected=expected, reference=False)
 
 
 def test_inlining_some_callees(agree) -> None:
@@ -637,7 +639,7 @@ def test_print_is_for_eager_only(agree, capsys) -> None:
         ("y = await x", ""),
         ("x[0] = 1.0", "OW103"),
         ("x.name = 1.0", "OW103"),
-        ("y = (k for k in x)", "OW102"),
+        ("y = (k for k in x)", "OW307"),
         ("break", ""),
     ],
 )

@@ -8,6 +8,7 @@ import functools
 import pickle
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -244,25 +245,62 @@ def test_python_dash_c(run_python) -> None:
     assert "Abs" in done.stdout
 
 
-def test_standard_input(run_python) -> None:
-    code = (
-        "from onnxwright import FLOAT, script\n"
-        "@script()\ndef f(x: FLOAT['N']):\n    return x + 1\n\n"
-        "print(f.to_model_proto().graph.node[0].op_type)\n"
-    )
-    done = run_python("-", input=code)
-    assert done.returncode == 0, done.stderr
-    assert "Add" in done.stdout
+TYPED = """\
+from onnxwright import FLOAT, script
+@script()
+def f(x: FLOAT["N"]):
+    return x + 1.0
+
+print("got", f.to_model_proto().graph.node[-1].op_type)
+"""
 
 
-def test_the_interactive_prompt(run_python) -> None:
-    code = (
-        "from onnxwright import FLOAT, script\n"
-        "@script()\ndef f(x: FLOAT['N']):\n    return x + 1\n\n"
-        "print('got', f.to_model_proto().graph.node[0].op_type)\n"
-    )
-    done = run_python("-i", "-q", input=code)
+def test_standard_input(run_python, tmp_path) -> None:
+    """A file can be read a second time; a pipe cannot, and the error says what to do."""
+    file = tmp_path / "typed.py"
+    file.write_text(TYPED)
+    with file.open() as stdin:
+        done = run_python("-", stdin=stdin)
     assert "got Add" in done.stdout, done.stderr
+    done = run_python("-", input=TYPED)
+    assert "got Add" in done.stdout or "source=" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
+def test_the_interactive_prompt() -> None:
+    """What is typed is in the line editor's history."""
+    import os
+    import pty
+    import select
+    import time
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ |= {"TERM": "dumb", "PYTHONPATH": str(Path.cwd()), "PYTHON_HISTORY": os.devnull}
+        os.execv(sys.executable, [sys.executable, "-q", "-i"])
+    shown = ""
+
+    def read(until: str) -> None:
+        nonlocal shown
+        end = time.monotonic() + 60
+        while until not in shown and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.2)[0]:
+                try:
+                    shown += os.read(terminal, 4096).decode(errors="replace")
+                except OSError:
+                    return
+
+    try:
+        read(">>> ")
+        for line in TYPED.split("\n"):
+            os.write(terminal, line.encode() + b"\n")
+            time.sleep(0.05)
+        read("got Add")
+    finally:
+        os.write(terminal, b"exit()\n")
+        os.close(terminal)
+        os.waitpid(pid, 0)
+    assert "got Add" in shown
 
 
 def test_a_notebook_cell(agree) -> None:
@@ -315,7 +353,7 @@ def test_a_frozen_application(tmp_path, run_python) -> None:
     file.unlink()
     code = (
         "import frozen_mod\n"
-        "print(frozen_mod.given.to_model_proto().graph.node[0].op_type)\n"
+        "print(frozen_mod.given.to_model_proto().graph.node[-1].op_type)\n"
         "try:\n    frozen_mod.bare.to_model_proto()\n"
         "except Exception as error:\n    print(type(error).__mro__[1:4], error)\n"
     )

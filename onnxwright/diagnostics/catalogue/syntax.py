@@ -84,16 +84,3 @@ class OutsideLoop(Diagnostic):
     help: ClassVar[str] = "move it into a `for` or `while`"
     error: ClassVar[type[OnnxwrightError]] = ScriptSyntaxError
     construct: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TooMuchCode(Diagnostic):
-    """Returns on some paths only would repeat the code after them too often."""
-
-    code: ClassVar[str] = "OW107"
-    title: ClassVar[str] = "too many ways through `{name}`"
-    label: ClassVar[str] = "the code after this would be repeated more than {limit} times"
-    help: ClassVar[str] = "return on every path of an `if`, or keep the result in a variable"
-    error: ClassVar[type[OnnxwrightError]] = ScriptSyntaxError
-    name: str
-    limit: int

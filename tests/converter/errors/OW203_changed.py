@@ -1,8 +1,9 @@
+import linecache
+
 from onnxwright import FLOAT, script
 
-
-def f(x: FLOAT["N"]) -> FLOAT["N"]:
-    return x + 1.0
-
-
-script(source="def f(x): return x * 2.0")(f).to_model_proto()
+text = 'def f(x: FLOAT["N"]) -> FLOAT["N"]:\n    return x + 1.0\n'
+exec(compile(text, "changed.py", "exec"))
+edited = "# a new first line\n" + text
+linecache.cache["changed.py"] = (len(edited), None, edited.splitlines(True), "changed.py")
+script()(f).to_model_proto()

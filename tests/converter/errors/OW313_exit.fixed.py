@@ -1,14 +1,18 @@
-from onnxwright import FLOAT, INT64, script
+from onnxwright import FLOAT, INT64, Opset, script
 from onnxwright import opset18 as op
+
+mine = Opset("my.domain", 1)
 
 
 @script()
-def f(x: FLOAT["N"], n: INT64[()]):
+def f(x: FLOAT["N"], n: INT64[()]) -> FLOAT["N"]:
+    result = x
     for _ in range(n):
-        x = op.Relu(x)
         if x[0] > 3:
-            return x
-    return -x
+            result = op.CastLike(mine.Special(x), x)
+            break
+        x = x + 1.0
+    return result
 
 
-f.to_function_proto()
+f.to_model_proto()

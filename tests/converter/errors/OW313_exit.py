@@ -1,14 +1,15 @@
-from onnxwright import script
-from onnxwright import opset18 as op
+from onnxwright import FLOAT, INT64, Opset, script
+
+mine = Opset("my.domain", 1)
 
 
 @script()
-def f(x, n):
+def f(x: FLOAT["N"], n: INT64[()]) -> FLOAT["N"]:
     for _ in range(n):
-        x = op.Relu(x)
         if x[0] > 3:
-            return x
-    return -x
+            return mine.Special(x)
+        x = x + 1.0
+    return x
 
 
-f.to_function_proto()
+f.to_model_proto()

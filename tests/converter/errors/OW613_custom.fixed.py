@@ -4,5 +4,5 @@ import onnxwright.eager
 from onnxwright import Opset
 
 mine = Opset("my.domain", 1)
-onnxwright.eager.implement("my.domain", "Twice", replace=True)(lambda x: x * 2)
-mine.Twice(np.ones(3, np.float32))
+onnxwright.eager.implement("my.domain", "Doubled", replace=True)(lambda x: x * 2)
+mine.Doubled(np.ones(3, np.float32))

@@ -13,4 +13,4 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
     return scaled(x, factor=2.0) + scaled(x, factor=3.0)
 
 
-f.to_model_proto()
+f.to_model_proto(functions="all")

@@ -19,4 +19,4 @@ def f(x: FLOAT["N"]) -> FLOAT["N"]:
     return first(x) + second(x)
 
 
-f.to_model_proto()
+f.to_model_proto(functions="all")

@@ -7,4 +7,4 @@ def total(*xs: FLOAT["N"]) -> FLOAT["N"]:
     return op.Sum(*xs)
 
 
-total.to_model_proto()
+total.to_function_proto()

@@ -2,8 +2,9 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: FLOAT["N"]) -> FLOAT["N"]:
-    return x + 1.0
+def f(x: FLOAT["N"]) -> FLOAT["M"]:
+    del x[0]
+    return x
 
 
 f.to_model_proto()

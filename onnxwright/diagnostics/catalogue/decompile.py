@@ -1,0 +1,63 @@
+"""Messages about writing a model as Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class NothingToWrite(Diagnostic):
+    """`to_script` is given an object that is no model, function, graph or path of a model."""
+
+    code: ClassVar[str] = "OW740"
+    title: ClassVar[str] = "{what} is no model"
+    label: ClassVar[str] = "to be written as Python"
+    help: ClassVar[str] = (
+        "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the path "
+        "of a model file"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelNotReadable(Diagnostic):
+    """A model file is missing, or does not hold a model."""
+
+    code: ClassVar[str] = "OW741"
+    title: ClassVar[str] = "no model can be read from '{path}'"
+    label: ClassVar[str] = "named here"
+    help: ClassVar[str] = "{reason}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoWeightsFile(Diagnostic):
+    """`weights=` names a place that is not known, or a file of arrays without its path."""
+
+    code: ClassVar[str] = "OW742"
+    title: ClassVar[str] = "`weights={given}` does not say where the arrays go"
+    label: ClassVar[str] = "asked for here"
+    help: ClassVar[str] = "{advice}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    given: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalDataMissing(Diagnostic):
+    """The file with a tensor's numbers is missing, or is not inside the model's folder."""
+
+    code: ClassVar[str] = "OW743"
+    title: ClassVar[str] = "the numbers of `{name}` cannot be read"
+    label: ClassVar[str] = "when this model is written"
+    help: ClassVar[str] = "{reason}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str
+    reason: str
