@@ -257,11 +257,9 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
         advice = f"the text given as `source=` does not define `{function.__name__}`"
         fail(messages.NoSource(name=function.__name__, advice=advice))
     file = code.co_filename
-    if not linecache.getlines(file):
-        register_source(file, text)
-        return SourceUnit(function, file, text, node)
     if "".join(linecache.getlines(file)) == text:
         return SourceUnit(function, file, text, node)
+    # NOTE: never registered under the file's own name: other functions of it read that.
     file = f"<source of {function.__qualname__}>"
     register_source(file, text)
     return SourceUnit(function, file, text, node)

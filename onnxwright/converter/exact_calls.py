@@ -19,7 +19,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
-from onnxwright.ir.infer import InferenceError, infer
+from onnxwright.ir.infer import INFERENCE_ERRORS, infer
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
@@ -109,7 +109,7 @@ class ExactCalls(ScriptCalls):
                 if not tensor.is_ref() and tensor.as_tensor().dtype != ir.DataType.STRING:
                     self.b.recorder.known[node.outputs[0]] = tensor.as_tensor().numpy()
             return found
-        except (InferenceError, OnnxwrightError, ValueError, TypeError, KeyError, IndexError):
+        except (*INFERENCE_ERRORS, OnnxwrightError, ValueError, TypeError, KeyError, IndexError):
             return [None] * count
 
     def exact_call(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.checker
 import onnx_ir as ir
 from onnx import shape_inference
 
@@ -16,7 +17,8 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Shape, broadcast
 
-InferenceError = shape_inference.InferenceError
+# What ONNX's inference raises for inputs that cannot go together.
+INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError)
 
 # Values up to this size are shown to inference (shapes, axes, paddings).
 _DATA_LIMIT = 1024
@@ -39,7 +41,7 @@ def infer(
         opset_version: the version of the domain the function uses.
 
     Raises:
-        InferenceError: the inputs cannot go together.
+        INFERENCE_ERRORS: the inputs cannot go together.
     """
     quick = _elementwise(signature, node, inputs)
     if quick is not None:
@@ -111,8 +113,11 @@ def _elementwise(
         return None
     shapes: list[Shape] = []
     first = inputs[0]
+    allowed = signature.inputs[0].types
     for kind in inputs[:1] if name in _FIRST_ONLY else inputs:
         if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
+            return None
+        if kind.dtype.onnx_name not in allowed:
             return None
         shapes.append(kind.shape)
     assert isinstance(first, TensorType)

@@ -14,7 +14,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.infer import InferenceError, by_variable, infer, schema_kinds
+from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer, schema_kinds
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -273,7 +273,7 @@ class GraphBackend:
         known = [None if v is None else self.recorder.known.get(v.value) for v in inputs]
         try:
             return infer(op.signature, node, types, known, op.version)
-        except InferenceError as error:
+        except INFERENCE_ERRORS as error:
             if op.name == "Constant":
                 return [_CONSTANT_TYPES.get(next(iter(node.attributes), ""))]
             refers = any(a.is_ref() for a in node.attributes.values())

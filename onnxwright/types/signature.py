@@ -291,6 +291,9 @@ def kind_of_default(default: object) -> AttrKind | None:
 def _default_fits(default: object, kind: AttrKind) -> bool:
     """Whether a default is a value of the annotated kind (what is not plain is believed)."""
     actual = kind_of_default(default)
+    numbers = default if isinstance(default, (list, tuple)) else (default,)
+    if any(isinstance(n, int) and not -(1 << 63) <= n < 1 << 63 for n in numbers):
+        return False
     if actual is None or actual is kind:
         return True
     if isinstance(default, (list, tuple)) and not default:
