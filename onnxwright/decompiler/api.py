@@ -9,10 +9,14 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import decompile as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.scope import Options, Weights
 from onnxwright.decompiler.settle import settle, write
 from onnxwright.decompiler.sugar import Sugar, element_types
+from onnxwright.semantics.literals import describe
 
 
 def to_script(
@@ -51,8 +55,9 @@ def to_script(
         The text of the module.
 
     Raises:
-        TypeError: `model` is none of these.
-        ValueError: `weights="npz"` without a `weights_file`.
+        ScriptTypeError: `model` is none of these (OW740).
+        ScriptValueError: a file holds no model (OW741), `weights` does not say where arrays go
+            (OW742), or the numbers of a tensor cannot be read (OW743).
 
     Source:
         onnx.proto.
@@ -73,7 +78,11 @@ def to_script(
         inline_constants, bool) else int(inline_constants)  # fmt: skip
     npz = Path(weights_file) if weights_file is not None else None
     if weights == "npz" and npz is None:
-        raise ValueError('weights="npz" needs `weights_file=`, where the arrays are to be kept')
+        advice = "name the file of arrays: `weights_file=`"
+        fail(messages.NoWeightsFile(given="'npz'", advice=advice, span=user_span()))
+    if weights not in ("inline", "npz", "external") and not callable(weights):
+        advice = 'use "inline", "npz", "external" or a function of (name, array)'
+        fail(messages.NoWeightsFile(given=repr(weights), advice=advice, span=user_span()))
     options = Options(weights, limit, npz.name if npz is not None else "weights.npz", folder)
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
@@ -93,7 +102,7 @@ def to_script(
 def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
     """What to write, and the folder of its external data."""
     if isinstance(model, (str, Path)):
-        return onnx.load(model, load_external_data=False), Path(model).parent
+        return _read(Path(model)), Path(model).parent
     if isinstance(model, (onnx.ModelProto, onnx.FunctionProto)):
         return model, Path()
     if isinstance(model, onnx.GraphProto):
@@ -104,8 +113,22 @@ def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
         return ir.to_proto(ir.Model(model, ir_version=10)), Path()
     if hasattr(model, "to_function_proto"):
         return model.to_function_proto(), Path()
-    kind = type(model).__name__
-    raise TypeError(f"a model, a function or the path of a model is written, not a {kind}")
+    fail(messages.NothingToWrite(what=describe(model), span=user_span()))
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    """The model of a file; its external data stays where it is."""
+    try:
+        model = onnx.load(path, load_external_data=False)
+        if not model.ir_version and not model.HasField("graph"):
+            raise ValueError("it is no ONNX model")
+        return model
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+    except Exception as error:  # noqa: BLE001 - protobuf, JSON and text parsers raise their own
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = reason.replace("{", "(").replace("}", ")")
+    fail(messages.ModelNotReadable(path=str(path), reason=reason, span=user_span()))
 
 
 def proto2python(

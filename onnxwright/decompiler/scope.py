@@ -15,6 +15,9 @@ from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, number, render, text
 from onnxwright.decompiler.names import Names, identifier, is_plain
 from onnxwright.decompiler.sugar import Sugar
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import decompile as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.wiring import Wire
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
@@ -190,9 +193,17 @@ class Module:
             self.uses.add("np")
             held = _numpy_name(DType(tensor.data_type), self.uses)
             return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
-        value = tensor_array(tensor, str(self.options.folder))
+        value = self._numbers(tensor, wire.name)
         expression = self.array(value, wire.name, tensor, inline=False)
         return call("initializer", expression, **name)
+
+    def _numbers(self, tensor: onnx.TensorProto, name: str) -> Any:
+        """The array of a tensor, from its file if that is inside the model's folder."""
+        try:
+            return tensor_array(tensor, str(self.options.folder))
+        except (OSError, ValueError, onnx.checker.ValidationError) as error:
+            reason = str(error).splitlines()[0].replace("{", "(").replace("}", ")")
+            fail(messages.ExternalDataMissing(name=name, reason=reason, span=user_span()))
 
     def _external(self, tensor: onnx.TensorProto) -> Expr:
         entries = {e.key: e.value for e in tensor.external_data}

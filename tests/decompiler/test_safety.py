@@ -222,7 +222,7 @@ def test_external_data_may_not_leave_the_folder(
     def run() -> None:
         rebuild(to_script(path, weights=weights), str(folder / "m.py"))  # type: ignore[arg-type]
 
-    with pytest.raises((ValueError, OSError, onnx.checker.ValidationError)):
+    with pytest.raises((ValueError, OSError)):
         run()
 
 
