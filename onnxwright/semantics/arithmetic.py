@@ -18,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import (
+    array_of,
     as_value,
     cast,
     dtype_of,
@@ -124,7 +125,7 @@ def _weak_operand(b: Backend, x: object, target: DType) -> Any:
     if is_value(x):
         return cast(b, b.as_weak(x, None), target)
     if kind_of(x) is not None:
-        return b.constant(np.array(x, dtype=target.numpy))
+        return b.constant(array_of(b, x, target))
     return cast(b, b.as_weak(as_value(b, x, dtype=target), None), target)
 
 

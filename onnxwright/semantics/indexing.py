@@ -231,7 +231,8 @@ def _tensor_item(b: Backend, part: Any) -> _Item:
 def _bound(b: Backend, v: object) -> Any:
     """A bound of a slice: None, a Python int, or a value."""
     if v is None or (isinstance(v, (int, np.integer)) and not isinstance(v, bool)):
-        return None if v is None else int(v)
+        # Beyond any axis is beyond any axis, also past 64 bits.
+        return None if v is None else max(-_FAR, min(int(v), _FAR))
     if is_value(v):
         dtype = dtype_of(b, v)
         if dtype is not None and not dtype.is_integer:

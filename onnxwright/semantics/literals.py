@@ -304,7 +304,10 @@ def cast(b: Backend, x: Any, dtype: DType) -> Any:
 
 def int_constant(b: Backend, numbers: Sequence[int] | int) -> Any:
     """An INT64 constant."""
-    return b.constant(np.array(numbers, dtype=np.int64))
+    try:
+        return b.constant(np.array(numbers, dtype=np.int64))
+    except OverflowError:
+        fail(messages.NumberDoesNotFit(number=str(numbers), dtype="INT64", span=b.here()))
 
 
 def unsqueeze(b: Backend, x: Any, axes: tuple[int, ...]) -> Any:
