@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from typing_extensions import ParamSpec
 
+from onnxwright.diagnostics.diagnostic import located
+from onnxwright.diagnostics.span import Span
+from onnxwright.errors import OnnxwrightError
 from onnxwright.opset.opsets import Opset
 
 if TYPE_CHECKING:
@@ -128,8 +131,18 @@ class ScriptFunction(Generic[P, R]):
         if self._signature is None:
             from onnxwright.types.signature import signature_of
 
-            self._signature = signature_of(self.function, localns=self._local_types)
+            with located(self._definition):
+                self._signature = signature_of(self.function, localns=self._local_types)
         return self._signature
+
+    def _definition(self) -> Span | None:
+        """Where the function is written, for messages about its annotations."""
+        from onnxwright.converter.capture import capture
+
+        try:
+            return capture(self.function, self.source_text).span
+        except OnnxwrightError:
+            return None
 
     @property
     def source_text(self) -> str | None:
