@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
+from onnxwright.cli.programs import executed, scripts_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.render import render_all
 from onnxwright.dsl.function import ScriptFunction
@@ -44,7 +44,7 @@ def _check_file(path: Path, color: bool) -> int:
         print(f"onnxwright check: there is no file {path}", file=sys.stderr)
         return 2
     try:
-        module = _executed(path)
+        module = executed(path)
     except OnnxwrightError as error:
         print(render_all(error.diagnostics, color=color))
         return 1
@@ -53,7 +53,7 @@ def _check_file(path: Path, color: bool) -> int:
         traceback.print_exc()
         return 2
     wrong, count = 0, 0
-    for script in _scripts(module):
+    for script in scripts_of(module):
         found, failed = _messages(script)
         if found:
             print(render_all(found, color=color) + "\n")
@@ -63,40 +63,7 @@ def _check_file(path: Path, color: bool) -> int:
     return 1 if wrong else 0
 
 
-def _executed(path: Path) -> ModuleType:
-    """The module a file makes; a part guarded by `__name__ == "__main__"` does not run."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(folder)
-    return module
-
-
-def _scripts(module: ModuleType) -> Iterator[ScriptFunction]:
-    """The scripts of a module and of its classes, each once, in order of definition."""
-    seen: set[int] = set()
-    spaces = [vars(module)]
-    spaces += [
-        vars(value)
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__
-    ]
-    for space in spaces:
-        for held in list(space.values()):
-            value = held.__func__ if isinstance(held, (staticmethod, classmethod)) else held
-            if isinstance(value, ScriptFunction) and id(value) not in seen:
-                seen.add(id(value))
-                yield value
-
-
-def _messages(script: ScriptFunction) -> tuple[list[Diagnostic], bool]:
+def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Diagnostic], bool]:
     """What compiling a script says, and whether it failed."""
     failed = False
     found: list[Diagnostic] = []

@@ -3,8 +3,52 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any, TextIO
+
+from onnxwright.cli import (
+    comparing,
+    compiling,
+    completion,
+    looking,
+    running,
+    scripts,
+    small,
+)
+from onnxwright.cli.console import DIFFERS, USAGE, Trouble, wants_color
+from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
+from onnxwright.version import __version__
+
+# The groups of commands, in the order `--help` shows them.
+GROUPS = (small, compiling, running, scripts, looking, comparing, completion)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar.
+
+    Returns:
+        The parser; each command sets `run`, the function that carries it out.
+
+    Example:
+        >>> parser().parse_args(["explain", "OW302"]).command
+        'explain'
+    """
+    made = argparse.ArgumentParser(
+        prog="onnxwright",
+        description="Write ONNX functions and models in plain Python, and look at any model.",
+        epilog="Exit status: 0 fine, 1 something differs or failed, 2 the command could not run.\n"
+        "MODEL is a file, FILE.py:fn for a script, or - for a pipe.\n"
+        "example: onnxwright compile model.py:fn -o - | onnxwright show -",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--version", action="version", version=f"onnxwright {__version__}")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for group in GROUPS:
+        group.add(commands)
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,24 +70,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["explain", "OW000"])
         2
     """
-    parser = argparse.ArgumentParser(
-        prog="onnxwright", description="Write ONNX functions and models in plain Python."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    explain = commands.add_parser("explain", help="print the page of an error code")
-    explain.add_argument("code", nargs="?", help="such as OW302; without it all codes are listed")
-    check = commands.add_parser("check", help="compile every script of Python files")
-    check.add_argument("files", nargs="+", metavar="FILE.py")
-    check.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    given = parser.parse_args(arguments)
-    if given.command == "explain":
-        from onnxwright.cli.explain import explain_code
+    given = parser().parse_args(arguments)
+    color = wants_color(getattr(given, "color", "auto"), sys.stderr)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status: int = given.run(given)
+            sys.stdout.flush()
+            return status
+    except Trouble as trouble:
+        print(f"onnxwright {given.command}: {trouble}", file=sys.stderr)
+        return trouble.status
+    except OnnxwrightError as error:
+        from onnxwright.diagnostics.render import render_all
 
-        return explain_code(given.code)
-    from onnxwright.cli.check import check_files
+        print(render_all(error.diagnostics, color=color), file=sys.stderr)
+        return DIFFERS
+    except BrokenPipeError:
+        # The reader of the pipe has gone (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DIFFERS
+    except KeyboardInterrupt:
+        print(f"\nonnxwright {given.command}: stopped", file=sys.stderr)
+        return 130
+    except (OSError, MemoryError) as error:
+        print(f"onnxwright {given.command}: {str(error) or 'out of memory'}", file=sys.stderr)
+        return USAGE
 
-    color = given.color == "always" or (given.color == "auto" and sys.stdout.isatty())
-    return check_files(given.files, color=color)
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A located warning is its text; others look as Python shows them."""
+    text: Any = message
+    if not isinstance(message, OnnxwrightWarning):
+        text = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
+    print(text, file=file or sys.stderr)
 
 
-__all__ = ["main"]
+__all__ = ["GROUPS", "main", "parser"]

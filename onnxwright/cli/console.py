@@ -1,0 +1,110 @@
+"""What a command says and how it ends: user errors, colour, a progress bar, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, TypeVar
+
+T = TypeVar("T")
+
+OK, DIFFERS, USAGE = 0, 1, 2
+_WIDTH = 24
+
+
+class Trouble(Exception):  # noqa: N818 - it ends a command, it is not an error of the program
+    """What a user has to know and can mend; the command ends without a traceback.
+
+    Args:
+        text: what is wrong.
+        status: the exit status, 2 if not given.
+    """
+
+    def __init__(self, text: str, status: int = USAGE) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def wants_color(choice: str = "auto", stream: IO[str] | None = None) -> bool:
+    """Whether to colour: `always`, `never`, or on a terminal where `NO_COLOR` is not set."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return (stream or sys.stdout).isatty()
+
+
+def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
+    """The items; meanwhile a terminal shows how many are done.
+
+    Args:
+        items: what is gone through.
+        total: how many there are.
+        label: what is done with them.
+
+    Yields:
+        Each item.
+
+    Example:
+        >>> list(progress([1, 2], 2, "running"))
+        [1, 2]
+    """
+    bar = Bar(total, label)
+    try:
+        for item in items:
+            yield item
+            bar.step()
+    finally:
+        bar.close()
+
+
+class Bar:
+    """A line on a terminal's standard error; nothing in a pipe.
+
+    Args:
+        total: how many steps there are.
+        label: what is done.
+    """
+
+    def __init__(self, total: int, label: str) -> None:
+        self.total, self.label, self.done = max(total, 1), label, 0
+        self.shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._last = -1
+
+    def step(self) -> None:
+        """One more is done."""
+        self.done += 1
+        part = min(self.done * 100 // self.total, 100)
+        if self.shown and part != self._last:
+            self._last = part
+            filled = part * _WIDTH // 100
+            line = f"\r{self.label} [{'#' * filled}{'.' * (_WIDTH - filled)}] {part:3d}%"
+            print(line, end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self.shown and self._last >= 0:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON that every reader takes: NaN and infinities become strings."""
+    print(json.dumps(_strict(value), indent=2, ensure_ascii=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _strict(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return str(value)
+
+
+__all__ = ["DIFFERS", "OK", "USAGE", "Bar", "Trouble", "print_json", "progress", "wants_color"]

@@ -1,0 +1,215 @@
+"""Models in and results out: paths, pipes, scripts, broken files; nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onnxwright.cli.console import Trouble
+from onnxwright.cli.programs import find_script, split_target
+
+# The most bytes that protobuf reads or writes as one message.
+LIMIT = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model that a command was given.
+
+    Fields:
+        proto: the model, external data not loaded.
+        path: its file; None where it came from a pipe or a script.
+        label: what the user called it.
+    """
+
+    proto: Any
+    path: Path | None
+    label: str
+
+    @property
+    def source(self) -> Any:
+        """The path where there is one (for external data), else the proto."""
+        return self.path if self.path is not None else self.proto
+
+
+def load(argument: str, *, function: bool = False) -> Loaded:
+    """The model that an argument names.
+
+    Args:
+        argument: the path of a model, `FILE.py:fn`, or `-` for standard input.
+        function: a script that is no model on its own may be a FunctionProto instead.
+
+    Returns:
+        The model.
+
+    Raises:
+        Trouble: it cannot be read, or is no model.
+        ScriptError: the script cannot be compiled.
+
+    Example:
+        >>> load("nowhere.onnx")
+        Traceback (most recent call last):
+            ...
+        onnxwright.cli.console.Trouble: there is no file nowhere.onnx
+    """
+    import onnx
+
+    if argument == "-":
+        if sys.stdin.isatty():
+            raise Trouble("`-` reads a model from a pipe, and standard input is a terminal")
+        return Loaded(_parsed(sys.stdin.buffer.read(), "standard input"), None, "standard input")
+    target = split_target(argument)
+    if target is not None:
+        script = find_script(*target)
+        if function:
+            from onnxwright.viz.view import read
+
+            return Loaded(read(script), None, argument)
+        return Loaded(script.to_model_proto(), None, argument)
+    path = Path(argument)
+    check_file(path)
+    size = path.stat().st_size
+    if size > LIMIT:
+        raise Trouble(
+            f"{path} has {size / 1e9:.1f} GB in one file, and protobuf reads no more than 2 GB; "
+            "save the model with its weights as external data"
+        )
+    try:
+        proto = onnx.load(str(path), load_external_data=False)
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read: {error.strerror}") from error
+    except Exception as error:
+        raise Trouble(f"{path} is not an ONNX model: {_first_line(error)}") from error
+    return Loaded(_checked(proto, str(path)), path, argument)
+
+
+def check_file(path: Path) -> None:
+    """Raise what is to be said where a path names no readable file."""
+    try:
+        if path.is_dir():
+            raise Trouble(f"{path} is a folder, not a file")
+        if not path.exists():
+            raise Trouble(f"there is no file {path}")
+    except (OSError, ValueError) as error:
+        raise Trouble(f"{path!s} is not a path: {_first_line(error)}") from error
+    if not os.access(path, os.R_OK):
+        raise Trouble(f"{path} cannot be read: permission denied")
+
+
+def _parsed(data: bytes, label: str) -> Any:
+    import onnx
+
+    try:
+        proto = onnx.load_model_from_string(data)
+    except Exception as error:
+        raise Trouble(f"{label} is not an ONNX model: {_first_line(error)}") from error
+    return _checked(proto, label)
+
+
+def _checked(proto: Any, label: str) -> Any:
+    if not proto.HasField("graph") or not proto.ir_version:
+        raise Trouble(f"{label} is not an ONNX model: it has no graph")
+    return proto
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def write(target: str, data: bytes | str) -> None:
+    """Write a result: to a temporary name beside the target first, so it is whole or not there.
+
+    Args:
+        target: a path, or `-` for standard output.
+        data: the content.
+
+    Raises:
+        Trouble: it cannot be written; what was there is still there.
+
+    Example:
+        >>> write("a.txt", "one")
+        >>> Path("a.txt").read_text()
+        'one'
+    """
+    raw = data.encode("utf-8") if isinstance(data, str) else data
+    if target == "-":
+        if isinstance(data, bytes) and sys.stdout.isatty():
+            raise Trouble("the result is binary; redirect it, or name a file with -o")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+        return
+    # Through a link to the file, not in its place.
+    path = Path(os.path.realpath(target))
+    try:
+        if path.exists() and not path.is_file():
+            if path.is_dir():
+                raise Trouble(f"{target} is a folder; name a file in it")
+            path.write_bytes(raw)  # a device or a pipe
+            return
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name[:60]}.", delete=False
+        ) as made:
+            temporary = Path(made.name)
+            try:
+                made.write(raw)
+                made.close()
+                temporary.chmod(_mode(path))
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+
+
+def _mode(path: Path) -> int:
+    """The permissions a file has, or would be given."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def write_model(target: str, proto: Any) -> None:
+    """Write a model in the form its name asks for; weights beside it where it is over 2 GB.
+
+    Args:
+        target: a path (`.onnx`, `.onnxtxt`, `.textproto`, `.json`), or `-`.
+        proto: the model.
+
+    Raises:
+        Trouble: it cannot be written.
+    """
+    import onnx
+    from onnx import serialization
+
+    form = serialization.registry.get_format_from_file_extension(Path(target).suffix) or "protobuf"
+    try:
+        data = serialization.registry.get(form).serialize_proto(proto)
+        too_large = len(data) > LIMIT
+    except ValueError:
+        too_large = True  # protobuf refuses messages over 2 GB
+    if not too_large:
+        write(target, data)
+        return
+    if target == "-":
+        raise Trouble("the model is over 2 GB and cannot go through a pipe; name a file with -o")
+    path = Path(os.path.realpath(target))
+    beside = f"{path.name}.data"
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".onnxwright.") as folder:
+            made = Path(folder) / path.name
+            onnx.save(proto, str(made), save_as_external_data=True, location=beside)
+            (Path(folder) / beside).replace(path.parent / beside)
+            made.replace(path)
+    except OSError as error:
+        raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+
+
+__all__ = ["LIMIT", "Loaded", "check_file", "load", "write", "write_model"]

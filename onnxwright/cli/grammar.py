@@ -1,0 +1,81 @@
+"""What the commands' parsers share: a help with an example, `--json`, `--color`, pairs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onnxwright.cli.console import Trouble
+
+
+def command(
+    commands: Any, name: str, words: str, examples: Sequence[str], run: Callable[[Any], int]
+) -> argparse.ArgumentParser:
+    """Add a command.
+
+    Args:
+        commands: what `add_subparsers` gave.
+        name: what the user types.
+        words: what it does, for the list of commands.
+        examples: command lines, shown under the help.
+        run: carries it out and gives the exit status.
+
+    Returns:
+        Its parser.
+    """
+    lines = "\n".join(f"  {example}" for example in examples)
+    made: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=words,
+        description=f"{words[0].upper()}{words[1:]}.",
+        epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.set_defaults(run=run)
+    return made
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Give a command `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_color(parser: argparse.ArgumentParser) -> None:
+    """Give a command `--color`."""
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+
+
+def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
+    """`N=4` for symbolic dimensions, as a dictionary.
+
+    Args:
+        pairs: what the user wrote.
+
+    Returns:
+        Name -> size.
+
+    Raises:
+        Trouble: one is no such pair.
+
+    Example:
+        >>> sizes(["N=4", "batch=1"])
+        {'N': 4, 'batch': 1}
+    """
+    found = {}
+    for pair in pairs or ():
+        name, _, size = pair.rpartition("=")
+        if not name or not size.isdigit():
+            raise Trouble(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
+        found[name] = int(size)
+    return found
+
+
+def add_dims(parser: argparse.ArgumentParser) -> None:
+    """Give a command `--dim N=4`."""
+    parser.add_argument(
+        "--dim", action="append", metavar="NAME=SIZE", help="the size of a symbolic dimension"
+    )
+
+
+__all__ = ["add_color", "add_dims", "add_json", "command", "sizes"]

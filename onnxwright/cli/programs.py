@@ -1,0 +1,127 @@
+"""Python files as commands take them: executed as modules, and the scripts found in them."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli.console import Trouble
+from onnxwright.errors import OnnxwrightError
+
+if TYPE_CHECKING:
+    from onnxwright.dsl.function import ScriptFunction
+
+
+def executed(path: Path) -> ModuleType:
+    """The module a file makes; a part guarded by `__name__ == "__main__"` does not run."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def scripts_of(module: ModuleType) -> Iterator[ScriptFunction[..., Any]]:
+    """The scripts of a module and of its classes, each once, in order of definition."""
+    from onnxwright.dsl.function import ScriptFunction
+
+    seen: set[int] = set()
+    spaces: list[Mapping[str, Any]] = [vars(module)]
+    spaces += [
+        vars(value)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    for space in spaces:
+        for held in list(space.values()):
+            value = held.__func__ if isinstance(held, (staticmethod, classmethod)) else held
+            if isinstance(value, ScriptFunction) and id(value) not in seen:
+                seen.add(id(value))
+                yield value
+
+
+def split_target(argument: str) -> tuple[Path, str] | None:
+    """`FILE.py:fn` as a path and a name (empty where only the file is given); None for others.
+
+    Args:
+        argument: as the user wrote it.
+
+    Returns:
+        The two parts.
+
+    Example:
+        >>> split_target("my models/a.py:fn")[1], split_target("a.onnx")
+        ('fn', None)
+    """
+    if argument.endswith(".py"):
+        return Path(argument), ""
+    head, _, name = argument.rpartition(":")
+    return (Path(head), name) if head.endswith(".py") else None
+
+
+def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
+    """A script of a Python file.
+
+    Args:
+        path: the file.
+        name: the script's name (`Class.name` for one of a class); empty for the only one.
+
+    Returns:
+        The script.
+
+    Raises:
+        Trouble: there is no such file or script, or the file cannot be executed.
+    """
+    if not path.is_file():
+        raise Trouble(f"there is no file {path}")
+    try:
+        # What the file prints is not the command's result, which may go through a pipe.
+        with contextlib.redirect_stdout(sys.stderr):
+            module = executed(path)
+    except OnnxwrightError:
+        raise
+    except Exception as error:
+        # The file is the user's: where it fails is what they want to know.
+        shown = traceback.TracebackException.from_exception(error)
+        own = [f for f in shown.stack if Path(f.filename).suffix == ".py" and _is_theirs(f)]
+        place = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+        words = "".join(shown.format_exception_only()).strip()
+        raise Trouble(f"{path} cannot be executed{place}: {words}") from error
+    known = {s.function.__qualname__: s for s in scripts_of(module)}
+    if not name:
+        if len(known) == 1:
+            return next(iter(known.values()))
+        have = ", ".join(known) or "none"
+        raise Trouble(f"name a script of {path}, as in {path}:NAME; it has: {have}")
+    if name in known:
+        return known[name]
+    value: Any = module
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    if getattr(type(value), "__ow_script__", False):
+        return value  # type: ignore[no-any-return]
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(known) or 'none'}"
+    raise Trouble(f"{path} has no script {name}{hint}")
+
+
+def _is_theirs(frame: traceback.FrameSummary) -> bool:
+    ours = str(Path(__file__).resolve().parent.parent)
+    return not frame.filename.startswith((ours, "<frozen"))
+
+
+__all__ = ["executed", "find_script", "scripts_of", "split_target"]

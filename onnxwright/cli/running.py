@@ -1,0 +1,177 @@
+"""`onnxwright run MODEL`: a model on given or random inputs, whole or node by node."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.cli import values
+from onnxwright.cli.console import OK, Bar, Trouble, print_json
+from onnxwright.cli.files import load, write
+from onnxwright.cli.grammar import add_dims, add_json, command, sizes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from onnxwright.cli.files import Loaded
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "run",
+        "run a model",
+        [
+            "onnxwright run model.onnx --random --dim N=4",
+            "onnxwright run model.onnx --inputs x=x.npy 'scale=[1, 2]' -o results.npz",
+            "onnxwright run model.py:fn --random --trace",
+        ],
+        _run,
+    )
+    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+    add_inputs(made)
+    made.add_argument("--trace", action="store_true", help="run node by node, show every value")
+    made.add_argument(
+        "--stop-on", choices=("nan", "inf", "bad"), help="with --trace: stop at the first such"
+    )
+    made.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
+    add_json(made)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Give a command what says which inputs and which evaluator to run with."""
+    parser.add_argument(
+        "--inputs", nargs="+", metavar="INPUT",
+        help="file.npz, name=file.npy, name=[1, 2], or tensor.pb",
+    )  # fmt: skip
+    parser.add_argument("--random", action="store_true", help="draw what is not given")
+    parser.add_argument("--seed", type=int, default=0, help="for --random (0)")
+    add_dims(parser)
+    parser.add_argument(
+        "--evaluator", choices=("ort", "reference"), default="ort",
+        help="ONNX Runtime (the default), or the reference evaluator of onnx",
+    )  # fmt: skip
+
+
+def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
+    """The inputs that the options ask for."""
+    return values.gather(
+        loaded.proto, given.inputs, random=given.random, seed=given.seed, dims=sizes(given.dim)
+    )
+
+
+def outputs_of(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[str, Any]:
+    """Run a model as a whole.
+
+    Args:
+        loaded: the model.
+        inputs: name -> value.
+        evaluator: "ort" or "reference".
+
+    Returns:
+        The outputs by name.
+
+    Raises:
+        EagerError: it cannot be run, or fails.
+    """
+    if evaluator == "reference":
+        from onnxwright.eager import debug
+        from onnxwright.eager import evaluator as using
+
+        with using("reference"):
+            return dict(debug(loaded.source, inputs, keep="none").outputs)
+    from onnxwright.eager import CompiledModel
+
+    source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
+    made = CompiledModel(source)
+    known = {name: value for name, value in inputs.items() if name in made.input_names}
+    results = made(**known)
+    many = results if len(made.output_names) != 1 else (results,)
+    return dict(zip(made.output_names, many, strict=True))
+
+
+def _binary(loaded: Loaded) -> bool:
+    return loaded.path is not None and loaded.path.suffix in (".onnx", ".ort", "")
+
+
+def _run(given: Any) -> int:
+    if given.stop_on and not given.trace:
+        raise Trouble("--stop-on needs --trace")
+    loaded = load(given.model)
+    inputs = gather(loaded, given)
+    start = time.perf_counter()
+    table = None
+    if given.trace:
+        table = _trace(loaded, inputs, given)
+        outputs = dict(table.outputs)
+    else:
+        outputs = outputs_of(loaded, inputs, given.evaluator)
+    seconds = time.perf_counter() - start
+    if given.output:
+        write(given.output, _archive(outputs))
+    if given.output == "-":
+        return OK
+    if given.json:
+        data: dict[str, Any] = {
+            "seconds": seconds,
+            "outputs": {name: values.as_data(value) for name, value in outputs.items()},
+        }
+        if table is not None:
+            data["trace"] = table.as_dicts()
+        print_json(data)
+        return OK
+    if table is not None:
+        from onnxwright.viz.view import clean
+
+        print("\n".join(map(clean, str(table).splitlines())))
+        print()
+    for name, value in outputs.items():
+        print(values.as_text(name, value))
+    return OK
+
+
+def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
+    from onnxwright.eager import debug, evaluator
+
+    bar = Bar(sum(len(node.output) for node in loaded.proto.graph.node), "running")
+    try:
+        with evaluator(given.evaluator):
+            return debug(
+                loaded.source,
+                inputs,
+                keep="none",
+                stop_on=given.stop_on,
+                on_value=lambda _record, _value: bar.step(),
+            )
+    finally:
+        bar.close()
+
+
+def _archive(outputs: dict[str, Any]) -> bytes:
+    import numpy as np
+
+    made = io.BytesIO()
+    arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
+    odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
+    if odd:
+        raise Trouble(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+    # NOTE: not savez(**arrays): an output may be called `file`.
+    import zipfile
+
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, array in arrays.items():
+            held = io.BytesIO()
+            np.lib.format.write_array(held, np.asarray(array), allow_pickle=False)
+            archive.writestr(f"{_safe(name)}.npy", held.getvalue())
+    return made.getvalue()
+
+
+def _safe(name: str) -> str:
+    """A name inside an archive: no folders, whatever the model calls its output."""
+    return name.replace("\\", "_").replace("/", "_") if Path(name).name != name else name
+
+
+__all__ = ["add", "add_inputs", "gather", "outputs_of"]
