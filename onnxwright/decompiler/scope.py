@@ -97,6 +97,8 @@ class Module:
     def signature(self, key: Key, opsets: dict[str, int]) -> OpSignature | None:
         """The schema of an operator, if onnx has it in this version."""
         domain, name, _ = key
+        if registry.is_known_domain(domain) and opsets.get(domain, 1) > registry.newest(domain):
+            return None
         found = registry.signature(domain, name, opsets.get(domain, 1))
         return None if found is None or found.deprecated else found
 
@@ -147,7 +149,7 @@ class Module:
             given = weights(tensor.name if tensor is not None and tensor.name else hint, value)
             if given is not None:
                 return given
-        elif weights != "inline" and not few and value.dtype != object:
+        elif weights == "npz" and not few and value.dtype != object:
             return self._stored(value, hint)
         if not inline:
             return array_expression(value, self.uses)
@@ -160,7 +162,7 @@ class Module:
         """An array kept in the file of arrays."""
         key = identifier(hint, "data")
         count = 0
-        while key in self.arrays:
+        while key in self.arrays or key == "file":  # `np.savez` has a parameter of that name
             count += 1
             key = f"{identifier(hint, 'data')}_{count}"
         self.uses.update(("np", "Path", "weights"))

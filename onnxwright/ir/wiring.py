@@ -136,6 +136,10 @@ def wire(
         for n, name in enumerate(proto.input):
             made = scope.wires[name] = Wire(name, scope, input_index=n)
             scope.inputs.append(made)
+    for node in proto.node:
+        for name in node.output:
+            if name:  # known before it is made, whatever the order of the nodes
+                scope.wires.setdefault(name, Wire(name, scope))
     for number, node in enumerate(proto.node):
         _add_unit(scope, node, number)
     infos = list(proto.value_info)

@@ -6,12 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onnxwright.testing.diffing import Diff as Diff
     from onnxwright.testing.diffing import diff as diff
     from onnxwright.testing.isomorphism import assert_isomorphic as assert_isomorphic
     from onnxwright.testing.isomorphism import find_difference as find_difference
 
 # Public name -> the module that has it.
 _HOMES = {
+    "Diff": "onnxwright.testing.diffing",
     "diff": "onnxwright.testing.diffing",
     "assert_isomorphic": "onnxwright.testing.isomorphism",
     "find_difference": "onnxwright.testing.isomorphism",
