@@ -42,7 +42,7 @@ from onnxwright.types.kinds import (
 # The first words of the errors that mean "no kernel for this", and no other failure.
 _NO_KERNEL = re.compile(
     r"NOT_IMPLEMENTED|Type Error|Could not find an implementation|Unrecognized attribute"
-    r"|not (?:\w+ or |currently \w+ or )?supported|[Uu]nsupported|ot defined for"
+    r"|only supports|not (?:\w+ or |currently \w+ or )?supported|[Uu]nsupported|ot defined for"
 )
 _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 
@@ -288,7 +288,11 @@ def from_runtime(value: Any, kind: OnnxType | None) -> Value:
         kind = kind.elem
     if isinstance(value, list):
         elem = kind.elem if isinstance(kind, SequenceType) else None
-        return SequenceValue([from_runtime(v, elem) for v in value], elem)
+        # NOTE: up to 1.23 the runtime gives elements whose memory it frees: copied at once.
+        owned = [
+            v.copy() if isinstance(v, np.ndarray) and not v.flags.owndata else v for v in value
+        ]
+        return SequenceValue([from_runtime(v, elem) for v in owned], elem)
     if isinstance(value, dict):
         return MapValue(value)
     if value is not None and not isinstance(value, np.ndarray):
@@ -401,11 +405,14 @@ class OrtEvaluator:
         except OnnxwrightError:
             raise
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
-            if prepared.older or _NO_KERNEL.search(str(error)):
+            unsupported = prepared.older or _NO_KERNEL.search(str(error)) is not None
+            if unsupported or prepared.defined:
+                made = self._by_definition(key, prepared, op, inputs, attributes, outputs)
+                if made is not None:
+                    return made
+            if unsupported:
                 reason = NoKernelError(tidy(str(error)))
                 return self._fall_back(op, inputs, attributes, outputs, reason, key)
-            if prepared.defined:
-                return self._by_definition(key, prepared, op, inputs, attributes, outputs, error)
             self.failed(op, inputs, attributes, error)
 
     def _by_definition(
@@ -416,14 +423,17 @@ class OrtEvaluator:
         inputs: Sequence[Value],
         attributes: Mapping[str, Any],
         outputs: int,
-        error: Exception,
-    ) -> Sequence[Value]:
-        """The definition of an operator failed as one session: run it node by node."""
+    ) -> Sequence[Value] | None:
+        """What a session refused, by the operator's definition, node by node; None without one."""
+        if op.signature is None or not op.signature.has_function:
+            return None
         made = Interpreted(self, op, attributes, outputs, graphs=False)
         try:
+            if made.body(inputs) is None:
+                return None
             results = made(inputs)
         except (EagerError, NoKernelError):
-            self.failed(op, inputs, attributes, error)
+            return None
         self.cache.replace(key, failed, made)
         return results
 

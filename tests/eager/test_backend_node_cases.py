@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from onnxwright.eager.ort_session import newest_opset
+
 # Every n-th case runs by default; all of them with `-m slow`.
 SHARE = 9
 
@@ -50,6 +52,7 @@ def test_all_backend_cases_pass() -> None:
     outcomes = [bc.run_case(case) for case in cases]
     check(outcomes)
     counts = {v: sum(o.verdict == v for o in outcomes) for v in (bc.PASS, bc.NO_KERNEL, bc.RUNTIME)}
-    # These lists only shrink.
-    assert counts[bc.NO_KERNEL] <= 91
-    assert counts[bc.RUNTIME] <= 10
+    if newest_opset() >= 26:
+        # These lists only shrink; an older runtime has fewer kernels.
+        assert counts[bc.NO_KERNEL] <= 90
+        assert counts[bc.RUNTIME] <= 10
