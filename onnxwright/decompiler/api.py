@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import decompile as messages
-from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.scope import Options, Weights
 from onnxwright.decompiler.settle import settle, write
 from onnxwright.decompiler.sugar import Sugar, element_types
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import decompile as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.literals import describe
 
 

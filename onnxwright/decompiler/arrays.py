@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnxwright import types as annotations
 from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, listed, number, text
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.ir.content import same_type
+from onnxwright.types import annotations as known_annotations
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType
 
@@ -49,7 +49,8 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def dtype_expression(dtype: np.dtype[Any], uses: set[str]) -> str:
-    if dtype == object:
+    """A numpy element type as Python."""
+    if dtype.kind == "O":
         return "object"
     if dtype == np.bool_:
         return "bool"
@@ -76,7 +77,7 @@ def _nested(array: Array, one: Any) -> Expr:
     if array.ndim == 0:
         made: str = one(array[()])
         return made
-    return listed(_nested(row, one) if isinstance(row, np.ndarray) and row.ndim or array.ndim > 1
+    return listed(_nested(row, one) if (isinstance(row, np.ndarray) and row.ndim) or array.ndim > 1
                   else one(row) for row in array)  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def _tensor(kind: TensorType, uses: set[str]) -> str | None:
     if kind.dtype is None:
         return None
     base = kind.dtype.name
-    annotation = getattr(annotations, base, None)
+    annotation = getattr(known_annotations, base, None)
     if annotation is None:
         return None
     if kind.shape is None:

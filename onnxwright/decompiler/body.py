@@ -127,7 +127,9 @@ class Body:
             self.facts.absent.append(python)
             return python
         python = self.name(wire)
-        self.facts.value(python, wire.info, typed=not wire.is_output or wire.scope is not self.scope)
+        self.facts.value(
+            python, wire.info, typed=not wire.is_output or wire.scope is not self.scope
+        )
         return python
 
     def call(self, unit: Unit) -> Expr:
@@ -249,6 +251,8 @@ class Body:
         node = unit.proto
         rest = self.left.pop(unit, onnx.NodeProto())
         rest.device_configurations.extend(node.device_configurations)
+        if node.overload and self.module.function_name(unit.key) is None:
+            rest.overload = node.overload
         extra = rest.SerializeToString(deterministic=True)
         described = self.facts.described(node, **({"extra": data(extra)} if extra else {}))
         if not targets:
@@ -272,7 +276,7 @@ def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
     for wire in scope.initializers if scope.owner is not None else ():
         if wire.input_index is not None and isinstance(wire.tensor, onnx.TensorProto):
             rest.initializer.append(wire.tensor)
-    return rest.SerializeToString(deterministic=True)
+    return bytes(rest.SerializeToString(deterministic=True))
 
 
 def ordered(units: list[Unit]) -> list[Unit]:

@@ -31,7 +31,7 @@ class UnsafeTextError(Exception):
 
 
 def check_text(source: str) -> None:
-    """Parse written Python and refuse whatever is not an import of ours, data or an op call.
+    r"""Parse written Python and refuse whatever is not an import of ours, data or an op call.
 
     Args:
         source: the text.
@@ -40,7 +40,7 @@ def check_text(source: str) -> None:
         UnsafeTextError: it holds something else.
 
     Example:
-        >>> check_text("import numpy as np\\nx = np.zeros((2,))")
+        >>> check_text("import numpy as np\nx = np.zeros((2,))")
         >>> check_text("import os")
         Traceback (most recent call last):
             ...

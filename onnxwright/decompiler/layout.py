@@ -81,10 +81,8 @@ def number(value: Any) -> str:
 
 def short_float(value: Any) -> str:
     """The shortest number that becomes this one again in its own type."""
-    if isinstance(value, np.floating) and not isinstance(value, float):
-        made = str(value)
-    else:
-        made = repr(float(value))
+    own = isinstance(value, (np.float32, np.float16))
+    made = str(value) if own else repr(float(value))
     mantissa, mark, exponent = made.partition("e")
     if "." not in mantissa and "n" not in mantissa:
         mantissa += ".0"

@@ -5,13 +5,22 @@ from __future__ import annotations
 import inspect
 
 import onnx
-from onnx import numpy_helper
 
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
 from onnxwright.decompiler.body import Body, indented, rest_of_graph, returned
 from onnxwright.decompiler.facts import Facts
-from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, join, mapping, render, text
+from onnxwright.decompiler.layout import (
+    Expr,
+    Group,
+    call,
+    data,
+    flatten,
+    join,
+    mapping,
+    render,
+    text,
+)
 from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.ir.content import attribute_kind, is_plain, properties
@@ -45,9 +54,7 @@ def write_model(
     module = Module(options, sugar=sugar or Sugar(on=False))
     bodies = [_declare(module, f) for f in model.functions]
     python = module.names.take(name or model.graph.name or "main", "main")
-    blocks = [
-        _function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)
-    ]
+    blocks = [_function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)]
     graph = wire(model.graph)
     opsets = {normal_domain(e.domain): e.version for e in model.opset_import}
     for key in {(f.domain, 1) for f in model.functions}:
@@ -106,7 +113,7 @@ def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
     return given
 
 
-# -- functions ----------------------------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------------------
 
 
 def _declare(module: Module, f: onnx.FunctionProto, name: str | None = None) -> tuple[str, str]:
@@ -132,10 +139,10 @@ def _function(
     for name in names:
         attributes[name] = body.names.take(name, "attribute")
     params = [body.input_name(w) for w in scope.inputs]
-    keywords = []
     rest = onnx.FunctionProto()
-    for name in names:
-        keywords.append(_parameter(module, name, attributes[name], kinds, given.get(name), rest))
+    keywords = [
+        _parameter(module, name, attributes[name], kinds, given.get(name), rest) for name in names
+    ]
     for name, renamed in attributes.items():
         if name != renamed:
             body.facts.names[renamed] = name
@@ -210,7 +217,7 @@ def _attribute_kinds(scope: Scope) -> dict[str, int]:
     return found
 
 
-# -- the main graph -----------------------------------------------------------------------------------
+# -- the main graph --------------------------------------------------------------------------------
 
 
 def _main(
@@ -289,7 +296,7 @@ def _loose_initializer(module: Module, w: Wire) -> str:
     return python
 
 
-# -- text ----------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def _docstring(doc: str) -> str | None:
@@ -350,8 +357,7 @@ def _assemble(module: Module, title: str, blocks: list[list[str]]) -> str:
         parts.append("\n" + "\n".join(top))
     if module.lines:
         parts.append("\n" + "\n".join(module.lines))
-    for block in blocks:
-        parts.append("\n\n" + "\n".join(block))
+    parts.extend("\n\n" + "\n".join(block) for block in blocks)
     return "\n".join(parts) + "\n"
 
 

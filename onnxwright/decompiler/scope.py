@@ -125,7 +125,11 @@ class Module:
             name = repr(Opset(domain, version))
             taken = {alias for alias in self.imports.values() if alias}
             short = {"": "op", "ai.onnx.ml": "ml"}.get(domain)
-            if short is not None and short not in taken and (short == "op" or short not in self.names.taken):
+            if (
+                short is not None
+                and short not in taken
+                and (short == "op" or short not in self.names.taken)
+            ):
                 self.names.reserve(short)
                 self.imports[name] = short
                 return short
@@ -139,7 +143,9 @@ class Module:
 
     # -- arrays ------------------------------------------------------------------------------------
 
-    def array(self, value: Any, hint: str, tensor: onnx.TensorProto | None, *, inline: bool) -> Expr:
+    def array(
+        self, value: Any, hint: str, tensor: onnx.TensorProto | None, *, inline: bool
+    ) -> Expr:
         """An array as an expression: its numbers where they are few, else a name of the module."""
         few = value.size <= self.options.inline_constants
         if few and inline:
@@ -185,7 +191,7 @@ class Module:
             kind = DType(tensor.values.data_type)
             held = f"np.zeros({tuple(tensor.dims)}, {_numpy_name(kind, self.uses)})"
             plain = data(tensor.SerializeToString(deterministic=True))
-            return call("initializer", held, **{"name": text(wire.name)}, sparse=plain)
+            return call("initializer", held, name=text(wire.name), sparse=plain)
         assert tensor is not None
         if tensor.doc_string:
             name["doc_string"] = text(tensor.doc_string)

@@ -1,4 +1,4 @@
-"""Finds out by compiling which nodes may be written with operators: those that come back the same."""
+"""Finds out by compiling which nodes may have operators: those that come back the same."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ Proto = onnx.ModelProto | onnx.FunctionProto
 _TRIES = 40
 
 
-def write(
-    proto: Proto, options: Options, name: str | None, sugar: Sugar
-) -> tuple[str, Module]:
+def write(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> tuple[str, Module]:
     """The text of a model or function."""
     sugar.used.clear()
     if isinstance(proto, onnx.FunctionProto):

@@ -98,7 +98,7 @@ class Sugar:
     # -- numbers ---------------------------------------------------------------------------------
 
     def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:
-        """A constant as the number or list that stands for it where it is used; None if none does."""
+        """A constant as the number or list that stands for it where it is used, if one does."""
         made = self._constant(wire, user)
         if made is None or wire is None:
             return None
@@ -121,7 +121,11 @@ class Sugar:
             return None
         unit = wire.producer
         node = unit.proto
-        if unit.key != ("", "Constant", "") or unit.scope is not user.scope or wire.info is not None:
+        if (
+            unit.key != ("", "Constant", "")
+            or unit.scope is not user.scope
+            or wire.info is not None
+        ):
             return None
         if node.doc_string or len(node.metadata_props) or len(node.device_configurations):
             return None
@@ -181,7 +185,7 @@ def _number_text(array: Any, dtype: DType) -> str | None:
 
 
 def element_types(model: onnx.ModelProto) -> dict[str, DType]:
-    """The element types of values by name, as far as onnx can tell; names of two types are left out.
+    """The element types of values by name, as far as onnx can tell; no name of two types.
 
     Args:
         model: any model; nothing is said of one that inference refuses.

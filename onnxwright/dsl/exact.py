@@ -74,7 +74,7 @@ class ModelFacts:
 
 def exact_function(script: Script, details: Details) -> onnx.FunctionProto:
     """A script as a FunctionProto, one node for each call."""
-    context = Context(choose=lambda script: "call", exact=True)
+    context = Context(choose=lambda _: "call", exact=True)
     return _Writer(lower_function(script, context), details).function()
 
 
@@ -87,7 +87,7 @@ def exact_model(
     input_types: Mapping[str, OnnxType],
 ) -> onnx.ModelProto:
     """A script and its functions as a model, one node for each call."""
-    context = Context(choose=lambda script: "call", exact=True)
+    context = Context(choose=lambda _: "call", exact=True)
     main = lower_main(script, context, attributes, input_types)
     made = onnx.ModelProto()
     made.graph.CopyFrom(_Writer(main, details).graph())

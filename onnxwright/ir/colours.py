@@ -106,9 +106,9 @@ class _Painter:
             if self._unordered(unit):
                 read.sort()
             colour[unit] = self._id(("f", colour[unit], tuple(read), tuple(inner)))
-            for n, wire in enumerate(unit.outputs):
-                if wire is not None:
-                    colour[wire] = self._id(("o", colour[unit], n, colour[wire]))
+            for n, made in enumerate(unit.outputs):
+                if made is not None:
+                    colour[made] = self._id(("o", colour[unit], n, colour[made]))
 
     def backward(self, scope: Scope) -> None:
         """Values take in who reads them, and give it to the node that makes them."""
@@ -135,7 +135,8 @@ class _Painter:
 
     def _read(self, wire: Wire) -> None:
         users = [
-            (self.colour.get(user, 0), -1 if self._unordered(user) else place) for user, place in wire.uses
+            (self.colour.get(user, 0), -1 if self._unordered(user) else place)
+            for user, place in wire.uses
         ]
         self.colour[wire] = self._id(("u", self.colour[wire], tuple(sorted(users))))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-_T = TypeVar("_T")
 _A = onnx.AttributeProto
 
 
@@ -51,7 +50,7 @@ def _bare(tensor: onnx.TensorProto) -> bytes:
     copy.CopyFrom(tensor)
     copy.name = ""
     copy.doc_string = ""
-    return copy.SerializeToString(deterministic=True)
+    return bytes(copy.SerializeToString(deterministic=True))
 
 
 def _entries(props: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
@@ -139,7 +138,7 @@ def same_sparse(a: onnx.SparseTensorProto, b: onnx.SparseTensorProto) -> bool:
 
 def same_type(a: onnx.TypeProto, b: onnx.TypeProto) -> bool:
     """Whether two types are equal; a dimension of no value and no name is one that is not known."""
-    return plain_type(a) == plain_type(b)
+    return bool(plain_type(a) == plain_type(b))
 
 
 def plain_type(proto: onnx.TypeProto) -> Any:
@@ -172,7 +171,7 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> Any:
 
 def is_plain(proto: onnx.TypeProto) -> bool:
     """Whether a type says nothing at all."""
-    return plain_type(proto) == (None, "")
+    return bool(plain_type(proto) == (None, ""))
 
 
 __all__ = [

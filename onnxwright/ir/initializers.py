@@ -32,7 +32,7 @@ def tensor_proto(array: Any, name: str) -> onnx.TensorProto:
     made.name = name
     if isinstance(array, Initializer) and array.doc_string:
         made.doc_string = array.doc_string
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _external(external: External) -> onnx.TensorProto:

@@ -106,7 +106,7 @@ def _short(text: str, limit: int = 400) -> str:
     return text if len(text) <= limit else f"{text[: limit - 20]} ... ({len(text)} characters)"
 
 
-class _Conflict(Exception):
+class _ConflictError(Exception):
     """Raised where two things that were to be matched differ."""
 
     def __init__(self, mismatch: Mismatch) -> None:
@@ -134,7 +134,7 @@ class _Choice:
 
 
 class Matcher:
-    """Matches two scopes; raises `_Conflict` inside, gives a `Mismatch` outside."""
+    """Matches two scopes; raises `_ConflictError` inside, gives a `Mismatch` outside."""
 
     def __init__(self, a: Scope, b: Scope, strict: Strictness) -> None:
         self.a, self.b, self.strict = a, b, strict
@@ -153,7 +153,7 @@ class Matcher:
         first: Mismatch | None = None
         try:
             self._start()
-        except _Conflict as conflict:
+        except _ConflictError as conflict:
             return conflict.mismatch
         while True:
             try:
@@ -161,7 +161,7 @@ class Matcher:
                 if not self._pick():
                     self._finish()
                     return None
-            except _Conflict as conflict:
+            except _ConflictError as conflict:
                 first = first or conflict.mismatch
                 if not self._backtrack():
                     return first
@@ -185,12 +185,12 @@ class Matcher:
         while self.todo:
             self.steps += 1
             if self.steps > _STEPS:
-                raise _Conflict(Mismatch("the graphs have too many equal parts to decide"))
+                raise _ConflictError(Mismatch("the graphs have too many equal parts to decide"))
             left, right = self.todo.pop()
             known = self.forward.get(left)
             if known is not None or right in self.backward:
                 if known is not right:
-                    raise _Conflict(self._shared(left, right))
+                    raise _ConflictError(self._shared(left, right))
                 continue
             self.forward[left] = right
             self.backward[right] = left
@@ -221,7 +221,7 @@ class Matcher:
                 self.todo.extend(first)
             return True
         for right in self._rest(self.b, self.backward):
-            raise _Conflict(
+            raise _ConflictError(
                 Mismatch("the second has a node more", "nothing", _show(right), _where(right))
             )
         return False
@@ -251,7 +251,7 @@ class Matcher:
         near = [r for r in self._rest(self.b, self.backward) if r.key == left.key]
         shown = _show(near[0]) if near else "nothing"
         what = "a node that no output depends on has no partner"
-        raise _Conflict(Mismatch(what, _show(left), shown, _where(left)))
+        raise _ConflictError(Mismatch(what, _show(left), shown, _where(left)))
 
     def _rest(self, scope: Scope, matched: dict[Any, Any]) -> Iterator[Unit]:
         """Nodes not matched yet, those nothing reads first."""
@@ -315,11 +315,11 @@ class Matcher:
                 if partner is None or not self._same_init(one, partner):
                     what = "an initializer that nothing reads differs"
                     shown = "nothing" if partner is None else _tensor(partner)
-                    raise _Conflict(Mismatch(what, _tensor(one), shown, _path(scope)))
+                    raise _ConflictError(Mismatch(what, _tensor(one), shown, _path(scope)))
                 del by_name[partner.name]
             for extra in by_name.values():
                 what = "the second has an initializer more"
-                raise _Conflict(Mismatch(what, "nothing", _tensor(extra), _path(other)))
+                raise _ConflictError(Mismatch(what, "nothing", _tensor(extra), _path(other)))
 
     def _inner_pairs(self) -> list[tuple[Scope, Scope]]:
         return [(x, y) for x, y in self.forward.items() if isinstance(x, Scope)]
@@ -392,7 +392,7 @@ class Matcher:
             self._differ(f"the metadata of {what}", repr(left), repr(right), where)
 
     def _differ(self, what: str, left: str, right: str, where: tuple[str, ...]) -> None:
-        raise _Conflict(Mismatch(f"{what} differs", left, right, where))
+        raise _ConflictError(Mismatch(f"{what} differs", left, right, where))
 
     # -- nodes -----------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ def as_proto(x: Any) -> Proto:
     if isinstance(x, (onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto)):
         return x
     if isinstance(x, (ir.Model, ir.Function, ir.Graph, ir.GraphView)):
-        made: Proto = ir.to_proto(x)
+        made: Proto = ir.to_proto(x)  # type: ignore[arg-type]
         return made
     if hasattr(x, "to_function_proto"):
         return x.to_function_proto()  # type: ignore[no-any-return]
@@ -136,7 +136,7 @@ def _models(a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness) -> Misma
         one, other = ones.get(key), others.get(key)
         if one is None or other is None:
             shown = ["not there" if f is None else _name(key) for f in (one, other)]
-            return Mismatch("a function differs", *shown)
+            return Mismatch("a function differs", shown[0], shown[1])
         found = _functions(one, other, strict)
         if found is not None:
             return Mismatch(

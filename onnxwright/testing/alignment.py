@@ -12,9 +12,7 @@ from difflib import SequenceMatcher
 from onnxwright.ir.colours import Features, colours
 from onnxwright.ir.wiring import Scope, Unit, Wire
 
-_FEATURES = Features(
-    io_names=True, initializer_names=True, attributes=True, symmetric=frozenset()
-)
+_FEATURES = Features(io_names=True, initializer_names=True, attributes=True, symmetric=frozenset())
 
 
 def align(a: Scope, b: Scope) -> dict[Unit, Unit]:
@@ -96,12 +94,10 @@ class _Forward:
         return self._key(unit, lambda u: u if u in self.found.pairs else None)
 
     def right(self, unit: Unit) -> Hashable:
-        return self._key(unit, lambda u: self.found.back.get(u))
+        return self._key(unit, self.found.back.get)
 
     def _key(self, unit: Unit, known: Callable[[Unit], Unit | None]) -> Hashable:
-        parts: list[Hashable] = []
-        for wire in unit.inputs:
-            parts.append(self._wire(wire, known))
+        parts = [self._wire(wire, known) for wire in unit.inputs]
         if all(p is None for p in parts):
             return None
         return (unit.key, tuple(parts))

@@ -1,4 +1,4 @@
-"""The differences of two models as a page of HTML, side by side; every text of a model is escaped."""
+"""The differences of two models as HTML, side by side; every text of a model is escaped."""
 
 from __future__ import annotations
 

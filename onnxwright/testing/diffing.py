@@ -175,7 +175,7 @@ def diff(a: Any, b: Any) -> Diff:
     if isinstance(left, onnx.ModelProto) and isinstance(right, onnx.ModelProto):
         _models(found, left, right)
     else:
-        _scopes(found, wire(left), wire(right), ())  # type: ignore[arg-type]
+        _scopes(found, wire(left), wire(right), ())
     return found
 
 
@@ -221,7 +221,7 @@ def _sides(kind: str, text: str) -> tuple[str, str]:
     return ("", text) if kind == "added" else (text, "")
 
 
-# -- graphs ------------------------------------------------------------------------------------------
+# -- graphs ----------------------------------------------------------------------------------------
 
 
 def _scopes(found: Diff, a: Scope, b: Scope, outer: tuple[str, ...]) -> None:
@@ -238,9 +238,7 @@ def _scopes(found: Diff, a: Scope, b: Scope, outer: tuple[str, ...]) -> None:
         partner = pairs.get(unit)
         if partner is None:
             shown = show(unit)
-            found.changes.append(
-                Change("removed", "node", _name(unit), where, shown, "", ())
-            )
+            found.changes.append(Change("removed", "node", _name(unit), where, shown, "", ()))
             rows.append(Row("removed", shown, ""))
             continue
         while waiting and places[waiting[0]] < places[partner]:
@@ -261,9 +259,7 @@ def _added(found: Diff, unit: Unit, where: tuple[str, ...]) -> Row:
     return Row("added", "", shown)
 
 
-def _pair(
-    found: Diff, a: Unit, b: Unit, pairs: dict[Unit, Unit], where: tuple[str, ...]
-) -> Row:
+def _pair(found: Diff, a: Unit, b: Unit, pairs: dict[Unit, Unit], where: tuple[str, ...]) -> Row:
     attributes = list(_attributes(a, b))
     inputs = list(_inputs(a, b, pairs))
     more = _described(a, b)

@@ -57,7 +57,8 @@ class External:
         mode: Any = "r"
         if 0 in self.shape:
             return np.zeros(self.shape, kind.numpy)
-        return np.memmap(path, kind.numpy, mode, self.offset or 0, self.shape)
+        made: Array = np.memmap(path, kind.numpy, mode, self.offset or 0, self.shape)
+        return made
 
 
 def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -65,7 +66,8 @@ def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Ar
     per = 8 // bits
     parts = [(raw >> (bits * n)) & ((1 << bits) - 1) for n in range(per)]
     flat = np.stack(parts, axis=-1).reshape(-1)[: int(np.prod(shape))]
-    return flat.astype(np.uint8).view(dtype).reshape(shape)
+    made: Array = flat.astype(np.uint8).view(dtype).reshape(shape)
+    return made
 
 
 def _inside(folder: Path, location: str) -> Path:

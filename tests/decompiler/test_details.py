@@ -1,5 +1,7 @@
 """What a model says beside its computation comes back; odd models come back too."""
 
+# ruff: noqa: E501 - a graph is one line
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,17 +27,17 @@ GRAPHS = {
     "absent output": "g (float[N, 2] x) => (int64[N, 1] y) { k = Constant<value = int64[1] {1}>() , y = TopK(x, k) }",
     "variadic": "g (float[N] x) => (float[M] y) { y = Concat<axis = 0>(x, x, x) }",
     "outputs": "g (float[4] x) => (float[1] y) { a, b, y, c = Split<num_outputs = 4>(x) }",
-    "custom": "g (float[N] x) => (float[N] y) { a, b = my.domain.Thing<k = 1, s = \"t\", f = 1.0, l = [1, 2], e = [1.5]>(x, , x) y = my.domain.Other(b) }",
-    "unknown op": "g (float[N] x) => (float[N] y) { y = ATen<operator = \"foo\">(x) }",
-    "old op": "g (float[N] x) => (float[N] y) { y = Upsample<mode = \"nearest\">(x, x) }",
+    "custom": 'g (float[N] x) => (float[N] y) { a, b = my.domain.Thing<k = 1, s = "t", f = 1.0, l = [1, 2], e = [1.5]>(x, , x) y = my.domain.Other(b) }',
+    "unknown op": 'g (float[N] x) => (float[N] y) { y = ATen<operator = "foo">(x) }',
+    "old op": 'g (float[N] x) => (float[N] y) { y = Upsample<mode = "nearest">(x, x) }',
     "extra attribute": "g (float[N] x) => (float[N] y) { y = Relu<not_there = 3>(x) }",
-    "wrong attribute": "g (float[N] x) => (float[N] y) { y = Softmax<axis = \"one\">(x) }",
+    "wrong attribute": 'g (float[N] x) => (float[N] y) { y = Softmax<axis = "one">(x) }',
     "missing input": "g (float[N] x) => (float[N] y) { y = Add(x) }",
     "unsorted": "g (float[N] x) => (float[N] y) { y = Neg(a) a = Relu(x) }",
     "dead": "g (float[N] x) => (float[N] y) { y = Neg(x) a = Relu(x) b = Relu(x) }",
     "shared constant": "g (float[N] x) => (float[N] y) { c = Constant<value = float {2.0}>() a = Mul(x, c) y = Add(a, c) }",
     "equal constants": "g (float[N] x) => (float[N] y) { c = Constant<value = float {2.0}>() d = Constant<value = float {2.0}>() a = Mul(x, c) y = Add(a, d) }",
-    "constant forms": "g () => (float y) { y = Constant<value_float = 2.0>() a = Constant<value_ints = [1, 2]>() b = Constant<value_strings = [\"a\"]>() }",
+    "constant forms": 'g () => (float y) { y = Constant<value_float = 2.0>() a = Constant<value_ints = [1, 2]>() b = Constant<value_strings = ["a"]>() }',
     "types at odds": "g (float[N] x, float16[N] z) => (float[N] y) { a = Add(x, z) y = Sub(a, x) }",
     "shapes at odds": "g (float[2] x, float[3] z) => (float[7] y) { a = Add(x, z) y = MatMul(a, x) }",
     "scalar input": "g (float x, float[] z) => (float y) { y = Add(x, z) }",
@@ -74,7 +76,9 @@ def test_every_opset_comes_back(opset: int) -> None:
 def rich() -> onnx.ModelProto:
     """A model that says everything a model can say."""
     model = graph_model(GRAPHS["nested"])
-    model.graph.initializer.add().CopyFrom(numpy_helper.from_array(np.ones(3, np.float32), "unread"))
+    model.graph.initializer.add().CopyFrom(
+        numpy_helper.from_array(np.ones(3, np.float32), "unread")
+    )
     model.graph.initializer.add().CopyFrom(numpy_helper.from_array(np.ones(3, np.float32), "x"))
     model.graph.quantization_annotation.add(tensor_name="y").quant_parameter_tensor_names.add(
         key="SCALE_TENSOR", value="unread"
@@ -185,5 +189,3 @@ def test_reasons_are_given() -> None:
     source = to_script(graph_model(GRAPHS["shapes at odds"]), explain=reasons)
     assert "op.Add(x, z)" in source
     assert any("is written as a call" in r for r in reasons)
-
-

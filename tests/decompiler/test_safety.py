@@ -224,5 +224,3 @@ def test_external_data_may_not_leave_the_folder(
 
     with pytest.raises((ValueError, OSError)):
         run()
-
-

@@ -1,4 +1,4 @@
-"""Where arrays go: into the text, into an .npz, the model's own external data, or a user's words."""
+"""Where arrays go: into the text, an .npz, the model's own external data, or a user's words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """`assert_isomorphic`: blind to names of intermediates and to order, strict on everything else."""
 
+# ruff: noqa: E501 - a graph is one line
+
 from __future__ import annotations
 
 import time

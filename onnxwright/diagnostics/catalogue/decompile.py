@@ -17,8 +17,8 @@ class NothingToWrite(Diagnostic):
     title: ClassVar[str] = "{what} is no model"
     label: ClassVar[str] = "to be written as Python"
     help: ClassVar[str] = (
-        "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the path "
-        "of a model file"
+        "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the "
+        "path of a model file"
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     what: str
