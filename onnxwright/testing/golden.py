@@ -31,6 +31,9 @@ from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 NAME = "model.py"
 """The file name a case has while it runs, so that its text is that of any user's file."""
 
+# Texts that a program put into linecache; the next program must not find them.
+_texts: set[str] = set()
+
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "converter" / "errors"
 PAGES = ROOT / "onnxwright" / "diagnostics" / "pages"
@@ -89,6 +92,9 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
         >>> run_text("x = 1")
         ()
     """
+    for name in _texts:
+        linecache.cache.pop(name, None)
+    known = set(linecache.cache)
     linecache.cache[NAME] = (len(text), None, text.splitlines(keepends=True), NAME)
     module = types.ModuleType("model")
     module.__file__ = NAME
@@ -102,6 +108,7 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
     except OnnxwrightError as error:
         return error.diagnostics
     finally:
+        _texts.update(set(linecache.cache) - known)
         if before is None:
             del sys.modules["model"]
         else:

@@ -39,6 +39,7 @@ SECONDS = 20
 _WORDS = ("nope", "op", "x", "None", "True", "script", "i", "y", "len", "range", "self", "abs")
 _NUMBERS = ("0", "-1", "1", "7", "1.5", "2**63", "''", "None", "True", "1e400", "3j", "[]")
 _files = itertools.count()
+_HOME = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True)
@@ -265,9 +266,9 @@ def ending(source: str) -> Ending:
             except OnnxwrightError:
                 raise
             except Exception as error:
-                if _innermost(error) == name:
-                    return Ending("not counted")
-                raise
+                if _is_ours(error):
+                    raise
+                return Ending("not counted")
             scripts = [v for v in space.values() if callable(getattr(v, "to_model_proto", None))]
             if not scripts:
                 return Ending("not counted")
@@ -305,9 +306,10 @@ def _short(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)[-4:])
 
 
-def _innermost(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ""
+def _is_ours(error: BaseException) -> bool:
+    """Whether onnxwright was at work when it was raised, and not Python alone."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return any(file.startswith(_HOME) and file != __file__ for file in files)
 
 
 @contextlib.contextmanager

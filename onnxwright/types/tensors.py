@@ -62,6 +62,9 @@ class TensorMeta(type):
     """The class of `FLOAT`: gives it brackets, a readable name and pickling."""
 
     __ow_cache__: dict[object, TensorMeta]
+    # NOTE: else brackets would make `for x in FLOAT` and `x in FLOAT` endless.
+    __iter__ = None
+    __contains__ = None
 
     def __getitem__(cls, index: object) -> type[Any]:
         shape = read_shape(cls.__name__, index)
