@@ -98,9 +98,8 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     Called when decorating; None for a function whose file can be read later.
     """
     file = function.__code__.co_filename
-    if os.path.exists(file) or file in linecache.cache:
-        return None
-    if linecache.getlines(file, function.__globals__):
+    lines = linecache.getlines(file, function.__globals__)
+    if lines and (not file.startswith("<") or _compiles_to("".join(lines), function.__code__)):
         return None
     last = _last_text.get(file)
     if last is not None and _compiles_to(last, function.__code__):
@@ -223,11 +222,47 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
         except SyntaxError:
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
         node = _find(tree, code, code.co_firstlineno)
-        if node is None:
+        if node is None or not _is_made_from(code, node, text):
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
         unit = SourceUnit(target, file, text, node)
     _refuse_async(unit)
     return unit
+
+
+def _is_made_from(code: CodeType, node: FunctionNode, text: str) -> bool:
+    """Whether a definition in a file is the one that made `code`: the file may have been edited.
+
+    Functions with `assert` are believed: test runners rewrite them.
+    """
+    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
+        return True
+    return _compiles_to(text, code)
+
+
+def _same_words(code: CodeType, node: FunctionNode, text: str) -> bool:
+    """Whether a given text defines a function of the same names and constants as `code`.
+
+    Lines and byte code may differ: the text may have been cut out of a module.
+    """
+    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
+        return True
+    flags = code.co_flags & _FUTURE_FLAGS
+    try:
+        stack = [compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while stack:
+        current = stack.pop()
+        if current.co_name == code.co_name and _words(current) == _words(code):
+            return True
+        stack.extend(c for c in current.co_consts if isinstance(c, CodeType))
+    return False
+
+
+def _words(code: CodeType) -> tuple[object, ...]:
+    constants = [repr(c) for c in code.co_consts if not isinstance(c, (CodeType, str, type(None)))]
+    names = (*code.co_names, *code.co_freevars, *code.co_varnames, *code.co_cellvars)
+    return (sorted(set(names)), sorted(constants))
 
 
 def _about(code: CodeType) -> Span:
@@ -253,6 +288,8 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
             advice = f"the text given as `source=` does not parse: {error}"
             fail(messages.NoSource(name=function.__name__, advice=advice))
     node = _find(tree, code, code.co_firstlineno) or _find(tree, code, None)
+    if node is not None and not _same_words(code, node, text):
+        fail(messages.SourceChanged(name=function.__name__, span=_about(code)))
     if node is None:
         advice = f"the text given as `source=` does not define `{function.__name__}`"
         fail(messages.NoSource(name=function.__name__, advice=advice))

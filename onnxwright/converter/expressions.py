@@ -467,7 +467,8 @@ class Expressions(ABC):
         shape = shape_of(b, value)
         if isinstance(b.type_of(value), SequenceType):
             size = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-            return arithmetic.truth(b, size)
+            longer: GraphValue = arithmetic.truth(b, size)
+            return longer
         if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
             what = f"a tensor of shape {list(shape)}"
             fail(control_flow.NotACondition(what=what, span=span))

@@ -23,6 +23,7 @@ from onnxwright.diagnostics.diagnostic import Diagnostic, Sink, fail
 from onnxwright.diagnostics.span import Span
 
 _MISSING: Any = object()
+_BUILTINS = frozenset(vars(builtins))
 
 
 class OuterNames(Mapping[str, Any]):
@@ -107,7 +108,9 @@ class Frame:
 
 def unknown_name(name: str, frame: Frame, span: Span | None) -> Diagnostic:
     """The message for a name that is nowhere, with the nearest one that is."""
-    near = difflib.get_close_matches(name, [n for n in frame.visible() if n.isidentifier()], 1)
+    known = [n for n in frame.visible() if n.isidentifier()]
+    near = difflib.get_close_matches(name, [n for n in known if n not in _BUILTINS], 1)
+    near = near or difflib.get_close_matches(name, list(_BUILTINS), 1, cutoff=0.8)
     advice = (
         f"did you mean `{near[0]}`?" if near else "define it, or import it at the top of the file"
     )
@@ -116,7 +119,7 @@ def unknown_name(name: str, frame: Frame, span: Span | None) -> Diagnostic:
 
 def frame_of(parsed: Parsed, body: hir.Block) -> Frame:
     """A frame for a Python function."""
-    local = frozenset((*parsed.params, *names.bound_in(body)))
+    local = frozenset((*parsed.params, *names.bound_in(body), *parsed.refused_names))
     return Frame(parsed.name, local, OuterNames(parsed.unit.function))
 
 

@@ -58,6 +58,7 @@ class Parsed:
         params: the names of its parameters in order.
         body: its statements.
         doc: its docstring.
+        refused_names: what its refused statements bind.
     """
 
     unit: SourceUnit
@@ -65,6 +66,7 @@ class Parsed:
     params: tuple[str, ...]
     body: hir.Block
     doc: str | None
+    refused_names: frozenset[str] = frozenset()
 
 
 def parse(unit: SourceUnit, sink: Sink) -> Parsed:
@@ -83,7 +85,8 @@ def parse(unit: SourceUnit, sink: Sink) -> Parsed:
     if a.vararg is not None:
         names.append(a.vararg.arg)
     names += [p.arg for p in a.kwonlyargs]
-    return Parsed(unit, unit.function.__name__, tuple(names), body, doc)
+    bound = frozenset(parser.refused_names)
+    return Parsed(unit, unit.function.__name__, tuple(names), body, doc, bound)
 
 
 class _Parser:
@@ -92,6 +95,8 @@ class _Parser:
         self.sink = sink
         self.lines = unit.text.split("\n")
         self.loops = 0
+        # What refused statements bind: reading it is no error of its own.
+        self.refused_names: set[str] = set()
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -128,6 +133,7 @@ class _Parser:
         end = span.col + len(construct)
         short = Span(span.file, span.line, span.col, span.line, end)
         self._refuse(messages.UnsupportedStatement(construct=construct, advice=advice, span=short))
+        self.refused_names |= _bound_names(node)
         return []
 
     def do_Pass(self, node: ast.Pass) -> list[hir.Statement]:
@@ -445,6 +451,21 @@ class _Parser:
                 clauses.append(hir.Clause(target, iterable, self.exprs(generator.ifs)))
         made = None if value is None else self.expr(value)
         return hir.Comprehension(self.span(node), kind, self.expr(element), made, tuple(clauses))
+
+
+def _bound_names(node: ast.AST) -> set[str]:
+    """Every name a statement may bind."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            found.add(part.id)
+        elif isinstance(part, ast.alias):
+            found.add((part.asname or part.name).split(".")[0])
+        elif isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            found.add(part.name)
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            found.add(part.name)
+    return found
 
 
 def _as_load(node: ast.expr) -> ast.expr:

@@ -68,12 +68,9 @@ def front(function: FunctionType, source: str | None = None) -> Front:
         found = Front(parsed, body, tuple(_chains(body)))
         if not sink.errors:
             _fronts[key] = found
-    own = Parsed(
-        found.parsed.unit if found.parsed.unit.function is function else _rebound(found, function),
-        found.parsed.name,
-        found.parsed.params,
-        found.parsed.body,
-        found.parsed.doc,
+    unit = found.parsed.unit
+    own = replace(
+        found.parsed, unit=unit if unit.function is function else _rebound(found, function)
     )
     check_names(own, found.body, sink)
     sink.raise_if_any()

@@ -124,7 +124,8 @@ def _convert(
     try:
         made = onnx.version_converter.convert_version(model, target)
     except Exception as error:  # noqa: BLE001 - whatever the converter says
-        refuse(str(error).splitlines()[0].replace("{", "(").replace("}", ")"))
+        text = str(error).splitlines()[0].rsplit("failed: ", 1)[-1]
+        refuse(text.replace("{", "(").replace("}", ")"))
     graph: Any = ir.from_proto(made.graph)
     _splice(b, nodes, node, graph)
 

@@ -24,7 +24,7 @@ class CompiledScript:
 
     Args:
         script: the function.
-        options: as for `to_model_proto`.
+        options: as for `to_model_proto`; `providers` and `session_options` for the session.
 
     Example:
         >>> from onnxwright import FLOAT, script
@@ -38,7 +38,12 @@ class CompiledScript:
 
     def __init__(self, script: ScriptFunction[Any, Any], options: dict[str, Any]) -> None:
         self.script = script
-        self.options = options
+        self.options = dict(options)
+        self.runtime = {
+            name: self.options.pop(name)
+            for name in ("providers", "session_options")
+            if name in self.options
+        }
         self.sessions: dict[Any, CompiledModel] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -60,7 +65,7 @@ class CompiledScript:
         if session is None:
             options = {"input_types": types, "attributes": attributes, **self.options}
             model = to_model_proto(self.script, ModelOptions(**options))
-            session = self.sessions[key] = CompiledModel(model)
+            session = self.sessions[key] = CompiledModel(model, **self.runtime)
         result = session(**inputs)
         if not tensors:
             return result

@@ -335,7 +335,7 @@ class ScriptFunction(Generic[P, R]):
         """One ONNX Runtime session for the whole function, made for the types it is called with.
 
         Args:
-            options: as for `to_model_proto`.
+            options: as for `to_model_proto`; `providers` and `session_options` for the session.
 
         Returns:
             A callable with the function's own parameters.

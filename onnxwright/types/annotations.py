@@ -158,7 +158,10 @@ def show_annotation(annotation: object) -> str:
         return "None"
     if isinstance(annotation, type) and typing.get_origin(annotation) is None:
         return annotation.__name__
-    return str(annotation).replace("typing.", "").replace("collections.abc.", "")
+    text = str(annotation)
+    for prefix in ("typing.", "collections.abc.", "onnxwright.types.tensors."):
+        text = text.replace(prefix, "")
+    return text
 
 
 class _Reader:

@@ -33,12 +33,13 @@ def loop_exits(block: hir.Block, flags: FlagNames) -> hir.Block:
 def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
     body = loop_exits(s.body, flags)
     orelse = loop_exits(s.orelse, flags)
+    breaks = contains(body, (hir.Break,))
     before: list[hir.Statement] = []
     after: list[hir.Statement] = []
     if contains(body, (hir.Return,)):
         flag, value = flags.fresh("returned"), flags.fresh("value")
         # `while True` without `break` ends by a return only.
-        sure = _is_endless(s) and not contains(body, (hir.Break,))
+        sure = _is_endless(s) and not breaks
         body = _returns_to_breaks(body, flag, value)
         before.append(set_flag(flag, False, s.span))
         returned = hir.Return(s.span, hir.Name(s.span, value))
@@ -57,7 +58,8 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
 
         body = thread(body, _EXITS, leave, flags)
     if orelse:
-        after.extend(orelse if broken is None else [unless(broken, orelse, s.span)])
+        # Without `break` it runs whenever the loop did not return, which was tested before.
+        after.extend([unless(broken, orelse, s.span)] if breaks and broken else orelse)
     made: hir.Statement = replace(s, body=body, orelse=(), broken=broken)
     return [*before, made, *after]
 
