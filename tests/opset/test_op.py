@@ -124,7 +124,7 @@ BOUND: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], tuple[Any, ...], d
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("which", "given", "inputs", "attributes"), BOUND, ids=str)
+@pytest.mark.parametrize(("which", "given", "inputs", "attributes"), BOUND)
 def test_bind(which: Op, given: Any, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> None:
     args, kwargs = given
     bound = which.bind(args, kwargs)
@@ -195,7 +195,7 @@ WRONG: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("which", "given", "code", "words"), WRONG, ids=str)
+@pytest.mark.parametrize(("which", "given", "code", "words"), WRONG)
 def test_wrong_calls(which: Op, given: Any, code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
         which.bind(*given)
