@@ -275,7 +275,8 @@ def _finish(
         imports = reconcile(b, nodes, context.opset_version)
         outputs = [b.replaced.get(v, v) for v in outputs]
         _name_nodes(nodes)
-        verify(inputs, outputs, nodes, imports, made.parsed.unit.span)
+        given = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))
+        verify(given, outputs, nodes, imports, made.parsed.unit.span)
     by_name = {v.name or "": v for v in recorder.types}
     types = {v.name or "": k for v, k in recorder.types.items()}
     return Lowered(
