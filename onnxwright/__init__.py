@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
+    from onnxwright.viz import show as show
 
 # Public name -> the module that has it.
 _HOMES = {
@@ -49,6 +50,7 @@ _HOMES = {
     "diff": "onnxwright.testing.diffing",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
+    "show": "onnxwright.viz",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",
     "Opset": "onnxwright.opset.opsets",

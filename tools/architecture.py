@@ -94,6 +94,9 @@ HOMES: dict[str, frozenset[str]] = {
     ),
 }
 
+# What an extra installs, or a user may have: optional, imported inside functions, in one room.
+OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli"}
+
 # Everything third-party that may appear.
 DECLARED = frozenset(
     {"onnx", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions", "torch"}
@@ -293,6 +296,12 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     if top in sys.stdlib_module_names:
         if found.hidden and top not in RARE:
             yield "hidden", f"imports {found.target} inside a function"
+        return
+    if top in OPTIONAL:
+        if not found.hidden:
+            yield "pin", f"{top} is optional: import it inside a function"
+        elif room != OPTIONAL[top]:
+            yield "pin", f"`{room}` imports {top}; it is imported in {OPTIONAL[top]}"
         return
     if top not in DECLARED:
         yield "undeclared", f"imports {found.target}, which pyproject.toml does not name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,8 +160,6 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     if odd:
         raise Trouble(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
     # NOTE: not savez(**arrays): an output may be called `file`.
-    import zipfile
-
     with zipfile.ZipFile(made, "w") as archive:
         for name, array in arrays.items():
             held = io.BytesIO()

@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from onnxwright.viz.drawing import draw
 from onnxwright.viz.listing import listing
+from onnxwright.viz.page import fragment, page
 from onnxwright.viz.summary import Summary, summarize
 from onnxwright.viz.view import View, read, view
 
@@ -60,8 +62,6 @@ class Shown:
         Raises:
             ImportError: the layout engine is missing; the text names the extra to install.
         """
-        from onnxwright.viz.drawing import draw
-
         return draw(self.view)
 
     def html(self) -> str:
@@ -70,8 +70,6 @@ class Shown:
         Returns:
             An HTML document.
         """
-        from onnxwright.viz.page import page
-
         return page(self)
 
     def save(self, path: str | Path) -> None:
@@ -99,8 +97,6 @@ class Shown:
         return self.text(color=on_terminal(sys.stdout))
 
     def _repr_html_(self) -> str:
-        from onnxwright.viz.page import fragment
-
         return fragment(self)
 
 
