@@ -1,5 +1,9 @@
 """A model as Python: read it, run it line by line, change it, and get the same model back."""
 
+import runpy
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import onnx
 
@@ -29,8 +33,9 @@ source = ow.to_script(model)
 print(source)
 
 # The text is a module like any other.
-space = {"__name__": "written"}
-exec(compile(source, "written.py", "exec"), space)
+path = Path(tempfile.mkdtemp()) / "network.py"
+path.write_text(source, encoding="utf-8")
+space = runpy.run_path(str(path))
 x = np.ones((2, 4), np.float32)
 np.testing.assert_array_equal(space["network"](x), network(x))  # line by line
 
