@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
-    from onnxwright.dsl import graph as graph
-    from onnxwright.dsl import script as script
     from onnxwright.dsl.exact import Details as Details
+    from onnxwright.dsl.script import graph as graph
+    from onnxwright.dsl.script import script as script
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
     from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
@@ -85,11 +85,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES.get(name)
     if home is not None:
-        value = (
-            importlib.import_module(home)
-            if home.endswith(f".{name}") and name in ("testing",)
-            else getattr(importlib.import_module(home), name)
-        )
+        module = importlib.import_module(home)
+        value = module if name == "testing" else getattr(module, name)
     elif name.startswith("opset") or name in ("latest_opset", "all_opsets"):
         value = getattr(importlib.import_module(_OPSETS), name)
     else:

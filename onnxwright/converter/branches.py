@@ -25,6 +25,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import Scope
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import describe, emit1
+from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType
 
 _MISSING: Any = object()
@@ -227,8 +228,8 @@ class Branches(Expressions):
         dims = [d if isinstance(d, int) else 0 for d in shape or ()]
         if int(np.prod(dims, dtype=np.int64)) > 16:
             dims[0] = 0
-        zero = np.zeros(dims, object if dtype.numpy == object else dtype.numpy)
-        if dtype.numpy == object:
+        zero = np.zeros(dims, dtype.numpy)
+        if dtype is DType.STRING:
             zero[...] = ""
         return b.as_weak(b.constant(zero), kind.weak)
 

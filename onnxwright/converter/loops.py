@@ -253,7 +253,7 @@ class Loops(Branches):
         elif same_static(step, 1):
             count = self.apply_binary("sub", stop, start, span)
         else:
-            # ceil((stop - start) / step) == -((start - stop) // step)
+            # The number of turns, rounded up, is minus the floor of (start - stop) / step.
             distance = self.apply_binary("sub", start, stop, span)
             turns = self.apply_binary("floordiv", distance, step, span)
             count = arithmetic.unary(b, "neg", turns) if isinstance(turns, GraphValue) else -turns

@@ -463,8 +463,8 @@ def _bound_names(node: ast.AST) -> set[str]:
             found.add((part.asname or part.name).split(".")[0])
         elif isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             found.add(part.name)
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            found.add(part.name)
+        elif isinstance(part, ast.ExceptHandler):
+            found.add(part.name or "")
     return found
 
 

@@ -405,7 +405,7 @@ def default_opset(context: Context) -> Opset:
 def _static(node: Any, outer: OuterNames) -> Any:
     """The object a dotted name stands for, without running anything but plain attribute reads."""
     if isinstance(node, hir.Name):
-        return outer[node.id] if node.id in outer else None
+        return outer.get(node.id)
     if isinstance(node, hir.Attribute):
         base = _static(node.value, outer)
         if base is None or not inspect.ismodule(base):

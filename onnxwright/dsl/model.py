@@ -120,15 +120,13 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
     _check_names(script, options)
     types = _input_types(script, options)
     version = options.opset_version
-    context, main, called = _lower_all(script, chosen, options.attributes, types, version)
+    _, main, called = _lower_all(script, chosen, options.attributes, types, version)
     named = main.versions.union(*(low.versions for low in called))
     target = version or (max(named) if named else DEFAULT_OPSET_VERSION)
     if any(low.imports.get("", target) != target for low in (main, *called)):
         # One model, one version: everything again for the newest one that is named.
         several = target if len(named) > 1 else version
-        context, main, called = _lower_all(
-            script, chosen, options.attributes, types, several, target
-        )
+        _, main, called = _lower_all(script, chosen, options.attributes, types, several, target)
     return _assemble(script, options, main, called, protos)
 
 
@@ -183,14 +181,18 @@ def _calls(nodes: Any) -> Iterator[tuple[str, str, str]]:
                 yield from _calls(attr.as_graph())
 
 
+def _always(choice: str) -> Callable[[Script], str]:
+    return lambda _: choice
+
+
 def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.FunctionProto]]:
     """What `functions=` says of a called script, and the FunctionProtos given with it."""
     if functions is None:
-        return (lambda script: "auto"), []
+        return _always("auto"), []
     if functions == "all":
-        return (lambda script: "call"), []
+        return _always("call"), []
     if functions == "none":
-        return (lambda script: "inline"), []
+        return _always("inline"), []
     if isinstance(functions, (str, bytes)) or not hasattr(functions, "__iter__"):
         fail(messages.UnknownFunctionChoice(given=repr(functions)))
     items = list(functions)
@@ -201,7 +203,7 @@ def _choice(functions: Any) -> tuple[Callable[[Script], str], list[onnx.Function
         if not (is_script(f) or isinstance(f, (str, onnx.FunctionProto))):
             fail(messages.UnknownFunctionChoice(given=repr(f)))
     if protos and not scripts and not names:
-        return (lambda script: "auto"), protos
+        return _always("auto"), protos
 
     def choose(script: Script) -> str:
         return "call" if id(script.function) in scripts or script.name in names else "inline"

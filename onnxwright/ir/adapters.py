@@ -236,7 +236,7 @@ def guess_kind(value: object) -> AttrKind | None:
         if set(kinds) <= {AttrKind.INT, AttrKind.FLOAT}:
             return AttrKind.FLOATS
         return None
-    if isinstance(value, (np.ndarray, onnx.TensorProto)) or isinstance(value, ir.TensorProtocol):
+    if isinstance(value, (np.ndarray, onnx.TensorProto, ir.TensorProtocol)):
         return AttrKind.TENSOR
     if isinstance(value, (onnx.GraphProto, ir.Graph)):
         return AttrKind.GRAPH

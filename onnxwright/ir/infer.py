@@ -84,16 +84,12 @@ def infer(
 
 # Operators whose one output has the type of the first input, broadcast over all inputs.
 _SAME_TYPE = frozenset(
-    # fmt: off
-    (
-        "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd",
-        "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round",
-        "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu",
-        "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus",
-        "Softsign", "HardSigmoid", "Gelu", "Clip",
-    )
-    # fmt: on
-)
+    ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd",
+     "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round",
+     "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu",
+     "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus",
+     "Softsign", "HardSigmoid", "Gelu", "Clip")
+)  # fmt: skip
 _COMPARE = frozenset(["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
 _FIRST_ONLY = frozenset(("Clip",))
 

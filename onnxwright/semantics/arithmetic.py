@@ -461,7 +461,7 @@ def _abs(b: Backend, x: Any) -> Any:
     return x if dtype_of(b, x) is DType.BOOL else emit1(b, "Abs", (x,))
 
 
-def _pos(b: Backend, x: Any) -> Any:
+def _pos(_: Backend, x: Any) -> Any:
     return x
 
 

@@ -53,7 +53,7 @@ class GraphValue(ValueOperators):
     def __repr__(self) -> str:
         return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         fail(messages.NoTruthWhileBuilding(name=str(self.value.name), span=self.backend.here()))
 
     @property

@@ -70,7 +70,7 @@ class NumberDoesNotFit(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NumberTruncated(Diagnostic):
-    """A Python float beside an integer tensor loses its fraction, where numpy would give float64."""
+    """A Python float beside an integer tensor loses its fraction; numpy would give float64."""
 
     code: ClassVar[str] = "OW405"
     severity: ClassVar[str] = "warning"
