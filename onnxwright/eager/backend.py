@@ -10,7 +10,8 @@ import numpy as np
 from onnxwright.diagnostics.span import Span
 from onnxwright.eager import control_flow, custom, node_model, select, tensor
 from onnxwright.eager.evaluators import evaluator_name
-from onnxwright.eager.ort import FastCall, OrtEvaluator
+from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.ort_calls import FastCall
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
 from onnxwright.eager.values import (
     Array,

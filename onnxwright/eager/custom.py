@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager import interpret, models, tensor
+from onnxwright.eager import interpret, model_functions, tensor
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
@@ -74,7 +74,9 @@ class Implementation:
                 results = [found]
             who = f"the implementation of `{op.name}`"
             return checked(who, op, [_as_result(r) for r in results], outputs)
-        return models.run_function(evaluator, run_op, self.proto, op, inputs, attributes, outputs)
+        return model_functions.run_function(
+            evaluator, run_op, self.proto, op, inputs, attributes, outputs
+        )
 
 
 def _as_result(value: Any) -> Value:
@@ -165,7 +167,7 @@ def _add(made: Implementation, replace: bool) -> None:
             )
         versions[made.version] = made
         if made.proto is not None:
-            models.remember_function(made.proto)
+            model_functions.remember_function(made.proto)
 
 
 def forget(domain: str, name: str | None = None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
-from onnxwright.eager import backend, foreign, interpret, models
+from onnxwright.eager import backend, foreign, interpret, model_failures, models
 from onnxwright.eager.facts import (
     BAD,
     COLUMNS,
@@ -381,7 +381,7 @@ class _Watcher:
     def on_step(self, step: interpret.Step) -> None:
         """Note what a node made."""
         node = step.node
-        origin = models.origin_of(node)
+        origin = model_failures.origin_of(node)
         op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         index = self.index if not step.path else -1
         for name, value in zip(node.output, step.outputs, strict=False):
@@ -405,7 +405,7 @@ class _Watcher:
         """Raise the failure of a node at the Python line that made it."""
         if hasattr(error, "debug"):
             raise error
-        origin = models.origin_of(node)
+        origin = model_failures.origin_of(node)
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
         moved = dataclasses.replace(first, span=origin or first.span, notes=(*first.notes, note))

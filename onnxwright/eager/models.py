@@ -1,13 +1,8 @@
-"""Whole models and functions run as one session: what `fn.compile()` gives, and custom functions.
-
-A failure names the node and, where the model says it, the Python line that made the node.
-"""
+"""Whole models run as one session: what `fn.compile()` gives."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -15,26 +10,18 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span
-from onnxwright.eager import foreign, interpret, node_model, ort_session, ort_values, tensor
-from onnxwright.eager.failures import tidy
-from onnxwright.eager.ort import OrtEvaluator, from_runtime, output_kind
+from onnxwright.eager import foreign, ort_session, ort_values, tensor
+from onnxwright.eager.model_failures import model_failed, tell_node
+from onnxwright.eager.ort_calls import from_runtime, output_kind
 from onnxwright.eager.values import (
     SequenceValue,
     Value,
     raw_value,
     type_of_value,
-    without_shape,
 )
-from onnxwright.eager.where import find_file, user_span
-from onnxwright.errors import EagerError, OnnxwrightError
-from onnxwright.opset.op import Op
+from onnxwright.eager.where import user_span
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, OptionalType, TensorType, fits
-
-ORIGIN = "onnxwright.origin"
-_NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")
-_RUNNING = re.compile(r"running (\S+) node\. Name:'([^']*)'")
 
 
 class CompiledModel:
@@ -141,7 +128,7 @@ class CompiledModel:
             return self._run_exotic(feed)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             if self._model is not None:
-                _tell_node(self._model, feed, error)
+                tell_node(self._model, feed, error)
             model_failed("ONNX Runtime", "failed in", self._model, error)
 
     def _run_exotic(self, feed: Mapping[str, Value]) -> list[Value]:
@@ -253,160 +240,7 @@ def as_proto(model: Any) -> Any:
     return onnx_ir.to_proto(model)
 
 
-def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoReturn:
-    """Raise the failure of a whole model with the node and the Python line that made it.
-
-    Args:
-        who: the evaluator.
-        verb: what it did: "refused", "failed in".
-        model: the ModelProto, where there is one.
-        error: what happened; it becomes the cause.
-
-    Raises:
-        EagerError: always.
-    """
-    text = str(error)
-    node = _failed_node(model, text)
-    where, advice, span = "run here", "see the cause of this error for the runtime's words", None
-    reason = tidy(text) or type(error).__name__
-    if node is not None:
-        name = f" `{node.name}`" if node.name else ""
-        reason = f"node {node.op_type}{name}: {reason}"
-        advice = f"the node is {node.op_type}({', '.join(node.input)}) -> {', '.join(node.output)}"
-        span = origin_of(node)
-        if span is not None:
-            where = "this line made the node"
-    diagnostic = messages.ModelFailed(
-        evaluator=who, verb=verb, reason=reason, where=where, advice=advice,
-        span=span or user_span(),
-    )  # fmt: skip
-    raise diagnostic.error(diagnostic) from error
-
-
-def _tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> None:
-    """Run a model that failed once more, node by node, to say which node and on what.
-
-    Args:
-        model: the ModelProto.
-        feed: its inputs by name.
-        error: the runtime's own error, which becomes the cause.
-
-    Raises:
-        EagerError: a node failed in this run too.
-    """
-
-    def told(node: Any, failure: OnnxwrightError) -> None:
-        if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
-            span = origin_of(node)
-            note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
-            moved = dataclasses.replace(
-                failure.diagnostic,
-                span=span or failure.diagnostic.span,
-                notes=(*failure.diagnostic.notes, note),
-            )
-            raise moved.error(moved) from error
-        raise failure
-
-    runner = interpret.Interpreter(
-        OrtEvaluator(max_sessions=64).run_op,
-        interpret.versions_of(model),
-        interpret.functions_of(model),
-        failed=told,
-    )
-    try:
-        runner.graph(model.graph, [], feed)
-    except EagerError as found:
-        if isinstance(found.diagnostic, messages.OpFailed):
-            raise
-    except Exception:  # noqa: BLE001, S110 - this run only serves the message
-        pass
-
-
-def _failed_node(model: Any, text: str) -> Any | None:
-    """The node that a message of the runtime means."""
-    if model is None:
-        return None
-    found = _RUNNING.search(text)
-    op_type, name = (found[1], found[2]) if found else (None, None)
-    if name is None:
-        named = _NODE_NAME.search(text)
-        name = named[1] if named else None
-    nodes = list(all_nodes(model))
-    if name:
-        for node in nodes:
-            if node.name == name:
-                return node
-    if op_type:
-        same = [node for node in nodes if node.op_type == op_type]
-        if len(same) == 1:
-            return same[0]
-    return None
-
-
-def all_nodes(model: Any) -> Any:
-    """Every node of a model: of its graph, of subgraphs, of its functions.
-
-    Args:
-        model: the ModelProto.
-
-    Yields:
-        The nodes.
-    """
-
-    def walk(nodes: Any) -> Any:
-        for node in nodes:
-            yield node
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    yield from walk(attribute.g.node)
-                for graph in attribute.graphs:
-                    yield from walk(graph.node)
-
-    yield from walk(model.graph.node)
-    for function in model.functions:
-        yield from walk(function.node)
-
-
-def origin_of(node: Any) -> Span | None:
-    """The Python place that made a node, as its metadata says.
-
-    Args:
-        node: a NodeProto.
-
-    Returns:
-        The span; None where the node does not say.
-    """
-    for entry in node.metadata_props:
-        if entry.key == ORIGIN:
-            span = parse_origin(entry.value)
-            if span is None:
-                return None
-            return dataclasses.replace(span, file=find_file(span.file))
-    return None
-
-
-def parse_origin(text: str) -> Span | None:
-    """A place written as `file:line:col`, or with the end as `file:line:col-line:col`.
-
-    Args:
-        text: the place; columns count from one.
-
-    Returns:
-        The span; None where the text is no place.
-    """
-    match = re.fullmatch(r"(.*?):(\d+):(\d+)(?:-(\d+):(\d+))?", text)
-    if match is None:
-        return None
-    line, col = int(match[2]), int(match[3]) - 1
-    if match[4] is not None:
-        return Span(match[1], line, col, int(match[4]), int(match[5]) - 1)
-    return Span(match[1], line, col, line, col + 1)
-
-
-# -- functions of the user's own domains -----------------------------------------------------------
-
-
-class _Kept(ort_session.Entry):
+class Kept(ort_session.Entry):
     """A compiled model in the cache."""
 
     __slots__ = ("model",)
@@ -416,7 +250,7 @@ class _Kept(ort_session.Entry):
         self.model = model
 
 
-_compiled: ort_session.SessionCache[_Kept] = ort_session.SessionCache(256, 1024 * 1024 * 1024)
+compiled_models: ort_session.SessionCache[Kept] = ort_session.SessionCache(256, 1024 * 1024 * 1024)
 
 
 def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list[Value]:
@@ -435,149 +269,11 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     model = as_proto(model)
     data = model.SerializeToString()
     key = hashlib.blake2b(data, digest_size=16).digest()
-    kept = _compiled.get(key)
+    kept = compiled_models.get(key)
     if kept is None:
         made = CompiledModel(model)
-        kept = _compiled.add(key, _Kept(made, ort_session.SESSION_BYTES + 2 * len(data)))
+        kept = compiled_models.add(key, Kept(made, ort_session.SESSION_BYTES + 2 * len(data)))
     compiled: CompiledModel = kept.model
     if isinstance(inputs, Mapping):
         return compiled.run(compiled._bind((), inputs))
     return compiled.run(compiled._bind(inputs, {}))
-
-
-def run_function(
-    evaluator: Any,
-    run_op: interpret.RunOp,
-    proto: Any,
-    op: Op,
-    inputs: Sequence[Value],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> Sequence[Value]:
-    """Run a call of a FunctionProto: as one session with ONNX Runtime, else node by node.
-
-    Args:
-        evaluator: the evaluator of the moment.
-        run_op: runs one operator, also those that Python implements.
-        proto: the function.
-        op: the operator that it implements.
-        inputs: plain values.
-        attributes: the attributes of the call.
-        outputs: how many outputs are wanted.
-
-    Returns:
-        Plain values.
-
-    Raises:
-        EagerError: it cannot be run, or failed.
-    """
-    if isinstance(evaluator, OrtEvaluator):
-        runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
-        if runner is not None:
-            return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
-    nodes = interpret.Interpreter(run_op, interpret.versions_of(proto))
-    return nodes.function(proto, inputs, attributes)[:outputs]
-
-
-def _function_session(
-    evaluator: OrtEvaluator,
-    proto: Any,
-    op: Op,
-    inputs: Sequence[Value],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> CompiledModel | None:
-    """The session of a function for these types; None where Python has to run parts of it."""
-    key = (
-        id(proto),
-        id(evaluator),
-        tuple(str(without_shape(type_of_value(x))) for x in inputs),
-        node_model.freeze_attributes(attributes),
-        outputs,
-    )
-    kept = _compiled.get(key)
-    if kept is None:
-        model = _function_model(proto, op, inputs, attributes, outputs)
-        made: CompiledModel | None
-        try:
-            made = CompiledModel(model, providers=evaluator.providers)
-        except EagerError:
-            made = None
-        nbytes = ort_session.SESSION_BYTES + model.ByteSize() * 2
-        # NOTE: the key holds ids; what they belong to is kept with the session.
-        kept = _compiled.add(key, _Kept((made, proto, evaluator), nbytes))
-    found: CompiledModel | None = kept.model[0]
-    return found
-
-
-def _function_model(
-    proto: Any, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
-) -> Any:
-    types = [without_shape(type_of_value(x)) for x in inputs]
-    present = [x is not None for x in inputs]
-    node = node_model.node_proto(op.name, op.domain, None, present, attributes, outputs)
-    top = ort_session.newest_opset()
-    versions = {o.domain: o.version for o in proto.opset_import}
-    versions[""] = min(versions.get("", top), top)
-    versions[op.domain] = op.version
-    functions: dict[Any, Any] = {}
-    _add_with_callees(proto, functions, versions)
-    return node_model.one_node_model(
-        node, types, versions, list(functions.values()), present=present
-    )
-
-
-def _add_with_callees(proto: Any, functions: dict[Any, Any], versions: dict[str, int]) -> None:
-    """A function after the registered functions that it calls: the reference wants that order."""
-    for node in all_function_nodes(proto):
-        callee = find_function(node.domain, node.op_type)
-        if callee is None or callee is proto or (node.domain, node.op_type) in functions:
-            continue
-        versions.setdefault(node.domain, 1)
-        for imported in callee.opset_import:
-            versions.setdefault(imported.domain, imported.version)
-        _add_with_callees(callee, functions, versions)
-    functions[proto.domain, proto.name] = proto
-
-
-def all_function_nodes(proto: Any) -> Any:
-    """Every node of a function, also in subgraphs.
-
-    Args:
-        proto: the FunctionProto.
-
-    Yields:
-        The nodes.
-    """
-    stack = list(proto.node)
-    while stack:
-        node = stack.pop()
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                stack.extend(attribute.g.node)
-
-
-_functions: dict[tuple[str, str], Any] = {}
-
-
-def remember_function(proto: Any) -> None:
-    """Let other functions call this one.
-
-    Args:
-        proto: the FunctionProto.
-    """
-    _functions[proto.domain, proto.name] = proto
-
-
-def find_function(domain: str, name: str) -> Any | None:
-    """The FunctionProto registered for an operator.
-
-    Args:
-        domain: its domain.
-        name: its name.
-
-    Returns:
-        The function; None without one.
-    """
-    return _functions.get((domain, name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,10 +17,16 @@ from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import interpret, kernels, node_model, ort_session, ort_values
 from onnxwright.eager.failures import fail_op, tidy
+from onnxwright.eager.ort_calls import (
+    Exotic,
+    Interpreted,
+    NoKernelError,
+    Prepared,
+    Widened,
+)
+from onnxwright.eager.ort_plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import (
-    MapValue,
-    SequenceValue,
     Value,
     show_values,
     type_of_value,
@@ -28,15 +34,11 @@ from onnxwright.eager.values import (
 )
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
-from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
     OnnxType,
-    OptionalType,
-    SequenceType,
     TensorType,
-    parse_onnx_name,
 )
 
 # The first words of the errors that mean "no kernel for this", and no other failure.
@@ -59,245 +61,6 @@ PARALLEL = frozenset(
     }
 )  # fmt: skip
 _PARALLEL_LIMIT = 32
-
-
-class NoKernelError(Exception):
-    """The runtime has nothing that runs this call; the reason is its text."""
-
-
-class Prepared(ort_session.Entry):
-    """One session of one node, ready to run.
-
-    Fields:
-        op: the operator.
-        run: the runtime's own `run(output_names, feed, None)`.
-        names: the input names, None where an input is absent.
-        outputs: the output names.
-        plain: whether numpy arrays can go in and come out as they are.
-        kinds: the types of the outputs.
-        session: the session.
-        defined: whether it runs the function that defines the operator.
-        older: whether it is an older version of the operator, which may refuse some values.
-        elements: the element types of the inputs, where the call is not plain.
-    """
-
-    __slots__ = (
-        "defined",
-        "elements",
-        "kinds",
-        "names",
-        "older",
-        "op",
-        "outputs",
-        "plain",
-        "run",
-        "session",
-    )  # fmt: skip
-
-    def __init__(
-        self, op: Op, session: Any, present: Sequence[bool], outputs: int, nbytes: int
-    ) -> None:
-        super().__init__(nbytes)
-        self.older = False
-        self.defined = False
-        self.op = op
-        self.session = session
-        # The wrapper's checks cost a microsecond; they are made when the session is made.
-        core = getattr(session, "_sess", None)
-        self.run = core.run if core is not None else session.run
-        self.names = tuple(f"i{n}" if there else None for n, there in enumerate(present))
-        self.outputs = [f"o{n}" for n in range(outputs)]
-        self.kinds = tuple(output_kind(o.type) for o in session.get_outputs())
-        self.elements: tuple[DType | None, ...] = ()
-        self.plain = True
-
-    @property
-    def gives_tensors(self) -> bool:
-        """Whether it is a session whose outputs are tensors: no list or dict needs its type."""
-        return bool(self.kinds) and all(
-            k is not None and k.onnx_name.startswith("tensor(") for k in self.kinds
-        )
-
-    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
-        """Run on values in schema order."""
-        feed = {n: x for n, x in zip(self.names, inputs, strict=True) if n is not None}
-        results = self.run(self.outputs, feed, None)
-        return [from_runtime(r, k) for r, k in zip(results, self.kinds, strict=True)]
-
-
-class FastCall:
-    """A short path: a session, and which arguments are Python numbers that need a conversion.
-
-    Fields:
-        prepared: the session; its values are all tensors.
-        convert: position and element type of each number; None where there are none.
-        two: whether there are exactly two inputs, both present.
-        op: the operator as it was called; a key may hold its id, so it has to stay alive.
-    """
-
-    __slots__ = ("convert", "op", "prepared", "two")
-
-    def __init__(
-        self, op: Op, prepared: Prepared, convert: tuple[tuple[int, np.dtype[Any]], ...] | None
-    ) -> None:
-        self.op = op
-        self.prepared = prepared
-        self.convert = convert
-        self.two = prepared.plain and prepared.names == ("i0", "i1")
-
-
-class Exotic(Prepared):
-    """A session with element types that numpy does not have: values go in and out by memory."""
-
-    __slots__ = ()
-
-    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
-        """Run on values in schema order."""
-        ort = ort_session.runtime()
-        feed, alive = {}, []
-        for name, array, dtype in zip(self.names, inputs, self.elements, strict=True):
-            if name is not None and dtype is not None and isinstance(array, np.ndarray):
-                feed[name], keep = ort_values.to_ort(ort, array, dtype)
-                alive.append(keep)
-        results = self.session._sess.run_with_ort_values(feed, self.outputs, None)
-        del alive
-        return [
-            from_runtime(r.numpy(), k)
-            if not isinstance(k, TensorType) or k.dtype is None
-            else ort_values.from_ort(r, k.dtype)
-            # NOTE: iterating over the runtime's vector costs 25 us, indexing it nothing.
-            for r, k in ((results[n], kind) for n, kind in enumerate(self.kinds))
-        ]
-
-
-class Widened(Prepared):
-    """A session around which exotic types travel as FLOAT, because strings or lists are there too.
-
-    FLOAT holds every value of the narrow types exactly; the session casts inside.
-    """
-
-    __slots__ = ("results",)
-
-    results: tuple[DType | None, ...]
-
-    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
-        """Run on values in schema order."""
-        wide = [
-            x.astype(np.float32) if isinstance(x, np.ndarray) and d is not None else x
-            for x, d in zip(inputs, self.elements, strict=True)
-        ]
-        found = super().__call__(wide)
-        return [
-            r.astype(d.numpy) if isinstance(r, np.ndarray) and d is not None else r
-            for r, d in zip(found, self.results, strict=True)
-        ]
-
-
-class Interpreted(Prepared):
-    """A call that no session runs whole: node by node, each through the evaluator."""
-
-    __slots__ = ("attributes", "count", "graphs", "owner")
-
-    def __init__(
-        self,
-        owner: OrtEvaluator,
-        op: Op,
-        attributes: Mapping[str, Any],
-        outputs: int,
-        *,
-        graphs: bool,
-    ) -> None:
-        ort_session.Entry.__init__(self, ort_session.SESSION_BYTES)
-        self.op = op
-        self.owner = owner
-        self.attributes = attributes
-        self.count = outputs
-        self.graphs = graphs
-        self.plain = False
-        self.older = self.defined = False
-        self.names = ()
-        self.kinds = ()
-
-    def body(self, inputs: Sequence[Value]) -> Any | None:
-        """The function that defines the operator, for these inputs."""
-        signature = self.op.signature
-        assert signature is not None
-        types = [type_of_value(x) for x in inputs]
-        present = [x is not None for x in inputs]
-        node = node_model.node_proto(
-            self.op.name, self.op.domain, signature, present, self.attributes, self.count
-        )
-        full = _with_defaults(node, signature)
-        return node_model.function_body(signature, self.op.version, full, types)
-
-    def __call__(self, inputs: Sequence[Value]) -> list[Value]:
-        """Run on values in schema order."""
-        run = interpret.Interpreter(self.owner.run_op, {"": self.op.version})
-        try:
-            if self.graphs:
-                import onnx
-
-                node = onnx.NodeProto(op_type=self.op.name)
-                names = [f"i{n}" if x is not None else "" for n, x in enumerate(inputs)]
-                node.input.extend(names)
-                node.output.extend(f"o{n}" for n in range(self.count))
-                for name, value in self.attributes.items():
-                    node.attribute.append(node_model.attribute_proto(name, value))
-                return list(run.node(node, inputs, {}, {}, ()))
-            signature = self.op.signature
-            body = self.body(inputs)
-            assert signature is not None
-            assert body is not None
-            given = {n: a.default for n, a in signature.attributes.items() if a.default is not None}
-            return run.function(body, inputs, {**given, **self.attributes})[: self.count]
-        except EagerError as error:
-            if isinstance(error.diagnostic, messages.NoKernel):
-                inner = error.diagnostic
-                raise NoKernelError(
-                    f"its definition needs `{inner.op}` on ({inner.inputs}): {inner.reason}"
-                ) from error
-            raise
-
-
-def output_kind(name: str) -> OnnxType | None:
-    """A type as the runtime writes it.
-
-    Args:
-        name: for instance `seq(tensor(float))`.
-
-    Returns:
-        The type; None for one that ONNX does not have.
-    """
-    try:
-        return parse_onnx_name(name)
-    except TypeError:
-        return None
-
-
-def from_runtime(value: Any, kind: OnnxType | None) -> Value:
-    """A result of `run` as a value: lists and dicts get their type.
-
-    Args:
-        value: what the runtime gave.
-        kind: its type.
-
-    Returns:
-        The value.
-    """
-    if isinstance(kind, OptionalType):
-        kind = kind.elem
-    if isinstance(value, list):
-        elem = kind.elem if isinstance(kind, SequenceType) else None
-        # NOTE: up to 1.23 the runtime gives elements whose memory it frees: copied at once.
-        owned = [
-            v.copy() if isinstance(v, np.ndarray) and not v.flags.owndata else v for v in value
-        ]
-        return SequenceValue([from_runtime(v, elem) for v in owned], elem)
-    if isinstance(value, dict):
-        return MapValue(value)
-    if value is not None and not isinstance(value, np.ndarray):
-        return np.asarray(value)
-    return value
 
 
 class OrtEvaluator:
@@ -511,12 +274,12 @@ class OrtEvaluator:
         attributes: Mapping[str, Any],
         outputs: int,
     ) -> Prepared:
-        types = _declared(op, [without_shape(type_of_value(x)) for x in inputs])
+        types = declared_types(op, [without_shape(type_of_value(x)) for x in inputs])
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
         prepared = None
         parallel = self._may_be_parallel(op)
-        for model, older in self._models(op, types, present, attributes, outputs):
+        for model, older in models_for(op, types, present, attributes, outputs):
             data = model.SerializeToString()
             try:
                 session = self._session(data, parallel=parallel)
@@ -609,7 +372,7 @@ class OrtEvaluator:
             made: Prepared = Exotic(op, session, present, outputs, nbytes)
             made.elements = elements
         else:
-            _widen(model, elements, exotic_in, results)
+            widen(model, elements, exotic_in, results)
             session = self._session(model.SerializeToString())
             wide = Widened(op, session, present, outputs, nbytes)
             wide.elements = tuple(
@@ -619,57 +382,6 @@ class OrtEvaluator:
             made = wide
         made.plain = False
         return made
-
-    def _models(
-        self,
-        op: Op,
-        types: Sequence[OnnxType | None],
-        present: Sequence[bool],
-        attributes: Mapping[str, Any],
-        outputs: int,
-    ) -> Iterator[tuple[Any, bool]]:
-        """Models that compute the call, the best first, and whether it is an older version."""
-        signature = op.signature
-        node = node_model.node_proto(op.name, op.domain, signature, present, attributes, outputs)
-        top = ort_session.newest_opset()
-        if signature is None:
-            versions = {op.domain: op.version, "": top}
-            yield node_model.one_node_model(node, types, versions, present=present), False
-            return
-        last = last_version(signature)
-        if op.domain != "":
-            versions = {op.domain: last, "": top}
-        else:
-            versions = {"": min(last, top)}
-        too_new = op.domain == "" and signature.since_version > top
-        if not too_new:
-            yield node_model.one_node_model(node, types, versions, present=present), False
-        if signature.has_function:
-            version = signature.since_version if too_new else versions[op.domain]
-            full = _with_defaults(node, signature)
-            body = node_model.function_body(signature, version, full, types)
-            if body is not None:
-                call = _only_declared(full, body)
-                yield node_model.body_model(body, call, types, _body_versions(body, top)), False
-        # A version that newer ones only widened computes the same; it may have the kernel.
-        for since, _ in reversed(registry.versions_of(op.domain, op.name)):
-            if since >= signature.since_version or since > top:
-                continue
-            older = registry.signature(op.domain, op.name, since)
-            if older is None or not _widened_only(older, signature):
-                return
-            if not _accepts(older, types, attributes, outputs):
-                return
-            older_node = node_model.node_proto(
-                op.name, op.domain, older, present, attributes, outputs
-            )
-            older_versions = {"": top, op.domain: min(last_version(older), top)}
-            if op.domain != "":
-                older_versions[op.domain] = last_version(older)
-            yield (
-                node_model.one_node_model(older_node, types, older_versions, present=present),
-                True,
-            )
 
     # -- failures --------------------------------------------------------------------------------
 
@@ -739,23 +451,6 @@ class OrtEvaluator:
         fail_op(self.name, op, inputs, attributes, error)
 
 
-def last_version(signature: registry.OpSignature) -> int:
-    """The newest opset version in which an operator still has this schema.
-
-    Args:
-        signature: the schema.
-
-    Returns:
-        The version.
-    """
-    later = [
-        since
-        for since, _ in registry.versions_of(signature.domain, signature.name)
-        if since > signature.since_version
-    ]
-    return later[0] - 1 if later else registry.newest(signature.domain)
-
-
 def _type_key(value: Value) -> Any:
     if isinstance(value, np.ndarray):
         dtype = value.dtype
@@ -763,136 +458,3 @@ def _type_key(value: Value) -> Any:
     if value is None:
         return None
     return str(type_of_value(value))
-
-
-def _with_defaults(node: Any, signature: registry.OpSignature) -> Any:
-    """The call with every default of the schema written out."""
-    import onnx
-
-    full = onnx.NodeProto()
-    full.CopyFrom(node)
-    given = {a.name for a in full.attribute}
-    for name, param in signature.attributes.items():
-        default = signature.schema.attributes[name].default_value
-        if name not in given and default.type and param.default is not None:
-            full.attribute.append(default)
-    return full
-
-
-def _only_declared(node: Any, function: Any) -> Any:
-    """The call without attributes that the function does not take; they are built into it."""
-    import onnx
-
-    declared = {*function.attribute, *(a.name for a in function.attribute_proto)}
-    call = onnx.NodeProto()
-    call.CopyFrom(node)
-    call.ClearField("attribute")
-    call.attribute.extend(a for a in node.attribute if a.name in declared)
-    call.op_type = function.name
-    del call.output[len(function.output) :]
-    return call
-
-
-def _body_versions(function: Any, top: int) -> dict[str, int]:
-    versions = {o.domain: o.version for o in function.opset_import}
-    versions[""] = min(versions.get("", top), top)
-    return versions
-
-
-def _declared(op: Op, types: list[OnnxType | None]) -> list[OnnxType | None]:
-    """The types as the model declares them: optional where the schema takes nothing else."""
-    signature = op.signature
-    if signature is None or not signature.inputs:
-        return types
-    for n, kind in enumerate(types):
-        allowed = signature.inputs[min(n, len(signature.inputs) - 1)].types
-        if kind is None or kind.onnx_name in allowed:
-            continue
-        if OptionalType(kind).onnx_name in allowed:
-            types[n] = OptionalType(kind)
-    return types
-
-
-def _widened_only(older: registry.OpSignature, newer: registry.OpSignature) -> bool:
-    """Whether a newer version only added: element types, optional inputs, optional attributes.
-
-    What a call does not give keeps its old meaning, by ONNX's own rule for new versions.
-    """
-
-    def names(params: Sequence[registry.InputParam]) -> list[tuple[str, str]]:
-        return [(p.name, p.option) for p in params]
-
-    count = len(older.inputs)
-    if names(older.inputs) != names(newer.inputs[:count]) or not all(
-        p.is_optional for p in newer.inputs[count:]
-    ):
-        return False
-    if names(older.outputs) != names(newer.outputs[: len(older.outputs)]):
-        return False
-    for name, param in newer.attributes.items():
-        known = older.attributes.get(name)
-        if known is None:
-            if param.required:
-                return False
-        elif (known.kind, known.required, known.default) != (
-            param.kind,
-            param.required,
-            param.default,
-        ):
-            return False
-    return set(older.attributes) <= set(newer.attributes)
-
-
-def _accepts(
-    signature: registry.OpSignature,
-    types: Sequence[OnnxType | None],
-    attributes: Mapping[str, Any],
-    outputs: int,
-) -> bool:
-    """Whether a call fits a schema: the attributes exist, the types are allowed."""
-    if not all(name in signature.attributes for name in attributes):
-        return False
-    if outputs > signature.max_output or len(types) > signature.max_input:
-        return False
-    for n, kind in enumerate(types):
-        param = signature.inputs[min(n, len(signature.inputs) - 1)]
-        if kind is not None and kind.onnx_name not in param.types:
-            return False
-    return True
-
-
-def _widen(
-    model: Any,
-    elements: Sequence[DType | None],
-    exotic_in: Sequence[bool],
-    results: Sequence[DType | None],
-) -> None:
-    """Put casts around the node of a model, so that exotic types travel as FLOAT."""
-    import onnx
-
-    graph = model.graph
-    node = graph.node[0]
-    before, after = [], []
-    for n, (dtype, exotic) in enumerate(zip(elements, exotic_in, strict=True)):
-        if exotic and dtype is not None:
-            for info in graph.input:
-                if info.name == f"i{n}":
-                    info.type.tensor_type.elem_type = int(DType.FLOAT)
-            node.input[n] = f"narrow{n}"
-            cast = onnx.NodeProto(op_type="Cast", input=[f"i{n}"], output=[f"narrow{n}"])
-            cast.attribute.append(node_model.attribute_proto("to", int(dtype)))
-            before.append(cast)
-    for n, dtype in enumerate(results):
-        if dtype is not None:
-            node.output[n] = f"result{n}"
-            cast = onnx.NodeProto(op_type="Cast", input=[f"result{n}"], output=[f"o{n}"])
-            cast.attribute.append(node_model.attribute_proto("to", int(DType.FLOAT)))
-            after.append(cast)
-    nodes = [*before, *graph.node, *after]
-    kept = []
-    for item in nodes:
-        copy = onnx.NodeProto()
-        copy.CopyFrom(item)
-        kept.append(copy)
-    del graph.node[:]
-    graph.node.extend(kept)
