@@ -52,6 +52,7 @@ class ScriptCalls(Statements):
         if self.context.exact:
             return self.exact_call(script, args, kwargs, span)
         given = bind_arguments(script.name, script.signature, args, kwargs, span)
+        self._check_attributes(script, given, span)
         with self.context.entering(script.function, script.name, span):
             choice = self.context.choose(script)
             if choice == "inline" or (choice == "auto" and self._must_inline(script, given)):
@@ -63,6 +64,15 @@ class ScriptCalls(Statements):
     ) -> Any:
         """A call node just as it is written."""
         raise AssertionError("given by the room of exact calls")
+
+    def _check_attributes(self, script: Script, given: dict[str, Any], span: Span) -> None:
+        """A tensor cannot be the value of an attribute parameter, in any mode."""
+        for p in script.signature.attributes:
+            value = given[p.name]
+            if isinstance(value, GraphValue) and value.weak is None:
+                what = f"attribute `{p.name}` of `{script.name}`"
+                advice = f"give a Python value, or annotate `{p.name}` as a tensor"
+                self.needed_now(what, span, advice)
 
     # -- inlining --------------------------------------------------------------------------------
 
