@@ -65,7 +65,6 @@ _HOMES = {
     "trace": "onnxwright.eager",
     "debug": "onnxwright.eager",
     "first_divergence": "onnxwright.eager",
-    "testing": "onnxwright.testing",
     "OnnxwrightError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
@@ -73,6 +72,13 @@ _HOMES = {
     "ExportError": "onnxwright.errors",
     "PassError": "onnxwright.errors",
     "InternalError": "onnxwright.errors",
+}
+# Modules under the names that onnxscript's authoring API uses.
+_MODULES = {
+    "testing": "onnxwright.testing",
+    "values": "onnxwright.opset",
+    "onnx_opset": "onnxwright.opset",
+    "onnx_types": "onnxwright.types",
 }
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"
@@ -85,8 +91,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES.get(name)
     if home is not None:
-        module = importlib.import_module(home)
-        value = module if name == "testing" else getattr(module, name)
+        value = getattr(importlib.import_module(home), name)
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
     elif name.startswith("opset") or name in ("latest_opset", "all_opsets"):
         value = getattr(importlib.import_module(_OPSETS), name)
     else:
