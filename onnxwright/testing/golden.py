@@ -14,7 +14,9 @@ differs.  Adding a case adds files, not code.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
+import io
 import linecache
 import sys
 import types
@@ -102,7 +104,10 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
     before = sys.modules.get("model")
     sys.modules["model"] = module
     try:
-        with warnings.catch_warnings(record=True) as seen:
+        with (
+            warnings.catch_warnings(record=True) as seen,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             warnings.simplefilter("always")
             exec(compile(text, NAME, "exec"), module.__dict__)  # noqa: S102 - running it is the point
     except OnnxwrightError as error:
