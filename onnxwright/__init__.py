@@ -18,12 +18,19 @@ if TYPE_CHECKING:
     from onnxwright.dsl.exact import Details as Details
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
+    from onnxwright.eager import CompiledModel as CompiledModel
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
     from onnxwright.eager import ReferenceEvaluator as ReferenceEvaluator
+    from onnxwright.eager import debug as debug
     from onnxwright.eager import default_evaluator as default_evaluator
     from onnxwright.eager import evaluator as evaluator
+    from onnxwright.eager import first_divergence as first_divergence
+    from onnxwright.eager import implement as implement
+    from onnxwright.eager import implement_function as implement_function
+    from onnxwright.eager import run_model as run_model
     from onnxwright.eager import set_default_evaluator as set_default_evaluator
+    from onnxwright.eager import trace as trace
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
@@ -65,6 +72,10 @@ _HOMES = {
     "trace": "onnxwright.eager",
     "debug": "onnxwright.eager",
     "first_divergence": "onnxwright.eager",
+    "implement": "onnxwright.eager",
+    "implement_function": "onnxwright.eager",
+    "run_model": "onnxwright.eager",
+    "CompiledModel": "onnxwright.eager",
     "OnnxwrightError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
