@@ -67,6 +67,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.eager.*"): (
         "decorating only registers; the first call loads the eager mode"
     ),
+    ("onnxwright.dsl.function", "onnxwright.viz.*"): (
+        "a notebook shows a function as a picture of what it compiles to"
+    ),
     ("onnxwright.dsl.function", "onnxwright.types.signature"): (
         "annotations are read at first use: they may name what is defined later in the module"
     ),

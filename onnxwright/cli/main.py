@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 import warnings
@@ -19,6 +20,7 @@ from onnxwright.cli import (
     small,
 )
 from onnxwright.cli.console import DIFFERS, USAGE, Trouble, wants_color
+from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
 
@@ -84,18 +86,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OnnxwrightError as error:
         from onnxwright.diagnostics.render import render_all
 
-        print(render_all(error.diagnostics, color=color), file=sys.stderr)
+        print(render_all(map(_without_us, error.diagnostics), color=color), file=sys.stderr)
         return DIFFERS
     except BrokenPipeError:
         # The reader of the pipe has gone (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DIFFERS
+        return 141
     except KeyboardInterrupt:
         print(f"\nonnxwright {given.command}: stopped", file=sys.stderr)
         return 130
     except (OSError, MemoryError) as error:
         print(f"onnxwright {given.command}: {str(error) or 'out of memory'}", file=sys.stderr)
         return USAGE
+
+
+def _without_us(diagnostic: Diagnostic) -> Diagnostic:
+    """A message that points at what started this command points at nothing of the user's."""
+    span = diagnostic.span
+    if span is None or not (span.file.startswith("<frozen") or span.file == sys.argv[0]):
+        return diagnostic
+    return dataclasses.replace(diagnostic, span=None)
 
 
 def _show_warning(

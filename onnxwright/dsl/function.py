@@ -115,6 +115,12 @@ class ScriptFunction(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<script {self.domain}.{self.name}{inspect.signature(self.function)}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the compiled function's figures and its picture."""
+        from onnxwright.viz.showing import notebook
+
+        return notebook(self)
+
     def __reduce__(self) -> str:
         # Pickled and copied by reference, as functions are.
         return self.__qualname__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from onnxwright.errors import OnnxwrightError
 from onnxwright.viz.drawing import draw
 from onnxwright.viz.listing import listing
 from onnxwright.viz.page import fragment, page
@@ -100,6 +102,22 @@ class Shown:
         return fragment(self)
 
 
+def notebook(script: Any) -> str:
+    """What a notebook shows of a script; its error where it cannot be compiled.
+
+    Args:
+        script: the function.
+
+    Returns:
+        HTML.
+    """
+    try:
+        return Shown(script)._repr_html_()
+    except OnnxwrightError as error:
+        # A cell shows what is wrong with the function, and the function is there all the same.
+        return f"<pre>{html.escape(repr(script))}\n\n{html.escape(str(error))}</pre>"
+
+
 def on_terminal(stream: IO[str]) -> bool:
     """Whether a stream is a terminal that shows colours."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -131,4 +149,4 @@ def show(model: Any, *, dims: Mapping[str, int] | None = None) -> Shown:
     return Shown(model, dims)
 
 
-__all__ = ["Shown", "on_terminal", "show"]
+__all__ = ["Shown", "notebook", "on_terminal", "show"]

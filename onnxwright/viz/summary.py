@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from onnx import inliner
 
 from onnxwright.types.kinds import TensorType
 from onnxwright.viz.flops import flops_of
-from onnxwright.viz.view import Block, View, read, slim, view
+from onnxwright.viz.view import Block, View, read, slim, view, weight_of
 
 _TOP = 12
 
@@ -41,7 +41,7 @@ class Summary:
         nodes: how many nodes there are, those of subgraphs and functions counted once.
         operators: operator -> how many nodes, the most frequent first.
         functions: how many functions the model has.
-        parameters: how many numbers the initializers hold.
+        parameters: how many numbers the initializers and the tensors in nodes hold.
         nbytes: how many bytes they take; `external` of them are in other files.
         work: the nodes that run, functions inlined, each with its estimated FLOPs.
     """
@@ -96,7 +96,8 @@ class Summary:
         if self.external:
             size += f" ({binary(self.external)} in other files)"
         rows.append(("parameters", f"{self.parameters:,} in {size}"))
-        more = f", {self.functions} functions" if self.functions else ""
+        many = "function" if self.functions == 1 else "functions"
+        more = f", {self.functions} {many}" if self.functions else ""
         rows.append(("nodes", f"{self.nodes}{more}"))
         rows.append(("operators", self._operators()))
         unknown = f"; {self.unknown} of {len(self.work)} nodes not known" if self.unknown else ""
@@ -184,6 +185,7 @@ def summarize(model: Any, *, dims: Mapping[str, int] | None = None) -> Summary:
         shown = view(proto)
     counts = Counter(step.op for step in shown.all_steps())
     weights = [w for block in shown.blocks for w in block.all_weights()]
+    weights += [weight_of(t) for step in shown.all_steps() for t in _tensors(step.node)]
     main = shown.main
     return Summary(
         shown.title,
@@ -198,6 +200,13 @@ def summarize(model: Any, *, dims: Mapping[str, int] | None = None) -> Summary:
         sum(w.nbytes for w in weights if w.external),
         tuple(_work(_inlined(shown, proto).main, dict(dims or {}))),
     )
+
+
+def _tensors(node: Any) -> Iterator[Any]:
+    """The tensors among a node's attributes, such as the value of a Constant."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.TENSOR and not attribute.ref_attr_name:
+            yield attribute.t
 
 
 def _inlined(shown: View, proto: Any) -> View:

@@ -318,11 +318,11 @@ def _graph(
     types = dict(around)
     weights = []
     for tensor in graph.initializer:
-        made = _weight(tensor)
+        made = weight_of(tensor)
         weights.append(made)
         types[made.name] = made.type
     for sparse in graph.sparse_initializer:
-        inner = _weight(sparse.values)
+        inner = weight_of(sparse.values)
         weights.append(inner)
         types[inner.name] = TensorType(inner.type.dtype, tuple(sparse.dims))
     for source in (infos, graph):
@@ -409,7 +409,8 @@ def from_type(proto: onnx.TypeProto) -> OnnxType | None:
         return None
 
 
-def _weight(tensor: onnx.TensorProto) -> Weight:
+def weight_of(tensor: onnx.TensorProto) -> Weight:
+    """What is to be shown of a tensor that the model holds."""
     kind = TensorType(_dtype(tensor.data_type), tuple(tensor.dims))
     external = tensor.data_location == onnx.TensorProto.EXTERNAL
     made = Weight(clean(tensor.name), kind, 0, external, "")
@@ -485,7 +486,7 @@ def attribute_text(attribute: onnx.AttributeProto) -> str:
         ]  # fmt: skip
         return short(f"[{', '.join(shown)}{', ...' if len(values) > _SHORT else ''}]")
     if kind == kinds.TENSOR:
-        weight = _weight(attribute.t)
+        weight = weight_of(attribute.t)
         return f"{weight.type} {weight.preview}".strip()
     if kind == kinds.TYPE_PROTO:
         return clean(str(from_type(attribute.tp)))
