@@ -13,7 +13,7 @@ import onnx
 
 from onnxwright.decompiler.attributes import plain_value, value_expression
 from onnxwright.decompiler.facts import Facts
-from onnxwright.decompiler.layout import Expr, Group, data, join, listed, render, text
+from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, render, text
 from onnxwright.decompiler.names import Names, is_plain
 from onnxwright.decompiler.scope import Module
 from onnxwright.ir.content import attribute_kind
@@ -51,7 +51,9 @@ class Body:
         self.facts = Facts(module.uses)
         self.functions: dict[Unit, dict[str, list[str]]] = {}  # Python names of nested graphs
         self.left: dict[Unit, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
+        self.width = WIDTH - 4
         self.symbols: dict[Unit, str] = {}
+        self.indices: dict[Unit, str] = {}
         self.literals: dict[tuple[Unit, int], str] = {}
         self.inlined: set[Unit] = set()
 
@@ -100,7 +102,14 @@ class Body:
         sugared = False
         if module.function_name(unit.key) is None:
             signature = module.signature(unit.key, self.opsets)
-            for place, w in enumerate(unit.inputs):
+            index = module.sugar.subscript(unit) if signature is not None else None
+            if index is not None:
+                self.indices[unit] = index
+                self.inlined.update(
+                    w.producer for w in unit.inputs[1:] if w is not None and w.producer is not None
+                )
+                sugared = True
+            for place, w in enumerate(unit.inputs if index is None else ()):
                 made = module.sugar.literal(w, unit, place, signature)
                 if made is not None and w is not None and w.producer is not None:
                     self.literals[unit, place] = made
@@ -118,7 +127,7 @@ class Body:
         lines.extend(self.nested(unit))
         targets = [self._target(w) for w in unit.outputs]
         expression = self.call(unit)
-        lines.append(assignment(targets, expression))
+        lines.append(assignment(targets, expression, self.width))
         self.node_facts(unit, targets)
 
     def _target(self, wire: Wire | None) -> str:
@@ -140,11 +149,14 @@ class Body:
             self.literals.get((unit, n)) or ("None" if w is None else self.name(w))
             for n, w in enumerate(unit.inputs)
         ]
+        if unit in self.indices:
+            return f"{arguments[0]}[{self.indices[unit]}]"
         symbol = self.symbols.get(unit)
         if symbol is not None and len(arguments) == 1:
             return f"{symbol}{arguments[0]}"
         if symbol is not None:
-            return f"{arguments[0]} {symbol} {arguments[1]}"
+            space = "" if symbol == "**" else " "
+            return f"{arguments[0]}{space}{symbol}{space}{arguments[1]}"
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
         for attr in unit.proto.attribute:
@@ -212,6 +224,7 @@ class Body:
         assert isinstance(graph, onnx.GraphProto)
         params = [self._parameter(w) for w in scope.inputs]
         body: list[str] = []
+        around, self.width = self.width, self.width - 4
         for wire in scope.initializers:
             if wire.input_index is None:
                 self._local_initializer(wire, body)
@@ -231,7 +244,8 @@ class Body:
         if described is not None:
             self.facts.graphs[python] = described
         head = Group(f"def {python}(", tuple(params), "):")
-        return ["", *render(head, 12).split("\n"), *indented(body), ""]
+        self.width = around
+        return ["", *render(head, 0, 0, around).split("\n"), *indented(body), ""]
 
     def _parameter(self, wire: Wire) -> str:
         python = self.name(wire)
@@ -242,7 +256,7 @@ class Body:
         self.module.uses.add("initializer")
         python = self.name(wire)
         self.facts.value(python, wire.info)
-        body.append(assignment([python], self.module.initializer(wire, python)))
+        body.append(assignment([python], self.module.initializer(wire, python), self.width))
 
     # -- facts -------------------------------------------------------------------------------------
 
@@ -313,15 +327,17 @@ def _sources(unit: Unit, place: dict[Unit, int]) -> list[Unit]:
     return [w.producer for w in wires if w.producer is not None and w.producer in place]
 
 
-def assignment(targets: list[str], expression: Expr) -> str:
-    """`a, b = expression`, or the expression alone."""
+def assignment(targets: list[str], expression: Expr, width: int) -> str:
+    """`a, b = expression`, or the expression alone, in lines of `width` columns."""
     if not targets:
-        return render(expression, 4)
+        return render(expression, 0, 0, width)
     front = f"{', '.join(targets)} = "
-    if len(front) > 96:
+    if len(front) > width - 4:
         front = "(\n    " + ",\n    ".join(targets) + ",\n) = "
-        return front + render(expression, 8)
-    return front + render(expression, len(front) + 8)
+        return front + render(expression, 4, 0, width)
+    if isinstance(expression, str) and len(front) + len(expression) > width:
+        return f"{front}(\n    {expression}\n)"
+    return front + render(expression, len(front), 0, width)
 
 
 def returned(result: list[str]) -> str:

@@ -103,12 +103,16 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
         return flat
     inner = indent + 4
     space = " " * inner
-    if all(isinstance(item, str) for item in expr.items) and expr.head.endswith("["):
+    if expr.head.endswith("[") and all(_is_number(item) for item in expr.items):
         lines = _filled([str(i) for i in expr.items], width - inner)
     else:
         lines = [render(item, inner, inner, width - 1) for item in expr.items]
     body = "".join(f"{space}{line},\n" for line in lines)
     return f"{expr.head}\n{body}{' ' * indent}{expr.tail}"
+
+
+def _is_number(expr: Expr) -> bool:
+    return isinstance(expr, str) and expr[:1] in "-0123456789" and expr != ""
 
 
 def flatten(expr: Expr) -> str:

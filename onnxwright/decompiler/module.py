@@ -172,7 +172,7 @@ def _default_opset(
     module: Module, body: Body, lines: list[str], opsets: dict[str, int]
 ) -> dict[str, Expr]:
     """`default_opset=` where a body has operators but names no opset."""
-    if not body.symbols or not opsets.get(""):
+    if not (body.symbols or body.indices) or not opsets.get(""):
         return {}
     name = module.opset("", opsets[""])
     if any(f"{name}." in line for line in lines):

@@ -7,7 +7,8 @@ import keyword
 import re
 
 _WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self"))
-_LONGEST = 40
+# A name of more letters than the first is cut to the second, which leaves room for a number.
+_LONGEST, _CUT = 48, 36
 
 
 def identifier(text: str, fallback: str = "v") -> str:
@@ -21,7 +22,9 @@ def identifier(text: str, fallback: str = "v") -> str:
         >>> identifier("/layer.1/conv/Conv_output_0"), identifier("1"), identifier("class")
         ('layer_1_conv_Conv_output_0', 'v1', 'class_')
     """
-    made = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")[:_LONGEST].rstrip("_")
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    if len(made) > _LONGEST:  # the end of a path says more than its beginning
+        made = made[-_CUT:].partition("_")[2].strip("_") or made[:_CUT]
     if not made:
         made = fallback
     elif made[0].isdigit():

@@ -22,6 +22,8 @@ _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "MatMul": "@"}
 _COMPARE = {"Equal": "==", "Less": "<", "Greater": ">", "LessOrEqual": "<=", "GreaterOrEqual": ">="}
 _LOGIC = {"And": "&", "Or": "|", "Xor": "^"}
 _BITS = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}
+_MOST_COLONS = 4
+_LAST, _FIRST = (1 << 63) - 1, -(1 << 63)
 _DEFAULT = {DType.FLOAT, DType.INT64, DType.BOOL}
 
 
@@ -95,6 +97,28 @@ class Sugar:
             return "~" if dtype is not None and dtype.is_integer else None
         return None
 
+    # -- subscripts ------------------------------------------------------------------------------
+
+    def subscript(self, unit: Unit) -> str | None:
+        """What stands in brackets for a Slice, Gather or Unsqueeze by constants: `1:, 0`."""
+        domain, name, _ = unit.key
+        if domain or len(unit.outputs) != 1 or len(unit.inputs) < 2 or unit.inputs[0] is None:
+            return None
+        made = [self._constant(w, unit) for w in unit.inputs[1:]]
+        arrays = [m[0] for m in made if m is not None and m[1] is DType.INT64]
+        if len(arrays) < len(made):
+            return None
+        if name == "Slice" and not unit.proto.attribute and len(arrays) >= 3:
+            return _slices(arrays)
+        if name == "Gather" and arrays[0].ndim == 0 and len(unit.proto.attribute) <= 1:
+            axis = next((a.i for a in unit.proto.attribute), None)
+            if axis is None or 0 < axis <= _MOST_COLONS:
+                return ", ".join([":"] * (axis or 0) + [number(int(arrays[0]))])
+        if name == "Unsqueeze" and arrays[0].shape == (1,) and not unit.proto.attribute:
+            axis = int(arrays[0][0])
+            return ", ".join([":"] * axis + ["None"]) if 0 <= axis <= _MOST_COLONS else None
+        return None
+
     # -- numbers ---------------------------------------------------------------------------------
 
     def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:
@@ -163,6 +187,24 @@ class Sugar:
 
 def _same(params: tuple[InputParam, ...], place: int, param: InputParam) -> bool:
     return params[min(place, len(params) - 1)].type_str == param.type_str
+
+
+def _slices(arrays: list[Any]) -> str | None:
+    """`1:3, :` for the inputs of a Slice after the first: starts, ends, axes and perhaps steps."""
+    if any(a.ndim != 1 or a.shape != arrays[0].shape for a in arrays) or not arrays[0].size:
+        return None
+    starts, ends, axes = (a.tolist() for a in arrays[:3])
+    steps = arrays[3].tolist() if len(arrays) > 3 else [1] * len(axes)
+    if axes != sorted(set(axes)) or axes[0] < 0 or axes[-1] > _MOST_COLONS or 0 in steps:
+        return None
+    if len(arrays) > 3 and all(s == 1 for s in steps):
+        return None
+    parts = [":"] * (axes[-1] + 1)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        first = "" if start == (0 if step > 0 else _LAST) else str(start)
+        last = "" if end == (_LAST if step > 0 else _FIRST) else str(end)
+        parts[axis] = f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    return ", ".join(parts)
 
 
 def _number_text(array: Any, dtype: DType) -> str | None:
