@@ -202,8 +202,14 @@ class Statements:
         matrix, vector = write.expr(("f", "AB"), 1), write.expr(("i", "B"), 1)
         second = write.expr(("f", "AB"), 1)
         row, other, index = self._new("row"), self._new("e"), self._new("k")
-        style = self.rng.randrange(5)
+        first, last = write.leaf(("f", "B")), write.leaf(("f", "B"))
+        style = self.rng.randrange(7)
         inside.names[row] = ("f", "B")
+        if style == 5:
+            return f"for {row} in [{first}, {last} + 1]:"
+        if style == 6:
+            inside.names[row] = ("n", "")
+            return f"for {row} in ({self.rng.choice(('0, 2', '3, -1, 1', '2,'))}):"
         if style == 0:
             return f"for {row} in {matrix}:"
         if style == 1:
@@ -238,7 +244,9 @@ class Statements:
             pair = self._same_pair(scope)
             if pair:
                 return [f"{pair[0]}, {pair[1]} = {pair[1]}, {pair[0]}"], scope
-        if roll < 0.50:
+        if roll < 0.47:
+            return self._listed(scope, write, mine), scope
+        if roll < 0.52:
             many = self._many(scope, write, mine)
             if many:
                 return [many], scope
@@ -255,6 +263,20 @@ class Statements:
         scope.names[name] = slot
         mine.append(name)
         return [f"{name} = {value}"], scope
+
+    def _listed(self, scope: Scope, write: Expressions, mine: list[str]) -> Lines:
+        """A Python list of tensors that is filled and read at once."""
+        slot = self.rng.choice(ASSIGNED)
+        values = [write.expr(slot, 1) for _ in range(3)]
+        parts, name = self._new("parts"), self._new()
+        scope.names[name] = slot
+        mine.append(name)
+        more = self.rng.choice((f"{parts}.append({values[2]})", f"{parts} += [{values[2]}]"))
+        return [
+            f"{parts} = [{values[0]}, {values[1]}]",
+            more,
+            f"{name} = {parts}[{self.rng.randrange(-3, 3)}]",
+        ]
 
     def _augmented(self, write: Expressions, name: str, scope: Scope) -> str:
         slot = scope.names[name]

@@ -98,11 +98,15 @@ def _draw(seed: int, rng: random.Random) -> Program:
     params: dict[str, Slot] = {"x": ("f", "AB"), "m": ("i", "B")}
     more = (("s", ("f", "")), ("n", ("i", "")), ("p", ("b", "")), ("v", ("f", "B")))
     params |= {name: slot for name, slot in more if rng.random() < 0.4}
-    parts = []
+    parts, nested = [], []
     scope = Scope(dict(params), sizes)
     for k in range(rng.choice((0, 0, 1, 2))):
-        name, text, takes, gives = _helper(rng, k, sizes)
-        parts.append(text)
+        inside = rng.random() < 0.3
+        name, text, takes, gives = _helper(rng, k, sizes, params if inside else {})
+        if inside:
+            nested += text.splitlines()
+        else:
+            parts.append(text)
         scope.helpers[name] = (takes, gives)
     typed = {name: _annotation(rng, slot, real, sizes) for name, slot in params.items()}
     attributes = []
@@ -114,7 +118,7 @@ def _draw(seed: int, rng: random.Random) -> Program:
         attributes.append(f"times: int = {rng.choice(('0', '2', '3'))}")
     gives = tuple(rng.choice(list(_RESULTS)) for _ in range(rng.choice((1, 1, 2, 3))))
     fixed = frozenset(("alpha", "times")) if rng.random() < 0.7 else frozenset()
-    body = Statements(rng, gives, fixed).body(scope)
+    body = [*nested, *Statements(rng, gives, fixed).body(scope)]
     results = [_RESULTS[slot].format(real=real) for slot in gives]
     arrow = ""
     if rng.random() < 0.6:
@@ -139,18 +143,18 @@ _RESULTS: dict[Slot, str] = {
 
 
 def _helper(
-    rng: random.Random, k: int, sizes: dict[str, int]
+    rng: random.Random, k: int, sizes: dict[str, int], outer: dict[str, Slot]
 ) -> tuple[str, str, tuple[Slot, ...], tuple[Slot, ...]]:
-    """A helper: plain Python or a script of its own."""
+    """A helper: plain Python, a script, or a function inside `main` that sees its parameters."""
     slots: dict[str, Slot] = {"q": ("f", "AB"), "r": ("i", "B")}
     if rng.random() < 0.5:
         slots["t"] = ("f", "")
     gives = tuple(rng.choice(list(_RESULTS)) for _ in range(rng.choice((1, 1, 2))))
-    writer = Statements(rng, gives, frozenset())
+    writer = Statements(rng, gives, frozenset(outer))
     writer.budget = min(writer.budget, 5)
-    body = writer.body(Scope(dict(slots), sizes))
+    body = writer.body(Scope({**slots, **outer}, sizes))
     name = f"helper{k}"
-    text = _function(name, ", ".join(slots), "", body, script=rng.random() < 0.4)
+    text = _function(name, ", ".join(slots), "", body, script=not outer and rng.random() < 0.4)
     return name, text, tuple(slots.values()), gives
 
 
