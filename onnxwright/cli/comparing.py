@@ -9,6 +9,7 @@ from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, w
 from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, command, sizes
 from onnxwright.cli.running import add_inputs, outputs_of
+from onnxwright.viz.text import clean
 
 _COLOURS = {"+": "32", "-": "31", "~": "33", ">": "36"}
 
@@ -62,7 +63,6 @@ def _load_two(given: Any, *, function: bool = False) -> tuple[Loaded, Loaded]:
 
 def _diff(given: Any) -> int:
     from onnxwright.testing.diffing import diff
-    from onnxwright.viz.view import clean
 
     left, right = _load_two(given, function=True)
     if type(left.proto) is not type(right.proto):
@@ -124,8 +124,6 @@ def _compare(given: Any) -> int:
 
 
 def _print_report(report: dict[str, dict[str, Any]], runs: int, where: str) -> None:
-    from onnxwright.viz.view import clean
-
     for name, entry in report.items():
         words = "same" if entry["same"] else f"DIFFERS: {entry['reason']}"
         print(clean(f"{name}: {words} (largest difference {entry['largest']:.3g})"))

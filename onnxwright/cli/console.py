@@ -5,14 +5,39 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, TypeVar
+
+from onnxwright.viz.text import clean
 
 T = TypeVar("T")
 
 OK, DIFFERS, USAGE = 0, 1, 2
 _WIDTH = 24
+_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
+
+
+def harmless(text: str, *, color: bool = False) -> str:
+    r"""A text without what moves a terminal; line ends stay, and colours where they are ours.
+
+    Args:
+        text: what is to be printed; names of a model may be in it.
+        color: whether colours stay.
+
+    Returns:
+        The text, other control characters written as escapes.
+
+    Example:
+        >>> harmless("a\nb\x1b[2J")
+        'a\nb\\x1b[2J'
+    """
+    parts = _COLOUR.split(text) if color else [text]
+    return "".join(
+        part if color and _COLOUR.fullmatch(part) else "\n".join(map(clean, part.split("\n")))
+        for part in parts
+    )
 
 
 class Trouble(Exception):  # noqa: N818 - it ends a command, it is not an error of the program
@@ -107,4 +132,14 @@ def _strict(value: Any) -> Any:
     return str(value)
 
 
-__all__ = ["DIFFERS", "OK", "USAGE", "Bar", "Trouble", "print_json", "progress", "wants_color"]
+__all__ = [
+    "DIFFERS",
+    "OK",
+    "USAGE",
+    "Bar",
+    "Trouble",
+    "harmless",
+    "print_json",
+    "progress",
+    "wants_color",
+]

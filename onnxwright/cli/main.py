@@ -19,7 +19,7 @@ from onnxwright.cli import (
     scripts,
     small,
 )
-from onnxwright.cli.console import DIFFERS, USAGE, Trouble, wants_color
+from onnxwright.cli.console import DIFFERS, USAGE, Trouble, harmless, wants_color
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
@@ -81,12 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return status
     except Trouble as trouble:
-        print(f"onnxwright {given.command}: {trouble}", file=sys.stderr)
+        print(harmless(f"onnxwright {given.command}: {trouble}"), file=sys.stderr)
         return trouble.status
     except OnnxwrightError as error:
         from onnxwright.diagnostics.render import render_all
 
-        print(render_all(map(_without_us, error.diagnostics), color=color), file=sys.stderr)
+        text = render_all(map(_without_us, error.diagnostics), color=color)
+        print(harmless(text, color=color), file=sys.stderr)
         return DIFFERS
     except BrokenPipeError:
         # The reader of the pipe has gone (`| head`): nobody is left to tell.

@@ -12,6 +12,7 @@ from onnxwright.cli import values
 from onnxwright.cli.console import OK, Bar, Trouble, print_json
 from onnxwright.cli.files import load, write
 from onnxwright.cli.grammar import add_dims, add_json, command, sizes
+from onnxwright.viz.text import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -125,8 +126,6 @@ def _run(given: Any) -> int:
         print_json(data)
         return OK
     if table is not None:
-        from onnxwright.viz.view import clean
-
         print("\n".join(map(clean, str(table).splitlines())))
         print()
     for name, value in outputs.items():

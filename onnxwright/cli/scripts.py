@@ -9,6 +9,7 @@ from typing import Any
 from onnxwright.cli.console import OK, Trouble, print_json
 from onnxwright.cli.files import load, write
 from onnxwright.cli.grammar import add_json, command
+from onnxwright.viz.text import clean
 
 
 def add(commands: Any) -> None:
@@ -68,8 +69,6 @@ def _run(given: Any) -> int:
     else:
         write(given.output, text)
     if given.explain:
-        from onnxwright.viz.view import clean
-
         for reason in reasons:
             print(clean(reason), file=sys.stderr)
     return OK

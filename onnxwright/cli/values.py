@@ -9,6 +9,7 @@ from typing import Any
 
 from onnxwright.cli.console import Trouble
 from onnxwright.cli.files import check_file
+from onnxwright.viz.text import clean
 
 _SHOWN = 1000  # elements of an output that JSON holds
 
@@ -210,7 +211,6 @@ def as_text(name: str, value: Any) -> str:
     import numpy as np
 
     from onnxwright.eager.values import show_value
-    from onnxwright.viz.view import clean
 
     if isinstance(value, np.ndarray):
         shown = np.array2string(value, threshold=64, edgeitems=3, precision=6)

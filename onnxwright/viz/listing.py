@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from onnxwright.viz.view import Block, Step, View, short
+from onnxwright.viz.text import short
+from onnxwright.viz.view import Block, Step, View
 
 # Select Graphic Rendition codes; names say what is coloured, not how.
 _COLOURS = {"keyword": "35", "op": "1;36", "type": "33", "place": "2", "value": "32", "": "0"}

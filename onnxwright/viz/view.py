@@ -19,10 +19,10 @@ from onnx import numpy_helper
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.viz.text import clean, short
 
 ORIGIN = "onnxwright.origin"
 _SHORT = 8  # elements of a tensor that are written out
-_WIDE = 60  # characters of a text that are written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,33 +149,6 @@ class View:
         """Every node of every block."""
         for block in self.blocks:
             yield from block.all_steps()
-
-
-def clean(text: str) -> str:
-    r"""A text with whatever is not printable written as an escape.
-
-    Terminal control sequences and direction marks in the names of a model stay harmless.
-
-    Args:
-        text: any text.
-
-    Returns:
-        One line of printable characters.
-
-    Example:
-        >>> clean("a\x1b[31mb")
-        'a\\x1b[31mb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )
-
-
-def short(text: str, width: int = _WIDE) -> str:
-    """A text cut to a width, three dots at its end where something is missing."""
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def read(model: Any) -> onnx.ModelProto | onnx.FunctionProto:

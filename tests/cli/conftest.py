@@ -1,0 +1,98 @@
+"""The command driven as a person would: in a pipe, and in a terminal."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = '''\
+"""Two scripts."""
+
+from onnxwright import FLOAT, script
+from onnxwright import opset18 as op
+
+print("this file prints when it is executed")
+
+
+@script()
+def scale(x, factor: float = 2.0):
+    return x * factor
+
+
+@script()
+def model(x: FLOAT["N", 3]) -> FLOAT["N", 3]:
+    """Scaled and clipped."""
+    return op.Relu(scale(x, factor=3.0) - 1.0)
+'''
+
+
+def environment(**more: str) -> dict[str, str]:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "TERM": "xterm", **more}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a space in its name, and a file with two scripts."""
+    made = tmp_path / "my models"
+    made.mkdir()
+    (made / "two scripts.py").write_text(PROGRAM, encoding="utf-8")
+    return made
+
+
+Command = Callable[..., "subprocess.CompletedProcess[Any]"]
+
+
+@pytest.fixture
+def command(folder: Path) -> Command:
+    """Runs `onnxwright` in the folder, in a pipe."""
+
+    def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[Any]:
+        env = environment(**options.pop("env", {}))
+        options = {"capture_output": True, "timeout": 120, "cwd": folder, "text": True, **options}
+        return subprocess.run(
+            [sys.executable, "-m", "onnxwright", *arguments], env=env, check=False, **options
+        )
+
+    return run
+
+
+@pytest.fixture
+def terminal(folder: Path) -> Callable[..., tuple[int, str]]:
+    """Runs `onnxwright` in a pseudo-terminal; gives the exit status and everything it showed."""
+    pty = pytest.importorskip("pty")
+
+    def run(*arguments: str, **env: str) -> tuple[int, str]:
+        mine, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "onnxwright", *arguments],
+            stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**env),
+            close_fds=True,
+        )  # fmt: skip
+        os.close(theirs)
+        seen, end = b"", time.monotonic() + 120
+        while time.monotonic() < end:
+            if select.select([mine], [], [], 0.1)[0]:
+                try:
+                    part = os.read(mine, 65536)
+                except OSError:  # the other side has closed
+                    break
+                if not part:
+                    break
+                seen += part
+            elif process.poll() is not None:
+                break
+        os.close(mine)
+        return process.wait(10), seen.decode("utf-8")
+
+    return run
