@@ -295,6 +295,12 @@ class Branches(Expressions):
             named = self.b.wrap(value.value, kind, weak)
             if hint:
                 self.name_value(named, hint)
+                if recorder.exact:
+                    recorder.held[hint] = value.value
+                    recorder.held.setdefault(f"{hint}.then", x.value)
+                    recorder.held.setdefault(f"{hint}.else", y.value)
+                    for graph, word in zip(graphs, ("then", "else"), strict=True):
+                        recorder.sides.setdefault(graph.name or "", f"{hint}.{word}")
             result.append(named)
         return result
 

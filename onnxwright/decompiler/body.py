@@ -13,7 +13,17 @@ import onnx
 
 from onnxwright.decompiler.attributes import plain_value, value_expression
 from onnxwright.decompiler.facts import Facts
-from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, render, text
+from onnxwright.decompiler.layout import (
+    WIDTH,
+    Expr,
+    Group,
+    data,
+    join,
+    listed,
+    mapping,
+    render,
+    text,
+)
 from onnxwright.decompiler.names import Names, is_plain
 from onnxwright.decompiler.scope import Module
 from onnxwright.ir.content import attribute_kind
@@ -54,6 +64,8 @@ class Body:
         self.width = WIDTH - 4
         self.symbols: dict[Unit, str] = {}
         self.indices: dict[Unit, str] = {}
+        self.branches: set[Unit] = set()
+        self.keys: dict[Wire, str] = {}  # names for facts, where one Python name has two values
         self.literals: dict[tuple[Unit, int], str] = {}
         self.inlined: set[Unit] = set()
 
@@ -109,7 +121,11 @@ class Body:
                     w.producer for w in unit.inputs[1:] if w is not None and w.producer is not None
                 )
                 sugared = True
-            for place, w in enumerate(unit.inputs if index is None else ()):
+            if module.sugar.branch(unit):
+                self.branches.add(unit)
+                sugared = True
+            plain = index is None and unit not in self.branches
+            for place, w in enumerate(unit.inputs if plain else ()):
                 made = module.sugar.literal(w, unit, place, signature)
                 if made is not None and w is not None and w.producer is not None:
                     self.literals[unit, place] = made
@@ -124,11 +140,15 @@ class Body:
 
     def unit(self, unit: Unit, lines: list[str]) -> None:
         """The statements of one node: nested functions for its graphs, then the call."""
+        if unit in self.branches:
+            self.branch(unit, lines)
+            return
         lines.extend(self.nested(unit))
         targets = [self._target(w) for w in unit.outputs]
         expression = self.call(unit)
         lines.append(assignment(targets, expression, self.width))
-        self.node_facts(unit, targets)
+        self.node_facts(unit, [self.keys.get(w, t) if w else t
+                               for w, t in zip(unit.outputs, targets, strict=True)])  # fmt: skip
 
     def _target(self, wire: Wire | None) -> str:
         if wire is None:
@@ -137,7 +157,9 @@ class Body:
             return python
         python = self.name(wire)
         self.facts.value(
-            python, wire.info, typed=not wire.is_output or wire.scope is not self.scope
+            self.keys.get(wire, python),
+            wire.info,
+            typed=not wire.is_output or wire.scope is not self.scope,
         )
         return python
 
@@ -205,6 +227,49 @@ class Body:
         kept = onnx.NodeProto()
         kept.attribute.extend(attributes)
         self.left[unit] = kept
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def branch(self, unit: Unit, lines: list[str]) -> None:
+        """An If as `if` and `else`."""
+        targets = [self._target(w) for w in unit.outputs]
+        sides = [unit.graphs["then_branch"][0], unit.graphs["else_branch"][0]]
+        assert unit.inputs[0] is not None
+        self.width -= 4
+        bodies = [
+            self._side(scope, targets, word)
+            for scope, word in zip(sides, ("then", "else"), strict=True)
+        ]
+        self.width += 4
+        head = f"if {self.name(unit.inputs[0])}:"
+        lines += [head, *indented(bodies[0]), "else:", *indented(bodies[1])]
+        self.node_facts(unit, targets)
+
+    def _side(self, scope: Scope, targets: list[str], word: str) -> list[str]:
+        """One side of an If; its results are bound to the names of the If's outputs."""
+        direct = len(targets) == 1 and self._own(scope, scope.outputs[0])
+        if direct:
+            self.python[scope.outputs[0]] = targets[0]
+            self.keys[scope.outputs[0]] = f"{targets[0]}.{word}"
+        written = self._write(scope)
+        for wire in scope.outputs:
+            if wire.producer is None or wire.scope is not scope:
+                self.facts.value(self.name(wire), wire.info)
+        graph = scope.proto
+        if graph.name != f"{word}_branch":
+            self.facts.graphs[f"{targets[0]}.{word}"] = mapping([("name", text(graph.name))])
+        if not direct:
+            made = zip(targets, written.result, strict=True)
+            written.lines += [f"{target} = {name}" for target, name in made]
+        return written.lines
+
+    def _own(self, scope: Scope, wire: Wire) -> bool:
+        """Whether a result is made by a node of this side that is no branch itself."""
+        return (
+            wire.producer is not None
+            and wire.scope is scope
+            and not (wire.producer.graphs or wire in self.python)
+        )
 
     # -- nested graphs -----------------------------------------------------------------------------
 

@@ -119,6 +119,22 @@ class Sugar:
             return ", ".join([":"] * axis + ["None"]) if 0 <= axis <= _MOST_COLONS else None
         return None
 
+    # -- branches ----------------------------------------------------------------------------------
+
+    def branch(self, unit: Unit) -> bool:
+        """Whether an If may be an `if`: of a BOOL, with results that are all read."""
+        if unit.key != ("", "If", "") or set(unit.graphs) != {"then_branch", "else_branch"}:
+            return False
+        if len(unit.proto.attribute) != 2 or self.dtype(unit.inputs[0]) is not DType.BOOL:
+            return False
+        for scopes in unit.graphs.values():
+            graph = scopes[0].proto
+            if scopes[0].initializers or scopes[0].inputs or graph.doc_string:
+                return False
+            if graph.metadata_props or len(scopes[0].outputs) != len(unit.outputs):
+                return False
+        return all(w is not None and (w.uses or w.is_output) for w in unit.outputs)
+
     # -- numbers ---------------------------------------------------------------------------------
 
     def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:

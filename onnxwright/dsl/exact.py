@@ -301,8 +301,10 @@ class _Writer:
     def _finish_inner(self, graph: onnx.GraphProto) -> None:
         key = graph.name
         _, scope = self.lowered.recorder.graphs[key]
-        facts = self.details.graphs.get(key, {})
-        graph.name = facts.get("name", key)
+        side = self.lowered.recorder.sides.get(key)
+        facts = self.details.graphs.get(side or key, {})
+        usual = f"{side.rsplit('.', 1)[1]}_branch" if side else key
+        graph.name = facts.get("name", usual)
         if facts.get("doc_string"):
             graph.doc_string = facts["doc_string"]
         _entries(graph, facts.get("metadata", {}))

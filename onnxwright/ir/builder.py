@@ -53,6 +53,7 @@ class Recorder:
         self.exact = exact
         self.held: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
+        self.sides: dict[str, str] = {}  # the graph of a branch -> its first result, `.then`
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
         self.declared: dict[int, tuple[Any, ir.Value]] = {}

@@ -102,18 +102,40 @@ def items(x: X):
 
 @_sugared
 def branches(x: X, c: BOOL[()]):
-    def yes():
+    if c:
         a = x * 2.0
-        b = a[0]
-        return b
-
-    def no():
+        y = a[0]
+    else:
         d = -x
-        e = d[1]
-        return e
-
-    y = op.If(c, then_branch=yes, else_branch=no)
+        y = d[1]
     return y
+
+
+@_sugared
+def nested_branches(x: X, c: BOOL[()], d: BOOL[()]):
+    if c:
+        y = x + x
+    else:
+        if d:
+            z = x - x
+        else:
+            z = x * x
+        y = op.Relu(z)
+    return y
+
+
+@_sugared
+def two_results(x: X, c: BOOL[()]):
+    if c:
+        a = x + x
+        b = x * a
+        p = a
+        q = b
+    else:
+        e = op.Relu(x)
+        p = e
+        q = x
+    return p, q
 
 
 def _body(source: str, name: str) -> list[str]:
