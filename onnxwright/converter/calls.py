@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -12,28 +12,28 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
+from onnxwright.converter.bodies import Bodies, is_body
+from onnxwright.converter.builtin_calls import BUILTINS
 from onnxwright.converter.context import is_script
-from onnxwright.converter.exact_calls import ExactCalls
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import front
-from onnxwright.converter.values import AttributeRef, Closure, Poison, is_dynamic, leaves
-from onnxwright.diagnostics.catalogue import control_flow, ops
+from onnxwright.converter.values import Closure, Poison, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import names as messages
+from onnxwright.diagnostics.catalogue import ops
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.op import Op
-from onnxwright.semantics import arithmetic, calls
+from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.semantics.literals import as_value, cast, describe, emit1, shape_of
-from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind, OnnxType, SequenceType, TensorType
+from onnxwright.semantics.literals import as_value, describe
+from onnxwright.types.kinds import AttrKind
 
 # A Python helper may call itself this deep, as long as it ends when compiling.
 _HELPER_DEPTH = 64
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
 
 
-class Calls(ExactCalls):
+class Calls(Bodies):
     """Lowers calls."""
 
     def call(self, node: hir.Call, wanted: int | None) -> Any:
@@ -78,9 +78,9 @@ class Calls(ExactCalls):
         if isinstance(function, GraphValue):
             advice = "a tensor is no function; index it with `x[i]`"
             fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
-        handler = _BUILTINS.get(function) if _hashable(function) else None
+        handler = BUILTINS.get(function) if _hashable(function) else None
         dynamic = is_dynamic(args) or is_dynamic(kwargs)
-        if handler is not None and (dynamic or function in _ALWAYS):
+        if handler is not None and dynamic:
             return handler(self, args, kwargs, span)
         if not dynamic and not _holds_functions((*args, *kwargs.values())):
             if not callable(function):
@@ -116,10 +116,10 @@ class Calls(ExactCalls):
         graphs = (
             {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}
             if signature is not None
-            else {n for n, v in kwargs.items() if _is_body(v)}
+            else {n for n, v in kwargs.items() if is_body(v)}
         )
         kwargs = dict(kwargs)
-        pending = {n: kwargs[n] for n in graphs if _is_body(kwargs.get(n))}
+        pending = {n: kwargs[n] for n in graphs if is_body(kwargs.get(n))}
         if pending:
             inputs = [None if a is None else self._input_value(a) for a in args]
             for name, body in pending.items():
@@ -177,91 +177,6 @@ class Calls(ExactCalls):
         if op.name in ("Scan", "SequenceMap"):
             return len(kwargs["body"].outputs)
         return None
-
-    def body_graph(
-        self,
-        op: Op,
-        name: str,
-        body: Any,
-        inputs: Sequence[GraphValue | None],
-        kwargs: dict[str, Any],
-        span: Span,
-    ) -> Any:
-        """A graph attribute from a Python callable: its parameters become the graph's inputs."""
-        recorder = self.b.recorder
-        kinds = self._body_inputs(op, body, inputs, kwargs)
-        names = _parameter_names(body)
-        if kinds is None or len(kinds) != len(names):
-            loose = kinds is None or self.context.exact
-            kinds = [None] * len(names) if loose or kinds is None else kinds
-            if len(kinds) != len(names):
-                reason = f"takes {len(names)} parameters, where `op.{op.name}` gives {len(kinds)}"
-                fail(
-                    messages.BadCall(
-                        name=_name_of(body), reason=reason, signature=_signature_of(body), span=span
-                    )
-                )
-        before = self.frame.env
-        recorder.push()
-        try:
-            self.frame.env = dict(before)
-            values = []
-            for param, kind in zip(names, kinds, strict=True):
-                values.append(self.b.wrap(recorder.input(param, kind), kind))
-            result = self.apply(body, list(values), {}, span)
-            outputs = self._body_outputs(op, result, inputs, span)
-            own = _name_of(body) if recorder.exact else name
-            return recorder.pop([v.value for v in outputs], own)
-        except BaseException:
-            if recorder.scopes and len(recorder.scopes) > 1:
-                recorder.drop()
-            raise
-        finally:
-            self.frame.env = before
-
-    def _body_inputs(
-        self,
-        op: Op,
-        body: Any,
-        inputs: Sequence[GraphValue | None],
-        kwargs: dict[str, Any],
-    ) -> list[OnnxType | None] | None:
-        """The types of a body's inputs, as the operator gives them."""
-        kinds = [None if v is None else v.kind for v in inputs]
-        if op.name == "If" and not op.domain:
-            return []
-        if op.name == "Loop" and not op.domain:
-            carried = [_any_shape(k) for k in kinds[2:]]
-            return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
-        if op.name == "Scan" and not op.domain:
-            count = int(kwargs.get("num_scan_inputs", 1))
-            states = len(kinds) - count
-            axes = list(kwargs.get("scan_input_axes") or [0] * count)
-            scanned = [_without_axis(k, a) for k, a in zip(kinds[states:], axes, strict=False)]
-            return [*kinds[:states], *scanned]
-        if op.name == "SequenceMap" and not op.domain:
-            return [k.elem if isinstance(k, SequenceType) else k for k in kinds]
-        return None
-
-    def _body_outputs(
-        self, op: Op, result: Any, inputs: Sequence[GraphValue | None], span: Span
-    ) -> list[GraphValue]:
-        items = list(result) if isinstance(result, (list, tuple)) else [result]
-        outputs = []
-        for n, item in enumerate(items):
-            like = None
-            if op.name == "Loop" and n > 0 and n + 1 < len(inputs):
-                like = inputs[n + 1]
-            elif op.name == "Scan" and n < len(inputs):
-                like = inputs[n]
-            dtype = DType.BOOL if op.name == "Loop" and n == 0 else None
-            b = self.at(span)
-            value = self.value(item)
-            if not isinstance(value, GraphValue) or value.weak is not None:
-                known = like.dtype if like is not None else dtype
-                value = as_value(b, value, dtype=known)
-            outputs.append(value)
-        return outputs
 
     # -- functions of Python -----------------------------------------------------------------------
 
@@ -386,182 +301,6 @@ class Calls(ExactCalls):
         return changed
 
 
-# -- built-in functions on tensors -----------------------------------------------------------------
-
-
-def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
-    def handle(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        b = self.at(span)
-        if kwargs:
-            self.needed_now(f"`{name.lower()}` with keywords", span, "use `op.Min` or `op.Max`")
-        items = args if len(args) > 1 else None
-        if items is None:
-            only = self.value(args[0])
-            if isinstance(only, GraphValue):
-                made = arithmetic.reduce_all(b, reduce_name, only)
-                return b.as_weak(made, only.weak)
-            items = list(only)
-        items = [self.value(i) for i in items]
-        if len(items) == 1:
-            return items[0]
-        if not any(isinstance(i, GraphValue) for i in items):
-            items = [as_value(b, i) if is_dynamic(i) else i for i in items]
-        return arithmetic.minimum_maximum(b, name, items)
-
-    return handle
-
-
-def _sum(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    only = self.value(args[0])
-    if isinstance(only, GraphValue):
-        b = self.at(span)
-        total: Any = b.as_weak(arithmetic.reduce_all(b, "ReduceSum", only), only.weak)
-        if start == 0 and not is_dynamic(start):
-            return total
-        return self.apply_binary("add", start, total, span)
-    total = start
-    for item in only:
-        total = (
-            item
-            if total is start and not is_dynamic(start) and start == 0 and is_dynamic(item)
-            else self.apply_binary("add", total, item, span)
-        )
-    return total
-
-
-def _number(kind: str) -> Callable[..., Any]:
-    def handle(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        value = self.value(args[0])
-        b = self.at(span)
-        if not isinstance(value, GraphValue):
-            value = as_value(b, value)
-        shape = shape_of(b, value)
-        if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
-            fail(control_flow.NotACondition(what=f"a tensor of shape {list(shape)}", span=span))
-        return arithmetic.to_python_number(b, kind, value)
-
-    return handle
-
-
-def _len(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    value = self.value(args[0])
-    if not isinstance(value, GraphValue):
-        return len(value)
-    return self._turns_of(value, span).count
-
-
-def _abs(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    value = self.value(args[0])
-    b = self.at(span)
-    return arithmetic.unary(
-        b, "abs", value if isinstance(value, GraphValue) else as_value(b, value)
-    )
-
-
-def _round(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
-    if is_dynamic(digits):
-        self.needed_now("the number of digits of `round`", span)
-    return arithmetic.round_half_even(self.at(span), self.value(args[0]), digits)
-
-
-def _pow(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    if len(args) != 2:
-        self.needed_now("`pow` with a modulus", span, "use `x ** y % z`")
-    return self.apply_binary("pow", args[0], args[1], span)
-
-
-def _divmod(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    x, y = args
-    return (self.apply_binary("floordiv", x, y, span), self.apply_binary("mod", x, y, span))
-
-
-def _as_container(make: Callable[[Any], Any]) -> Callable[..., Any]:
-    def handle(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        return make(self.items_of(args[0], span))
-
-    return handle
-
-
-def _always(value: Any) -> Callable[[], Any]:
-    return lambda: value
-
-
-def _any_all(op: str) -> Callable[..., Any]:
-    def handle(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        value = self.value(args[0])
-        b = self.at(span)
-        if isinstance(value, GraphValue):
-            flags = cast(b, arithmetic.truth(b, value), DType.INT32)
-            name = "ReduceMax" if op == "or" else "ReduceMin"
-            made = emit1(b, name, (flags,), keepdims=0)
-            return b.as_weak(cast(b, made, DType.BOOL), "bool")
-        result: Any = op == "and"
-        for item in value:
-            result = self.both(op, result, _always(item), span)
-        return result
-
-    return handle
-
-
-def _isinstance(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    value, types = args
-    kinds = types if isinstance(types, tuple) else (types,)
-    if isinstance(value, GraphValue):
-        plain = {"bool": bool, "int": int, "float": float}.get(value.weak or "")
-        if plain is not None:
-            return any(isinstance(k, type) and issubclass(plain, k) for k in kinds)
-        return any(getattr(k, "__name__", "") == "Tensor" for k in kinds)
-    if isinstance(value, AttributeRef):
-        self.needed_now(f"the type of attribute `{value.name}`", span)
-    return isinstance(value, types)
-
-
-def _range(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    self.needed_now(
-        "a `range` outside a `for`", span, "loop over it directly: `for i in range(n):`"
-    )
-
-
-def _dict(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    return dict(*args, **kwargs)
-
-
-def _zip(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    return list(zip(*(self.items_of(a, span) for a in args), strict=False))
-
-
-def _enumerate(self: Calls, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    return list(enumerate(self.items_of(args[0], span), start))
-
-
-_BUILTINS: dict[Any, Callable[..., Any]] = {
-    min: _one_or_many("Min", "ReduceMin"),
-    max: _one_or_many("Max", "ReduceMax"),
-    sum: _sum,
-    abs: _abs,
-    len: _len,
-    round: _round,
-    pow: _pow,
-    divmod: _divmod,
-    int: _number("int"),
-    float: _number("float"),
-    bool: _number("bool"),
-    list: _as_container(list),
-    tuple: _as_container(tuple),
-    reversed: _as_container(lambda items: list(reversed(items))),
-    any: _any_all("or"),
-    all: _any_all("and"),
-    isinstance: _isinstance,
-    range: _range,
-    dict: _dict,
-    zip: _zip,
-    enumerate: _enumerate,
-}
-_ALWAYS: tuple[Any, ...] = ()
-
 _OP_FOR = {
     "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan",
     "tanh": "Tanh", "floor": "Floor", "ceil": "Ceil", "where": "Where", "concatenate": "Concat",
@@ -580,41 +319,5 @@ def _hashable(x: Any) -> bool:
     return True
 
 
-def _is_body(x: Any) -> bool:
-    """Whether an attribute value is a callable that becomes a graph."""
-    return isinstance(x, (Closure, FunctionType, MethodType)) or is_script(x)
-
-
 def _holds_functions(items: Sequence[Any]) -> bool:
     return any(isinstance(leaf, Closure) for item in items for leaf in leaves(item))
-
-
-def _parameter_names(body: Any) -> list[str]:
-    if isinstance(body, Closure):
-        return [p.name for p in body.function.params if p.default is None]
-    function = body.function if is_script(body) else body
-    params = inspect.signature(function).parameters.values()
-    return [p.name for p in params if p.default is inspect.Parameter.empty]
-
-
-def _name_of(body: Any) -> str:
-    return body.function.name if isinstance(body, Closure) else getattr(body, "__name__", "body")
-
-
-def _signature_of(body: Any) -> str:
-    return "(" + ", ".join(_parameter_names(body)) + ")"
-
-
-def _any_shape(kind: OnnxType | None) -> OnnxType | None:
-    """A carried value may change its shape from turn to turn, but hardly its rank."""
-    if isinstance(kind, TensorType) and kind.shape is not None:
-        return TensorType(kind.dtype)
-    return kind
-
-
-def _without_axis(kind: OnnxType | None, axis: int) -> OnnxType | None:
-    if isinstance(kind, TensorType) and kind.shape:
-        dims = list(kind.shape)
-        del dims[axis]
-        return TensorType(kind.dtype, tuple(dims))
-    return kind

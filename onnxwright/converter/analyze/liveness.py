@@ -51,7 +51,10 @@ class _Liveness:
                 read += names.target_reads(target)
             return s, self.before(live | set(read), s.value)
         if isinstance(s, hir.Define):
-            return s, self.kill(live, [s.function.name]) | set(names.free_names(s.function))
+            # Its body is a function of its own: only its result is live at its end.
+            function = replace(s.function, body=liveness(s.function.body))
+            before = self.kill(live, [s.function.name]) | set(names.free_names(s.function))
+            return replace(s, function=function), before
         if isinstance(s, hir.Delete):
             return s, self.kill(live, [s.id]) | {s.id}
         for child in reversed(list(hir.children(s))):

@@ -1,0 +1,141 @@
+"""What the rooms of the lowering share: the backend, the frame, and how Python itself is asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onnxwright.converter import hir
+from onnxwright.converter.context import Context
+from onnxwright.converter.frame import Frame
+from onnxwright.converter.values import (
+    AttributeRef,
+)
+from onnxwright.diagnostics.catalogue import control_flow, ops
+from onnxwright.diagnostics.catalogue import names as messages
+from onnxwright.diagnostics.diagnostic import fail, located
+from onnxwright.diagnostics.span import Span
+from onnxwright.errors import OnnxwrightError
+from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.semantics.literals import (
+    describe,
+)
+from onnxwright.types.dtypes import DType
+from onnxwright.types.initializers import Initializer
+from onnxwright.types.kinds import TensorType
+
+
+class Base(ABC):
+    """The state of one function being lowered, and the doors between the rooms."""
+
+    b: GraphBackend
+    frame: Frame
+    context: Context
+
+    @abstractmethod
+    def call(self, node: hir.Call, wanted: int | None) -> Any:
+        """Evaluate a call; `wanted` is the number of results its target takes, if known."""
+
+    @abstractmethod
+    def branch(
+        self,
+        test: GraphValue,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any],
+        span: Span,
+    ) -> Any:
+        """The value of one of two computations, chosen when the model runs."""
+
+    @abstractmethod
+    def evaluate(self, node: hir.Expr, wanted: int | None = None) -> Any:
+        """The value of an expression: a Python object, a graph value, or a container of both."""
+
+    @abstractmethod
+    def apply_binary(self, op: str, x: Any, y: Any, span: Span) -> Any:
+        """A Python operator on two evaluated operands."""
+
+    @abstractmethod
+    def bind_name(self, name: str, value: Any) -> None:
+        """Bind a name, and name a new graph value after it."""
+
+    @abstractmethod
+    def items_of(self, value: Any, span: Span) -> list[Any]:
+        """Everything in an iterable whose length is known when compiling."""
+
+    def at(self, span: Span) -> GraphBackend:
+        """The backend, building for `span`."""
+        self.b.span = span
+        return self.b
+
+    def python(self, span: Span, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Python's own result of an operation without tensors; its errors become ours."""
+        try:
+            return self.import_value(function(*args, **kwargs), outermost=False)
+        except OnnxwrightError:
+            with located(span):
+                raise
+        except Exception as error:
+            reason = str(error).replace("{", "(").replace("}", ")")
+            name = type(error).__name__
+            diagnostic = messages.StaticFailure(exception=name, reason=reason, span=span)
+            raise diagnostic.error(diagnostic) from error
+
+    def import_value(self, x: Any, *, outermost: bool = True) -> Any:
+        """An object from outside: a value of another backend becomes its array."""
+        if is_value(x) and not isinstance(x, GraphValue):
+            return x.value
+        if isinstance(x, Initializer):
+            return self.initializer(x, outermost=outermost)
+        return x
+
+    def initializer(self, x: Initializer, *, outermost: bool, hint: str = "initializer") -> Any:
+        """A marked array as a value of the graph; where there is no graph, as an array."""
+        recorder = self.b.recorder
+        if not recorder.keeps_initializers:
+            return np.asarray(x)
+        dtype = DType.STRING if x.dtype == object else DType.from_numpy(x.dtype)
+        kind = TensorType(dtype, tuple(x.shape))
+        return self.b.wrap(recorder.initializer(x, kind, hint, outermost=outermost), kind)
+
+    def value(self, x: Any) -> Any:
+        """An attribute parameter as a (weak) value; everything else unchanged."""
+        if isinstance(x, AttributeRef):
+            if not x.can_promote:
+                advice = "it can only be passed on as an attribute"
+                what = f"a value for the tensor made from attribute `{x.name}`"
+                fail(ops.ValueNeededNow(what=what, advice=advice, span=self.b.here()))
+            return x.__ow_as_value__(self.b)
+        return x
+
+    def needed_now(self, what: str, span: Span, advice: str = "") -> Any:
+        """Refuse a run-time value where Python needs to know it."""
+        advice = advice or "use a number known when compiling, or give the attribute a value"
+        fail(ops.ValueNeededNow(what=what, advice=advice, span=span))
+
+
+def always(value: Any) -> Callable[[], Any]:
+    """A function that gives `value`."""
+    return lambda: value
+
+
+def static_truth(x: Any) -> bool:
+    """Whether an object known now is true, as Python says; an array of several is neither."""
+    try:
+        return bool(x)
+    except ValueError:
+        what = f"an array of {getattr(x, 'size', 'several')} elements"
+        fail(control_flow.NotACondition(what=what))
+
+
+def what_it_is(x: Any) -> str:
+    """A short name of an evaluated object, for messages."""
+    if isinstance(x, GraphValue):
+        return "this tensor"
+    name = getattr(x, "__name__", None)
+    if type(x).__name__ == "module":
+        return f"module `{name}`"
+    return describe(x)
