@@ -240,6 +240,8 @@ class _Writer:
                 count += 1
             value.name = f"value_{count}"
             taken.add(value.name)
+        for alias, value in recorder.aliases.items():
+            alias.name = value.name
 
     def _value_infos(self) -> dict[str, onnx.ValueInfoProto]:
         details = self.details

@@ -53,6 +53,7 @@ class Recorder:
         self.exact = exact
         self.held: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
+        self.aliases: dict[ir.Value, ir.Value] = {}  # results that stand for values further out
         self.sides: dict[str, str] = {}  # the graph of a branch -> its first result, `.then`
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
@@ -115,7 +116,7 @@ class Recorder:
     def own_outputs(self, outputs: Sequence[ir.Value]) -> list[ir.Value]:
         """The outputs of the innermost scope, each a different value made by one of its nodes."""
         if self.exact:
-            return list(outputs)
+            return [self._here(v) for v in outputs]
         final: list[ir.Value] = []
         for value in outputs:
             if value not in self.scope.made or value in final or value in self.scope.inputs:
@@ -134,6 +135,14 @@ class Recorder:
         finally:
             before[:0] = root.nodes
             root.nodes, self.scopes = before, inner
+
+    def _here(self, value: ir.Value) -> ir.Value:
+        """A value as a result of the innermost graph; one of a graph around it by name only."""
+        if len(self.scopes) == 1 or value in self.scope.made:
+            return value
+        alias = ir.Value(name=value.name)
+        self.aliases[alias] = value
+        return alias
 
     def copy(self, value: ir.Value) -> list[ir.Value]:
         """An Identity of a value, named after it."""
