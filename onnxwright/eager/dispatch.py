@@ -206,6 +206,8 @@ def _argument(signature: OpSignature | None, where: int | str, x: Any) -> Any:
     array = foreign.to_array(x)
     if array is not None:
         return array
+    if isinstance(x, SequenceValue):
+        return foreign.own_sequence(x)
     if type(x) in (list, tuple) and signature is not None and signature.inputs:
         if isinstance(where, int):
             param = signature.inputs[min(where, len(signature.inputs) - 1)]

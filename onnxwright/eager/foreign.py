@@ -112,6 +112,20 @@ def to_array(value: Any) -> Array | None:
     return np.from_dlpack(value)
 
 
+def own_sequence(value: Any) -> Any:
+    """A sequence whose elements came back as torch tensors, with arrays in it again.
+
+    Args:
+        value: any object.
+
+    Returns:
+        The sequence as evaluators take it; anything else as it is.
+    """
+    if not isinstance(value, SequenceValue) or not any(map(is_torch, value)):
+        return value
+    return SequenceValue([_from_torch(v) if is_torch(v) else v for v in value], value.elem)
+
+
 def _from_torch(value: Any) -> Array:
     torch = sys.modules["torch"]
     plain = value.detach().cpu().contiguous()

@@ -212,7 +212,7 @@ class _Call:
     def _tensor(self, name: str, spec: ValueSpec | None, value: Any) -> Any:
         """An argument as a tensor, sequence or map."""
         if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
-            return value
+            return foreign.own_sequence(value)
         array = value if isinstance(value, np.ndarray) else foreign.to_array(value)
         if array is not None:
             return wrap(as_array(array))

@@ -186,7 +186,7 @@ class CompiledModel:
             elif isinstance(kind, TensorType) and not isinstance(value, tensor.Tensor):
                 made = tensor.as_array(value, None if _has_dtype(value) else kind.dtype)
             else:
-                made = raw_value(value)
+                made = raw_value(foreign.own_sequence(value))
         if not fits(type_of_value(made), kind):
             self._bad(f"`{name}` is {type_of_value(made)}, the model wants {kind}")
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.eager import Tensor, foreign
 
@@ -69,6 +71,18 @@ def test_nothing_is_copied(torch: Any) -> None:
     assert np.shares_memory(foreign.to_torch(X).array, X)
 
 
+def test_a_sequence_goes_in_again(torch: Any) -> None:
+    made = op.SequenceConstruct(FakeTensor(X), FakeTensor(X + 1))
+    assert all(isinstance(item, FakeTensor) for item in made)
+    assert op.SequenceAt(made, 1).array.tolist() == (X + 1).tolist()
+
+    @script()
+    def longest(items: Sequence[FLOAT]) -> FLOAT:
+        return op.ConcatFromSequence(items, axis=0)
+
+    assert longest(made).array.size == 6
+
+
 def test_bfloat16(torch: Any) -> None:
     carried = np.ones(2, ml_dtypes.bfloat16).view(np.int16)
     array = foreign.to_array(FakeTensor(carried, "bfloat16"))
@@ -106,3 +120,8 @@ def test_real_torch() -> None:
     narrow = op.Cast(x, to=16)
     assert narrow.dtype == real.bfloat16
     assert op.Add(narrow.to(real.float32), x).tolist() == [0, 2, 4]
+    parts = op.SplitToSequence(x, [1, 2])
+    assert op.ConcatFromSequence(parts, axis=0).tolist() == [0, 1, 2]
+    turned = real.arange(6, dtype=real.float32).reshape(2, 3).T
+    assert op.Neg(turned).tolist() == (-turned).tolist()
+    assert op.Neg(real.nn.Parameter(x)).tolist() == [0, -1, -2]
