@@ -8,7 +8,7 @@ import onnx
 
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
-from onnxwright.decompiler.body import Body, indented, rest_of_graph, returned
+from onnxwright.decompiler.body import Body, indented, ordered, rest_of_graph, returned
 from onnxwright.decompiler.facts import Facts
 from onnxwright.decompiler.layout import (
     Expr,
@@ -232,7 +232,9 @@ def _main(
         held = body.input_name(w)
         params.append(_input(module, body, w, held))
     unread = {w for w in scope.initializers if not w.uses and not w.is_output}
-    for w in scope.initializers:
+    # NOTE: in order of first use, which is the order in which compiling finds them.
+    place = {w: n for n, w in enumerate(_read_in_order(scope))}
+    for w in sorted(scope.initializers, key=lambda w: place.get(w, len(place))):
         if w.input_index is None and w not in unread:
             _global_initializer(module, body, w)
     written = body.write()
@@ -261,6 +263,18 @@ def _main(
     statements = [*written.lines, returned(written.result)]
     decorator = call("script", **_default_opset(module, body, written.lines, opsets))
     return _definition(decorator, python, params, result, doc, statements), facts
+
+
+def _read_in_order(scope: Scope) -> dict[Wire, None]:
+    """The values that nodes read, in the order in which calls are compiled."""
+    found: dict[Wire, None] = {}
+    for unit in ordered(scope.units):
+        found.update(dict.fromkeys(w for w in unit.inputs if w is not None))
+        for scopes in unit.graphs.values():
+            for inner in scopes:
+                found.update(_read_in_order(inner))
+    found.update(dict.fromkeys(scope.outputs))
+    return found
 
 
 def _input(module: Module, body: Body, w: Wire, python: str) -> str:

@@ -1,0 +1,113 @@
+"""Models that PyTorch exports come back the same, optimized and not.
+
+Needs torch (with onnxscript, which `torch.onnx.export` uses); selected only where both are there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from typing import Any
+
+import pytest
+
+from onnxwright.decompiler import to_script
+from onnxwright.decompiler.rebuild import rebuild
+from onnxwright.testing import assert_isomorphic
+
+MISSING = [n for n in ("torch", "onnxscript") if importlib.util.find_spec(n) is None]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING) or 'nothing'}"),
+]
+
+
+def networks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Name -> (module, inputs)."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x, x, x, need_weights=False)[0]
+
+    class Recurrent(nn.Module):
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.inner = getattr(nn, kind)(4, 5, batch_first=True)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x)[0]
+
+    class Function(nn.Module):
+        def __init__(self, function: Any) -> None:
+            super().__init__()
+            self.function = function
+
+        def forward(self, *inputs: Any) -> Any:
+            return self.function(*inputs)
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x + self.b(self.a(x)))
+
+    image, text, row = torch.randn(2, 3, 8, 8), torch.randn(2, 5, 8), torch.randn(2, 4)
+    steps, ids = torch.randn(2, 3, 4), torch.randint(0, 9, (2, 5))
+    return {
+        "linear": (nn.Linear(4, 3), (row,)),
+        "mlp": (nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(), nn.Linear(8, 2)), (row,)),
+        "conv": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2)), (image,)),
+        "residual": (Residual(), (image,)),
+        "norms": (nn.Sequential(nn.LayerNorm(8), nn.Softmax(-1)), (text,)),
+        "groups": (nn.GroupNorm(3, 3), (image,)),
+        "embedding": (nn.Embedding(9, 4), (ids,)),
+        "attention": (Attention(), (text,)),
+        "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (text,)),
+        "lstm": (Recurrent("LSTM"), (steps,)),
+        "gru": (Recurrent("GRU"), (steps,)),
+        "upsample": (nn.Upsample(scale_factor=2), (image,)),
+        "pad": (nn.ReflectionPad2d(1), (image,)),
+        "pool": (nn.AdaptiveAvgPool2d(2), (image,)),
+        "transposed": (nn.ConvTranspose2d(3, 2, 3), (image,)),
+        "slices": (Function(lambda x: x[:, 1:, ::2, -3:] * 2 + 1), (image,)),
+        "gather": (Function(lambda x, i: x[i[0] % 2]), (text, ids)),
+        "topk": (Function(lambda x: torch.topk(x, 2, dim=-1)), (text,)),
+        "einsum": (Function(lambda x: torch.einsum("bij,bkj->bik", x, x)), (text,)),
+        "where": (Function(lambda x: torch.where(x > 0, x, x.exp()).cumsum(-1)), (text,)),
+        "reduce": (Function(lambda x: (x.mean(-1), x.amax((1, 2)), x.var(0))), (text,)),
+        "split": (Function(lambda x: torch.cat(x.chunk(2, -1)[::-1], -1)), (text,)),
+        "types": (Function(lambda x: (x.to(torch.float16), x.long(), x > 1, x.double())), (text,)),
+        "concat": (Function(lambda x, y: torch.stack([x, y]).permute(2, 0, 1)), (row, row)),
+    }
+
+
+NAMES = (
+    "linear mlp conv residual norms groups embedding attention encoder lstm gru upsample pad pool "
+    "transposed slices gather topk einsum where reduce split types concat"
+).split()
+
+
+@pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "plain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exported_network_comes_back(name: str, optimize: bool) -> None:
+    import torch
+
+    module, inputs = networks()[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            module.eval(), inputs, dynamo=True, optimize=optimize, verbose=False
+        )
+    assert program is not None
+    model = program.model_proto
+    source = to_script(model)
+    assert_isomorphic(model, rebuild(source))
+    assert to_script(rebuild(source)) == source
