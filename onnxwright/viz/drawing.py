@@ -11,6 +11,7 @@ import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from onnxwright.eager.where import find_file
 from onnxwright.viz.layout import Box, Group, Placed, place
 from onnxwright.viz.text import short
 from onnxwright.viz.view import Block, Step, View, Weight
@@ -250,7 +251,7 @@ def source_text(origin: str) -> str:
     file, line = pieces[0], int(pieces[1])
     if not (file.endswith(".py") or file.startswith("<")):
         return ""
-    return linecache.getline(file, line).strip()
+    return linecache.getline(find_file(file), line).strip()
 
 
 # -- the document ----------------------------------------------------------------------------------
