@@ -13,6 +13,7 @@ from onnxwright.converter.context import Context
 from onnxwright.converter.frame import Frame
 from onnxwright.converter.values import (
     AttributeRef,
+    Closure,
 )
 from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
@@ -49,6 +50,11 @@ class Base(ABC):
         span: Span,
     ) -> Any:
         """The value of one of two computations, chosen when the model runs."""
+
+    def closure(self, node: hir.LocalFunction) -> Closure:
+        """A nested function as a value; its defaults are evaluated here, as Python does."""
+        given = {p.name: self.evaluate(p.default) for p in node.params if p.default is not None}
+        return Closure(node, self.frame, given)
 
     @abstractmethod
     def evaluate(self, node: hir.Expr, wanted: int | None = None) -> Any:

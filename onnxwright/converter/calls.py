@@ -253,8 +253,8 @@ class Calls(Bodies):
                 env[p.name] = given.pop(0)
             elif p.name in kwargs:
                 env[p.name] = kwargs.pop(p.name)
-            elif p.default is not None:
-                env[p.name] = self.evaluate(p.default)
+            elif p.name in closure.defaults:
+                env[p.name] = closure.defaults[p.name]
             else:
                 self.bad_call(function.name, f"lacks its argument `{p.name}`", shown, span)
         if given:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.base import what_it_is
+from onnxwright.converter.frame import COMPREHENSION, Frame
 from onnxwright.converter.items import Items
 from onnxwright.converter.logic import Logic
 from onnxwright.converter.values import (
@@ -180,7 +181,11 @@ class Expressions(Logic, Items):
 
     def walrus(self, node: hir.Walrus) -> Any:
         value = self.evaluate(node.value)
+        inner = self.frame
+        while self.frame.name == COMPREHENSION and isinstance(self.frame.outer, Frame):
+            self.frame = self.frame.outer
         self.bind_name(node.name, value)
+        self.frame = inner
         return value
 
     def bind_name(self, name: str, value: Any) -> None:
@@ -204,7 +209,7 @@ class Expressions(Logic, Items):
     named: set[Any]
 
     def local_function(self, node: hir.LocalFunction) -> Closure:
-        return Closure(node, self.frame)
+        return self.closure(node)
 
     # -- operators ---------------------------------------------------------------------------------
 

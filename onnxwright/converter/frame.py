@@ -23,6 +23,8 @@ from onnxwright.diagnostics.diagnostic import Diagnostic, Sink, fail
 from onnxwright.diagnostics.span import Span
 
 _MISSING: Any = object()
+# The name of the frame of a comprehension; `:=` in it binds in the function around it.
+COMPREHENSION = "<comprehension>"
 _BUILTINS = frozenset(vars(builtins))
 
 

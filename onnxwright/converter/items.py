@@ -10,6 +10,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import target_names
 from onnxwright.converter.base import Base, static_truth, what_it_is
+from onnxwright.converter.frame import COMPREHENSION, Frame
 from onnxwright.converter.values import (
     AttributeRef,
     ShapeTuple,
@@ -83,12 +84,14 @@ class Items(Base):
 
     def comprehension(self, node: hir.Comprehension) -> Any:
         pairs: list[tuple[Any, Any]] = []
-        bound = [n for clause in node.clauses for n in target_names(clause.target)]
-        saved = {n: self.frame.env[n] for n in bound if n in self.frame.env}
-        self._clauses(node, 0, pairs)
-        for n in bound:
-            self.frame.env.pop(n, None)
-        self.frame.env.update(saved)
+        bound = frozenset(n for clause in node.clauses for n in target_names(clause.target))
+        # A scope of its own, as in Python: functions made in it see its variables.
+        outer = self.frame
+        self.frame = Frame(COMPREHENSION, bound, outer)
+        try:
+            self._clauses(node, 0, pairs)
+        finally:
+            self.frame = outer
         if node.kind == "dict":
             return dict(pairs)
         items = [element for element, _ in pairs]

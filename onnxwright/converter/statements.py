@@ -6,7 +6,7 @@ from typing import Any
 
 from onnxwright.converter import hir
 from onnxwright.converter.loops import Loops
-from onnxwright.converter.values import Closure, is_dynamic
+from onnxwright.converter.values import is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
@@ -111,7 +111,7 @@ class Statements(Loops):
         self.evaluate(s.value)
 
     def define(self, s: hir.Define) -> None:
-        self.frame.env[s.function.name] = Closure(s.function, self.frame)
+        self.frame.env[s.function.name] = self.closure(s.function)
 
     def delete(self, s: hir.Delete) -> None:
         self.frame.lookup(s.id, s.span)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -113,10 +113,14 @@ class Poison:
 
 @dataclass(frozen=True)
 class Closure:
-    """A nested function or lambda, with the frame its free names live in."""
+    """A nested function or lambda, with the frame its free names live in.
+
+    `defaults` are the values of parameters with defaults, taken where the function is defined.
+    """
 
     function: hir.LocalFunction
     frame: Frame
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def __name__(self) -> str:
