@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union
 
@@ -97,9 +98,10 @@ class Module:
     def signature(self, key: Key, opsets: dict[str, int]) -> OpSignature | None:
         """The schema of an operator, if onnx has it in this version."""
         domain, name, _ = key
-        if registry.is_known_domain(domain) and opsets.get(domain, 1) > registry.newest(domain):
+        version = opsets.get(domain, 1)
+        if not _exists(domain, version):
             return None
-        found = registry.signature(domain, name, opsets.get(domain, 1))
+        found = registry.signature(domain, name, version)
         return None if found is None or found.deprecated else found
 
     def operator(self, key: Key, opsets: dict[str, int]) -> str:
@@ -228,6 +230,12 @@ class Module:
         kind = DType(tensor.data_type).name
         self.uses.add("DType")
         return call("External", location, f"DType.{kind}", dims, **given, folder="folder")
+
+
+@cache
+def _exists(domain: str, version: int) -> bool:
+    """Whether onnx has this version of a domain."""
+    return registry.is_known_domain(domain) and version <= registry.newest(domain)
 
 
 def _numpy_name(kind: DType, uses: set[str]) -> str:
