@@ -217,7 +217,8 @@ class Body:
         if value is None:
             return None
         if kind == _A.TENSOR:
-            hint = f"{unit.outputs[0].name if unit.outputs and unit.outputs[0] else 'data'}_data"
+            first = unit.outputs[0] if unit.outputs else None
+            hint = f"{self.name(first) if first is not None else 'constant'}_data"
             return self.module.array(value, hint, attr.t, inline=True)
         if _uses_numpy(attr):
             self.module.uses.add("np")
