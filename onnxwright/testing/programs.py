@@ -284,6 +284,10 @@ def _ways(main: Any) -> dict[str, Callable[[Inputs], Outputs]]:
         return _arrays(main(*inputs))
 
     model = _caught(main.to_model_proto)
+    if not isinstance(model, Exception):
+        # As a function its attributes stay references, which is lowered in ways of its own.
+        function = _caught(main.to_function_proto)
+        model = function if isinstance(function, Exception) else model
     if isinstance(model, Exception):
 
         def broken(_: Inputs) -> Outputs:

@@ -323,5 +323,26 @@ def test_an_attribute_with_the_name_of_an_input_of_the_op(agree) -> None:
     agree(f, X, expected=(X.sum(), X.sum(keepdims=True)))
 
 
+def test_an_attribute_in_a_loop_that_is_lowered_twice(agree) -> None:
+    """The body of a loop is lowered until types no longer change; names stay unique."""
+
+    @script()
+    def f(x: FLOAT[2, 3], m: INT64[4], alpha: float = 2.0, times: int = 3) -> INT64[4]:
+        for row in (0, 2):
+            if x[-1][1] <= 3:
+                k = row
+                while k < 4:
+                    k += 1
+                    return op.Where(x[0, 0] <= alpha, m, m + row)
+            elif op.ReduceSum(x, keepdims=0) <= times:
+                x = op.Neg(x)
+        return m * 2
+
+    m = np.arange(4)
+    f.to_function_proto()
+    agree(f, M, m, expected=m * 2)
+    agree(f, M - 3, m, expected=m)
+
+
 def test_a_script_error_is_one_base() -> None:
     assert issubclass(ScriptError, OnnxwrightError)
