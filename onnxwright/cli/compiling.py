@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import OK, Trouble, print_json
-from onnxwright.cli.files import write_model
+from onnxwright.cli.files import is_too_large, write_model
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.programs import find_script, split_target
+from onnxwright.errors import OnnxwrightError
 
 
 def add(commands: Any) -> None:
@@ -50,13 +51,21 @@ def _run(given: Any) -> int:
     if target is None:
         raise Trouble(f"a script is named as FILE.py:fn, not {given.script}")
     script = find_script(*target)
-    model = script.to_model_proto(
-        input_types=_types(given.type),
-        attributes=dict(map(_attribute, given.attribute or ())),
-        opset_version=given.opset,
-        ir_version=given.ir_version,
-        functions=given.functions,
-    )
+    try:
+        model = script.to_model_proto(
+            input_types=_types(given.type),
+            attributes=dict(map(_attribute, given.attribute or ())),
+            opset_version=given.opset,
+            ir_version=given.ir_version,
+            functions=given.functions,
+        )
+    except OnnxwrightError:
+        raise
+    except Exception as error:
+        if not is_too_large(error):
+            raise
+        message = f"{script.name} holds over 2 GB of constants; make them inputs, or `External`"
+        raise Trouble(message, status=1) from error
     if given.check:
         import onnx
 

@@ -176,6 +176,11 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
+def is_too_large(error: BaseException) -> bool:
+    """Whether protobuf refused a message for its size (its error has no better mark)."""
+    return type(error).__name__ == "EncodeError" or "2GB" in str(error)
+
+
 def write_model(target: str, proto: Any) -> None:
     """Write a model in the form its name asks for; weights beside it where it is over 2 GB.
 
@@ -193,8 +198,10 @@ def write_model(target: str, proto: Any) -> None:
     try:
         data = serialization.registry.get(form).serialize_proto(proto)
         too_large = len(data) > LIMIT
-    except ValueError:
-        too_large = True  # protobuf refuses messages over 2 GB
+    except Exception as error:
+        if not is_too_large(error):
+            raise
+        too_large = True
     if not too_large:
         write(target, data)
         return

@@ -17,10 +17,14 @@ td:first-child{color:#57606a;white-space:nowrap}
 .frame svg{width:100%;height:100%}
 pre{font:12px ui-monospace,Menlo,Consolas,monospace;overflow:auto;background:#f6f8fa;padding:10px}
 """
-# Wheel to zoom, drag to move; without it the picture is shown whole.
+# Wheel to zoom, drag to move; without it the picture is shown whole.  A picture too large to be
+# read whole is shown at its own size, from its first input on.
 _SCRIPT = """
 const s=document.querySelector('.frame svg');
-if(s){const b=s.viewBox.baseVal;let d=null;
+if(s){const b=s.viewBox.baseVal,f=s.getBoundingClientRect();let d=null;
+if(Math.max(b.width/f.width,b.height/f.height)>2){
+const c=document.querySelector('.frame .io rect'),m=c?c.x.baseVal.value+c.width.baseVal.value/2:0;
+b.x=m-f.width/2;b.width=f.width;b.height=f.height;}
 s.addEventListener('wheel',e=>{e.preventDefault();const k=e.deltaY<0?0.85:1/0.85;
 const r=s.getBoundingClientRect(),px=b.x+b.width*(e.clientX-r.left)/r.width,
 py=b.y+b.height*(e.clientY-r.top)/r.height;
