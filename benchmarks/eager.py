@@ -211,7 +211,7 @@ def first_calls(repeat: int) -> dict[str, float]:
 
 def quartile(seen: list[float]) -> float:
     """The lower quartile."""
-    return statistics.quantiles(seen, n=4)[0]
+    return statistics.quantiles(seen, n=4, method="inclusive")[0] if len(seen) > 1 else seen[0]
 
 
 def measure(calls: int, runs: dict[str, Run], repeat: int) -> dict[str, float]:

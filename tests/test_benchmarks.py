@@ -16,3 +16,12 @@ def test_authoring_runs(run_python: Any) -> None:
     figures = json.loads(done.stdout)
     assert all(value > 0 for values in figures.values() for value in values.values())
     assert {"import", "import + first compile, 200 lines", "peak memory, if + loop"} <= set(figures)
+
+
+def test_eager_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "eager.py")
+    done = run_python(program, "--repeat", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert "Add, 4 floats" in figures
+    assert all(values["onnxwright"] > 0 for values in figures.values())
