@@ -212,7 +212,14 @@ def write_model(target: str, proto: Any) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".onnxwright.") as folder:
             made = Path(folder) / path.name
-            onnx.save(proto, str(made), save_as_external_data=True, location=beside)
+            onnx.save(
+                proto,
+                str(made),
+                save_as_external_data=True,
+                location=beside,
+                convert_attribute=True,
+            )
+            (Path(folder) / beside).chmod(_mode(path))
             (Path(folder) / beside).replace(path.parent / beside)
             made.replace(path)
     except OSError as error:
