@@ -36,7 +36,10 @@ from onnxwright.types.kinds import TensorType
 
 UNROLL_LIMIT = 1024
 # Errors that say a number must be known: a loop that can be unrolled is, when one comes up.
-_WANTS_STATIC = ("OW534", "OW312", "OW306", "OW307", "OW208", "OW403", "OW413", "OW205", "OW309")
+_WANTS_STATIC = frozenset(
+    ("OW205", "OW208", "OW209", "OW306", "OW307", "OW309", "OW312", "OW403", "OW413", "OW511",
+     "OW512", "OW534")
+)  # fmt: skip
 
 
 class Loops(Iterables):
@@ -69,7 +72,7 @@ class Loops(Iterables):
 
         recorder, before = self.b.recorder, dict(self.frame.env)
         used, opsets = len(self.b.used_ops), {d: dict(v) for d, v in self.b.opsets.items()}
-        mark, outer_nodes = recorder.names.mark(), len(recorder.scope.nodes)
+        mark, outer_nodes = recorder.names.mark(), set(recorder.scope.nodes)
         try:
             self.dynamic_for(s, Turns(len(turns), item), at_least_once=True)
         except ScriptError as error:
@@ -85,11 +88,12 @@ class Loops(Iterables):
                 fail(messages.TooManyTurns(turns=count, limit=UNROLL_LIMIT, span=s.iterable.span))
             self.unrolled(s, list(turns))
 
-    def _forget_nodes(self, count: int) -> None:
-        """Drop what was appended to the innermost scope after its first `count` nodes."""
+    def _forget_nodes(self, known: set[Any]) -> None:
+        """Drop what was appended to the innermost scope beside the `known` nodes."""
         recorder = self.b.recorder
-        extra = recorder.scope.nodes[count:]
-        del recorder.scope.nodes[count:]
+        kept = known | recorder.first
+        extra = [node for node in recorder.scope.nodes if node not in kept]
+        recorder.scope.nodes[:] = [node for node in recorder.scope.nodes if node in kept]
         gone = {v for node in extra for v in node.outputs}
         recorder.scope.made -= gone
         constants = recorder.scope.constants

@@ -63,6 +63,8 @@ class Recorder:
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
         self.sugar: set[ir.Node] = set()
+        # Nodes put at the start of the main graph; they stay whatever is thrown away.
+        self.first: set[ir.Node] = set()
         # For a value of unknown element type: another that surely has the same.
         self.witness: dict[ir.Value, ir.Value] = {}
         self.last_origin: str | None = None
@@ -130,9 +132,12 @@ class Recorder:
         root, inner = self.scopes[0], self.scopes
         before, root.nodes = root.nodes, []
         self.scopes = [root]
+        self.names.for_good = True
         try:
             yield
         finally:
+            self.names.for_good = False
+            self.first.update(root.nodes)
             before[:0] = root.nodes
             root.nodes, self.scopes = before, inner
 

@@ -15,6 +15,9 @@ class Namer:
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
         self._log: list[tuple[str, int | None]] = []
+        # While set, names are given for good: going back does not free them.
+        self.for_good = False
+        self._kept: set[str] = set()
 
     def unique(self, hint: str) -> str:
         """`hint` itself if it is free, else `hint` with the first free number."""
@@ -32,7 +35,10 @@ class Namer:
         return name
 
     def _set(self, name: str, count: int) -> None:
-        self._log.append((name, self._taken.get(name)))
+        if self.for_good:
+            self._kept.add(name)
+        else:
+            self._log.append((name, self._taken.get(name)))
         self._taken[name] = count
 
     def mark(self) -> int:
@@ -43,6 +49,8 @@ class Namer:
         """Forget every name given since `mark` (what was built with them is thrown away)."""
         while len(self._log) > mark:
             name, before = self._log.pop()
+            if name in self._kept:
+                continue
             if before is None:
                 del self._taken[name]
             else:

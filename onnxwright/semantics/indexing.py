@@ -16,6 +16,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import (
+    array_of,
     as_value,
     cast,
     concat,
@@ -194,7 +195,7 @@ def _item(b: Backend, part: object) -> _Item:
         if len(part) == 0:
             array = np.zeros((0,), np.int64)
         elif is_number_like(part):
-            array = np.array(part)
+            array = array_of(b, part)
     if array is not None:
         part = b.constant(array if array.dtype == np.bool_ else _as_int_index(b, array))
     elif isinstance(part, (list, tuple)):

@@ -52,7 +52,7 @@ def _read_dim(name: str, dim: object) -> Dim:
             number = operator.index(cast(Any, dim))
         except TypeError:
             number = -1
-        if number >= 0:
+        if 0 <= number < 1 << 63:
             return number
     shown = "..." if dim is ... else repr(dim)
     fail(BadDimension(annotation=name, dimension=shown))
