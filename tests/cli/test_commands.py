@@ -367,3 +367,15 @@ def test_bash_completes_commands_options_choices_and_files(command: Any, models:
     assert complete("onnxwright", "run", "--evaluator", "r") == ["reference"]
     assert complete("onnxwright", "show", "on") == ["one model.onnx"]
     assert complete("onnxwright", "completion", "z") == ["zsh"]
+
+
+def test_view_opens_netron_where_it_is_installed(command: Any, models: Path) -> None:
+    (models / "netron.py").write_text(
+        "def start(file, browse): print('netron', file, browse)\ndef wait(): print('waited')\n",
+        encoding="utf-8",
+    )
+    paths = os.pathsep.join([str(models), str(Path(__file__).resolve().parents[2])])
+    done = command("view", "one model.onnx", "--no-browser", env={"PYTHONPATH": paths})
+    assert done.stdout == "netron one model.onnx False\nwaited\n", done.stderr
+    done = command("view", "one model.onnx", "-o", "p.html", env={"PYTHONPATH": paths})
+    assert (models / "p.html").exists()
