@@ -15,7 +15,7 @@ from onnxwright import DOUBLE, FLOAT, INT64, Opset, Shape, Tensor, script
 from onnxwright import opset18 as op
 
 T = TypeVar("T", FLOAT, DOUBLE)
-Real = TypeVar("Real", bound=Union[FLOAT, DOUBLE])  # noqa: UP007 - the long form
+Real = TypeVar("Real", bound=Union[FLOAT, DOUBLE])
 Image = Annotated[FLOAT, Shape["N", 3, "H", "W"]]
 custom = Opset("my.domain", 1)
 
