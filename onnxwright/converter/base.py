@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,16 @@ from onnxwright.converter.values import (
     AttributeRef,
     Closure,
 )
-from onnxwright.diagnostics.catalogue import control_flow, ops
+from onnxwright.diagnostics.catalogue import control_flow, ops, types
 from onnxwright.diagnostics.catalogue import names as messages
-from onnxwright.diagnostics.diagnostic import fail, located
+from onnxwright.diagnostics.diagnostic import fail, located, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import (
     describe,
+    shape_of,
 )
 from onnxwright.types.dtypes import DType
 from onnxwright.types.initializers import Initializer
@@ -116,6 +117,14 @@ class Base(ABC):
                 fail(ops.ValueNeededNow(what=what, advice=advice, span=self.b.here()))
             return x.__ow_as_value__(self.b)
         return x
+
+    def warn_elementwise(self, operation: str, values: Iterable[Any], span: Span) -> None:
+        """Say that what Python would refuse is done element by element in the model."""
+        for value in values:
+            shape = shape_of(self.b, value) if isinstance(value, GraphValue) else None
+            if shape and any(d != 1 for d in shape):
+                warn(types.ElementwiseChoice(operation=operation, span=span))
+                return
 
     def needed_now(self, what: str, span: Span, advice: str = "") -> Any:
         """Refuse a run-time value where Python needs to know it."""

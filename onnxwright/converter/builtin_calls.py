@@ -34,6 +34,7 @@ def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
             return items[0]
         if not any(isinstance(i, GraphValue) for i in items):
             items = [as_value(b, i) if is_dynamic(i) else i for i in items]
+        self.warn_elementwise(name.lower(), items, span)
         return arithmetic.minimum_maximum(b, name, items)
 
     return handle

@@ -158,6 +158,7 @@ class Logic(Base):
             return left
         if other is False and op == "or" and left.dtype is DType.BOOL:
             return left
+        self.warn_elementwise(op, (left, other), span)
         return arithmetic.logical(b, op, left, other)
 
     def conditional(self, node: hir.Conditional) -> Any:

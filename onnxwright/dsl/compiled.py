@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.converter.lower import input_type
 from onnxwright.converter.scripts import bind_arguments
 from onnxwright.dsl.model import ModelOptions, to_model_proto
+from onnxwright.eager import foreign
 from onnxwright.eager.models import CompiledModel
 from onnxwright.eager.tensor import Tensor
 from onnxwright.types.dtypes import DType
@@ -50,7 +51,7 @@ class CompiledScript:
         """Run the session for these arguments, made at the first call of their types."""
         signature = self.script.signature
         given = bind_arguments(self.script.name, signature, list(args), kwargs, None)
-        tensors = any(isinstance(v, Tensor) for v in given.values())
+        kind = foreign.kind_of([v for v in given.values() if v is not None], inside=False)
         inputs: dict[str, Any] = {}
         attributes: dict[str, Any] = {}
         types: dict[str, OnnxType] = {}
@@ -67,11 +68,19 @@ class CompiledScript:
             model = to_model_proto(self.script, ModelOptions(**options))
             session = self.sessions[key] = CompiledModel(model, **self.runtime)
         result = session(**inputs)
-        if not tensors:
+        if kind is foreign.NUMPY or not any(_is_array(v) for v in given.values()):
             return result
         if isinstance(result, tuple):
-            return tuple(Tensor(r) if isinstance(r, np.ndarray) else r for r in result)
-        return Tensor(result) if isinstance(result, np.ndarray) else result
+            return tuple(foreign.give_back(_wrapped(r), kind) for r in result)
+        return foreign.give_back(_wrapped(result), kind)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray)) or foreign.to_array(value) is not None
+
+
+def _wrapped(value: Any) -> Any:
+    return Tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def _typed(p: Param, value: Any) -> tuple[Any, OnnxType]:
@@ -81,6 +90,8 @@ def _typed(p: Param, value: Any) -> tuple[Any, OnnxType]:
         return list(value), wanted
     if isinstance(value, Tensor):
         value = value.value
+    array = foreign.to_array(value)
+    value = value if array is None else array
     if not isinstance(value, (np.ndarray, np.generic)):
         dtype = wanted.dtype if isinstance(wanted, TensorType) else None
         if dtype is None:

@@ -355,6 +355,12 @@ def _pow(b: Backend, x: Any, y: Any) -> Any:
                 messages.NegativePower(dtype=dtype.name, exponent=str(known), span=b.here()),
                 stacklevel=4,
             )
+        if known is not None and known.size == 1 and int(known.reshape(())) in (1, 2, 3, 4):
+            # Products are exact and wrap around as numpy's; runtimes take Pow by way of doubles.
+            product = x
+            for _ in range(int(known.reshape(())) - 1):
+                product = emit1(b, "Mul", (product, x))
+            return product if known.ndim == 0 else emit1(b, "Pow", (x, y))
         if dtype not in (DType.INT32, DType.INT64):
             wide = DType.INT64
             power = emit1(b, "Pow", (cast(b, x, wide), cast(b, y, wide)))

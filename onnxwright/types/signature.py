@@ -221,7 +221,7 @@ def _old_union(text: str, scope: tuple[dict[str, object], dict[str, object]]) ->
             parts.append(eval(ast.unparse(side), globalns, localns))  # noqa: S307 - as above
         except Exception:  # noqa: BLE001 - as above
             return None
-    return typing.Union[tuple(parts)]  # noqa: UP007 - `|` is what failed
+    return typing.Union[tuple(parts)]
 
 
 def _read_param(
@@ -290,6 +290,8 @@ def kind_of_default(default: object) -> AttrKind | None:
 
 def _default_fits(default: object, kind: AttrKind) -> bool:
     """Whether a default is a value of the annotated kind (what is not plain is believed)."""
+    if isinstance(default, complex):
+        return False
     actual = kind_of_default(default)
     numbers = default if isinstance(default, (list, tuple)) else (default,)
     if any(isinstance(n, int) and not -(1 << 63) <= n < 1 << 63 for n in numbers):

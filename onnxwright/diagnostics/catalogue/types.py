@@ -217,6 +217,20 @@ class ShapesDoNotBroadcast(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ElementwiseChoice(Diagnostic):
+    """`and`, `or`, `min`, `max` or a chained comparison of tensors of several elements."""
+
+    code: ClassVar[str] = "OW417"
+    severity: ClassVar[str] = "warning"
+    title: ClassVar[str] = (
+        "`{operation}` of tensors of several elements is elementwise in the model"
+    )
+    label: ClassVar[str] = "eager mode and numpy refuse this"
+    help: ClassVar[str] = "write what is meant: `&`, `|`, `op.And`, `op.Max`, or reduce it first"
+    operation: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RaggedList(Diagnostic):
     """A list that is used as a tensor does not have the shape of one."""
 
