@@ -36,6 +36,28 @@ class Span:
         return Span(self.file, self.line, self.col, other.end_line, other.end_col)
 
 
+# Full names of the files of origins written in this process: models hold no folders.
+_folders: dict[str, str] = {}
+
+
+def origin_text(span: Span) -> str:
+    """A place as written on nodes of models: `file:line:col`, the file without its folders.
+
+    Example:
+        >>> origin_text(Span("/home/model.py", 12, 11, 12, 12))
+        'model.py:12:12'
+    """
+    name = span.file.replace("\\", "/").rsplit("/", 1)[-1]
+    text = f"{name}:{span.line}:{span.col + 1}"
+    _folders[text] = span.file
+    return text
+
+
+def file_of_origin(text: str) -> str | None:
+    """The full file name of an origin, where it was written in this process."""
+    return _folders.get(text)
+
+
 def register_source(file: str, text: str) -> None:
     """Make `text` the lines that messages about `file` show (kept in `linecache`)."""
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from onnxwright.diagnostics.catalogue import eager as messages
-from onnxwright.diagnostics.span import Span
+from onnxwright.diagnostics.span import Span, file_of_origin
 from onnxwright.eager import interpret
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort import OrtEvaluator
@@ -151,7 +151,8 @@ def origin_of(node: Any) -> Span | None:
             span = parse_origin(entry.value)
             if span is None:
                 return None
-            return dataclasses.replace(span, file=find_file(span.file))
+            file = file_of_origin(entry.value) or find_file(span.file)
+            return dataclasses.replace(span, file=file)
     return None
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span
+from onnxwright.diagnostics.span import Span, origin_text
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer, schema_kinds
@@ -182,8 +182,7 @@ class GraphBackend:
         """`file:line:col` of the place being compiled, written on nodes (no folders)."""
         if self.span is None:
             return None
-        name = self.span.file.replace("\\", "/").rsplit("/", 1)[-1]
-        return f"{name}:{self.span.line}:{self.span.col + 1}"
+        return origin_text(self.span)
 
     def _append(
         self,
