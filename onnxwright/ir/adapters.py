@@ -193,6 +193,8 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
         )
     if isinstance(value, (onnx.GraphProto, onnx.SparseTensorProto)):
         return ir.from_proto(value)
+    if kind is ir.AttributeType.GRAPH and not isinstance(value, ir.Graph):
+        raise TypeError(f"a function or a graph is needed, not {type(value).__name__}")
     return value
 
 
