@@ -12,7 +12,6 @@ from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
     cast,
-    dtype_of,
     is_number_like,
     kind_of,
     own_array,
@@ -118,11 +117,3 @@ def bring(b: GraphBackend, x: Any, to: LeafType, like: GraphValue | None = None)
         return x
     made: GraphValue = as_value(b, x, dtype=dtype, like=like if dtype is None else None)
     return made
-
-
-def default_like(b: GraphBackend, *values: Any) -> GraphValue | None:
-    """A tensor among the values whose unknown element type others must take."""
-    for x in values:
-        if isinstance(x, GraphValue) and x.weak is None and dtype_of(b, x) is None:
-            return x
-    return None

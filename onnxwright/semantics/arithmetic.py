@@ -249,7 +249,6 @@ _COMPARISONS: dict[str, Callable[[Backend, Any, Any], Any]] = {
     "gt": _ordered("Greater"),
     "ge": _ordered("GreaterOrEqual", "Greater"),
 }
-COMPARISONS = tuple(_COMPARISONS)
 
 
 # -- arithmetic on two values of one type ----------------------------------------------------------

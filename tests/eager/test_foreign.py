@@ -112,7 +112,7 @@ def test_dlpack() -> None:
 
 
 def test_real_torch() -> None:
-    real = pytest.importorskip("torch")
+    real = pytest.importorskip("torch", reason="torch is an extra: `pip install torch`")
     x = real.arange(3, dtype=real.float32)
     found = op.Add(x, x)
     assert isinstance(found, real.Tensor)
