@@ -229,7 +229,8 @@ def backend_now() -> EagerBackend:
     Returns:
         The backend.
     """
-    return backend_for(select.running().opset)
+    frame = select.running()
+    return frame.backend or backend_for(frame.opset)
 
 
 tensor.set_backend_source(backend_now)

@@ -34,11 +34,13 @@ class Frame:
         opset: where its operators such as `+` come from.
         name: its name.
         version: the version of `opset`.
+        backend: what `+` asks, where it is not the usual backend of `opset`.
     """
 
     opset: Opset
     name: str
     version: int
+    backend: Any = None
 
 
 TOP = Frame(Opset("", DEFAULT_OPSET_VERSION), "", DEFAULT_OPSET_VERSION)
@@ -160,17 +162,18 @@ def set_default_evaluator(which: Any) -> Evaluator:
 
 
 @contextmanager
-def frame(opset: Opset, name: str) -> Iterator[Frame]:
+def frame(opset: Opset, name: str, backend: Any = None) -> Iterator[Frame]:
     """A script runs inside: operators give tensors, and `+` comes from `opset`.
 
     Args:
         opset: the script's default opset.
         name: its name.
+        backend: what `+` asks, where it is not the usual backend of `opset`.
 
     Yields:
         The frame.
     """
-    made = Frame(opset, name, opset.version)
+    made = Frame(opset, name, opset.version, backend)
     token = _frame.set(made)
     try:
         yield made

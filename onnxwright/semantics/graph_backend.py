@@ -21,6 +21,7 @@ from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Shape
 
 
 class GraphValue(ValueOperators):
@@ -62,10 +63,19 @@ class GraphValue(ValueOperators):
         return self.kind.dtype if isinstance(self.kind, TensorType) else None
 
     @property
+    def onnx_dtype(self) -> DType | None:
+        """As `dtype`; an eager tensor has the same attribute."""
+        return self.dtype
+
+    @property
+    def shape(self) -> Shape | None:
+        """Its dimensions (numbers, names, None), where the rank is known."""
+        return self.kind.shape if isinstance(self.kind, TensorType) else None
+
+    @property
     def rank(self) -> int | None:
         """The number of dimensions, where known."""
-        shape = self.kind.shape if isinstance(self.kind, TensorType) else None
-        return None if shape is None else len(shape)
+        return None if self.shape is None else len(self.shape)
 
 
 class GraphBackend:
