@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from onnxwright.ir.isomorphism import Mismatch, Strictness
@@ -32,7 +33,9 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     if unknown:
         known = ", ".join(Strictness.names())
         raise TypeError(f"there is no part `{unknown[0]}` to compare; there are: {known}")
-    return difference(_load(a), _load(b), Strictness(**parts))
+    if "folders" not in parts:
+        parts["folders"] = (folder_of(a), folder_of(b))
+    return difference(load(a), load(b), Strictness(**parts))
 
 
 def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
@@ -71,7 +74,15 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
         raise AssertionError(f"not isomorphic: {found}")
 
 
-def _load(x: Any) -> Any:
+def folder_of(x: Any) -> str:
+    """Where the external data of a path's model is found; nothing for what is no path."""
+    if isinstance(x, str) or hasattr(x, "__fspath__"):
+        return str(Path(x).parent)
+    return ""
+
+
+def load(x: Any) -> Any:
+    """A path as the model it names, external data left where it is; anything else as it is."""
     if isinstance(x, str) or hasattr(x, "__fspath__"):
         import onnx
 
@@ -79,4 +90,4 @@ def _load(x: Any) -> Any:
     return x
 
 
-__all__ = ["assert_isomorphic", "find_difference"]
+__all__ = ["assert_isomorphic", "find_difference", "folder_of", "load"]

@@ -61,7 +61,7 @@ CASES: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str, str]], str]] 
     "removed": ([("c = Add(a, b)", "c = Relu(x)"), ("a = Relu(x)", "")],
                 [("removed", "node", "Add")], "- node"),
     "initializer": ([("{1.0, 2.0}", "{1.0, 3.0}")], [("changed", "initializer", "w")],
-                    "other numbers in FLOAT[2]"),
+                    "FLOAT[2] [1, 2] -> FLOAT[2] [1, 3]"),
     "input type": ([("float[N, 2] z", "float16[N, 2] z")], [("changed", "input", "z")], "FLOAT16"),
     "input name": ([("float[N, 2] z", "float[N, 2] zz"), ("Neg(z)", "Neg(zz)")],
                    [("changed", "input", "z")], "name: z -> zz"),
