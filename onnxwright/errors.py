@@ -84,6 +84,22 @@ class EagerValueError(EagerError, ValueError):
     """An eager call with a value that cannot be used."""
 
 
+class AtenError(OnnxwrightError):
+    """An ATen function that cannot be registered or used."""
+
+
+class AtenArgumentError(AtenError, TypeError):
+    """Arguments that do not fit an ATen function."""
+
+
+class AtenLookupError(AtenError, LookupError):
+    """An ATen operator without a function."""
+
+
+class AtenUnsupportedError(AtenError, NotImplementedError):
+    """An ATen function used in a way that ONNX cannot express."""
+
+
 class ExportError(OnnxwrightError):
     """A PyTorch program that cannot be exported."""
 

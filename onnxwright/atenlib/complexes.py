@@ -1,0 +1,103 @@
+"""Complex tensors in graphs: a pair of real values inside, a trailing axis of two at the edges.
+
+ONNX Runtime has no complex arithmetic.  A body meets a complex tensor as a `Complex`; `pack` and
+`unpack` go to and from one real tensor `[..., 2]`, as torch.view_as_real has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import complex_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Complex:
+    """A complex tensor.
+
+    Fields:
+        real, imag: its parts, two values of one type and shape.
+    """
+
+    real: Any
+    imag: Any
+
+    @property
+    def onnx_dtype(self) -> DType:
+        """COMPLEX64 or COMPLEX128, by the type of the parts."""
+        return complex_of(self.real.onnx_dtype)
+
+    @property
+    def shape(self) -> Any:
+        """The dimensions, as those of the real part."""
+        return self.real.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        rank: int = self.real.rank
+        return rank
+
+
+def pack(op: Any, x: Complex) -> Any:
+    """A real tensor with a last axis of two: real and imaginary parts.
+
+    Args:
+        op: the operators.
+        x: a complex tensor of any shape.
+
+    Returns:
+        A value of shape `[*x.shape, 2]`.
+    """
+    return op.Concat(op.Unsqueeze(x.real, [-1]), op.Unsqueeze(x.imag, [-1]), axis=-1)
+
+
+def unpack(op: Any, x: Any) -> Complex:
+    """The complex tensor of a real one whose last axis holds real and imaginary parts.
+
+    Args:
+        op: the operators.
+        x: a value of shape `[..., 2]`.
+
+    Returns:
+        The complex tensor, of the shape without the last axis.
+    """
+    return Complex(op.Gather(x, 0, axis=-1), op.Gather(x, 1, axis=-1))
+
+
+def as_complex(op: Any, x: Any, part: DType) -> Complex:
+    """A value or number as a complex tensor with parts of a type.
+
+    Args:
+        op: the operators.
+        x: a `Complex`, a real value, or a Python number.
+        part: the element type of the parts.
+
+    Returns:
+        The complex tensor; the imaginary part of a real value is zero.
+    """
+    if isinstance(x, Complex):
+        return Complex(_cast(op, x.real, part), _cast(op, x.imag, part))
+    if isinstance(x, (bool, int, float, complex)):
+        number = complex(x)
+        return Complex(_scalar(op, number.real, part), _scalar(op, number.imag, part))
+    real = _cast(op, x, part)
+    return Complex(real, _zeros(op, real, part))
+
+
+def _cast(op: Any, x: Any, dtype: DType) -> Any:
+    return x if x.onnx_dtype is dtype else op.Cast(x, to=dtype)
+
+
+def _scalar(op: Any, number: float, dtype: DType) -> Any:
+    return op.constant(np.array(number, dtype.numpy))
+
+
+def _zeros(op: Any, like: Any, dtype: DType) -> Any:
+    if like.shape is not None and all(isinstance(d, int) for d in like.shape):
+        return op.constant(np.zeros(like.shape, dtype.numpy))
+    return op.Expand(_scalar(op, 0.0, dtype), op.Shape(like))

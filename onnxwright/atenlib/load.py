@@ -1,0 +1,102 @@
+"""The explicit list of modules with ATen functions, and the look-ups over the loaded table."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+
+from onnxwright.atenlib.op import TABLE, AtenFunction
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import aten as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+MODULES = (
+    "unary",
+    "binary",
+    "compare",
+    "bitwise",
+    "logical",
+    "activation",
+    "special",
+    "complex_parts",
+    "conversion",
+    "numbers",
+    "view",
+    "join_split",
+    "indexing",
+    "index_put",
+    "scatter",
+    "embedding",
+    "creation",
+    "masked",
+    "diagonal",
+    "reduction",
+    "arg_reduction",
+    "sorting",
+    "cumulative",
+    "softmax",
+    "loss",
+    "distance",
+    "padding",
+    "upsample",
+    "image",
+    "matmul",
+    "linalg",
+    "conv",
+    "pool",
+    "norm",
+    "attention",
+    "rnn",
+    "dropout",
+    "random",
+    "fft",
+)
+
+
+@functools.cache
+def _load() -> None:
+    for module in MODULES:
+        importlib.import_module(f"onnxwright.atenlib.ops.{module}")
+
+
+def functions() -> dict[str, AtenFunction]:
+    """All functions of the library by the full name of the operator.
+
+    Returns:
+        The table, loaded; `aten::add.Tensor` -> its function.
+
+    Example:
+        >>> functions()["aten::abs"].name
+        'aten::abs'
+    """
+    _load()
+    return TABLE
+
+
+def find(name: str) -> AtenFunction:
+    """The function of an operator.
+
+    Args:
+        name: its full name, `aten::add.Tensor`.
+
+    Returns:
+        The function.
+
+    Raises:
+        AtenLookupError: there is none; the message names the nearest.
+
+    Example:
+        >>> find("aten::abs").place.startswith("unary.py")
+        True
+    """
+    table = functions()
+    found = table.get(name)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(name, table, 1)
+    hint = f"did you mean `{near[0]}`?" if near else "`onnxwright coverage` lists what there is"
+    fail(messages.AtenUnknown(name=name, hint=hint, span=user_span()))
+
+
+__all__ = ["MODULES", "find", "functions"]

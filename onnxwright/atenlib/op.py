@@ -1,0 +1,289 @@
+"""`@aten`: registers the ONNX body of an ATen operator; `AtenFunction` calls it.
+
+A body is a plain function `body(op, <the parameters of torch's schema>)`.  It gets values that are
+promoted by the entry's rule, and works on eager tensors and on graph values alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import aten as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.types.dtypes import DType
+
+# Parameters of torch's schemas that say nothing about the values computed in inference.
+IGNORED = frozenset(
+    {
+        "device",
+        "layout",
+        "pin_memory",
+        "memory_format",
+        "non_blocking",
+        "generator",
+        "requires_grad",
+        "implicit",
+        "scale_grad_by_freq",
+        "sparse",
+        "sparse_grad",
+        "inplace",
+        "stable",
+    }
+)
+
+Body = Callable[..., Any]
+
+# The full name of an operator (`aten::add.Tensor`) -> its function.
+TABLE: dict[str, AtenFunction] = {}
+
+
+@dataclass(eq=False)
+class AtenFunction:
+    """One ATen operator (or several overloads of one) as ONNX.
+
+    Attributes:
+        names: the operators it implements, `namespace::name` or `namespace::name.overload`.
+        body: the function that computes it.
+        rule: what is cast before, and the type of the result.
+        tests: the OpInfos it is held to.
+        complex_body: the body for complex arguments; `"parts"` applies `body` to the real and
+            the imaginary part, None refuses.
+        untested: why no OpInfo holds it, if none does.
+        place: `file:line` of the body.
+    """
+
+    names: tuple[str, ...]
+    body: Body
+    rule: Rule
+    tests: tuple[OpTest, ...]
+    complex_body: Body | str | None = None
+    untested: str = ""
+    place: str = ""
+    parameters: dict[str, inspect.Parameter] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        every = list(inspect.signature(self.body).parameters.values())[1:]
+        self.parameters = {p.name: p for p in every}
+
+    @property
+    def name(self) -> str:
+        """The first of its names."""
+        return self.names[0]
+
+    @property
+    def signature(self) -> str:
+        """Its parameters, for messages."""
+        shown = inspect.signature(self.body)
+        return f"{self.name}{shown.replace(parameters=list(self.parameters.values()))}"
+
+    def __repr__(self) -> str:
+        return f"<{self.signature}>"
+
+    def on_complex(self, body: Body) -> Body:
+        """Use another body where an argument is complex; a decorator.
+
+        Args:
+            body: a function with the parameters of the first; complex arguments come as
+                `Complex`.
+
+        Returns:
+            The body itself.
+        """
+        self.complex_body = body
+        return body
+
+    def __call__(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run or build it.
+
+        Args:
+            op: the operators, of an eager or of a graph backend.
+            args, kwargs: as torch's schema has them; tensors are values or `Complex`.
+
+        Returns:
+            What the schema returns: a value, a tuple or a list of values.
+
+        Raises:
+            AtenArgumentError: the arguments do not fit.
+            AtenUnsupportedError: ONNX cannot express this use.
+        """
+        arguments = self.bind(args, kwargs)
+        dtype = self.rule.prepare(op, arguments)
+        result = self._run(op, arguments)
+        return result if dtype is None else self._typed(op, result, dtype)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name, defaults filled in.
+
+        Args:
+            args, kwargs: as given.
+
+        Returns:
+            The arguments of the body.
+
+        Raises:
+            AtenArgumentError: one is missing, unknown or given twice.
+        """
+        parameters = self.parameters
+        given: dict[str, Any] = {}
+        positional = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        if len(args) > len(positional):
+            self._refuse(f"takes {len(positional)} arguments by position, got {len(args)}")
+        for p, value in zip(positional, args, strict=False):
+            given[p.name] = value
+        for name, value in kwargs.items():
+            if name in given:
+                self._refuse(f"`{name}` is given twice")
+            if name in parameters:
+                given[name] = value
+            elif name not in IGNORED:
+                self._refuse(f"there is no parameter `{name}`")
+        for p in parameters.values():
+            if p.name not in given:
+                if p.default is p.empty:
+                    self._refuse(f"`{p.name}` is missing")
+                given[p.name] = p.default
+        return {name: given[name] for name in parameters}
+
+    def _run(self, op: Any, arguments: dict[str, Any]) -> Any:
+        body = self.body
+        if any(map(_is_complex, arguments.values())):
+            if self.complex_body is None:
+                unsupported("complex tensors are not supported", name=self.name)
+            if self.complex_body == "parts":
+                real = {k: _part(v, "real") for k, v in arguments.items()}
+                imag = {k: _part(v, "imag") for k, v in arguments.items()}
+                return _join(self.body(op, **real), self.body(op, **imag))
+            assert callable(self.complex_body)
+            body = self.complex_body
+        return body(op, **arguments)
+
+    def _typed(self, op: Any, result: Any, dtype: DType) -> Any:
+        """The first result in the type the rule promises."""
+        if isinstance(result, (tuple, list)):
+            if not result:
+                return result
+            first = self._typed(op, result[0], dtype)
+            return type(result)([first, *result[1:]])
+        if isinstance(result, Complex) or result.onnx_dtype in (dtype, None):
+            return result
+        return op.Cast(result, to=dtype)
+
+    def _refuse(self, reason: str) -> NoReturn:
+        fail(
+            messages.AtenBadCall(
+                name=self.name, reason=reason, signature=self.signature, span=user_span()
+            )
+        )
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, Complex) or (isinstance(x, (list, tuple)) and any(map(_is_complex, x)))
+
+
+def _part(x: Any, which: str) -> Any:
+    if isinstance(x, Complex):
+        return getattr(x, which)
+    if isinstance(x, (list, tuple)):
+        return [_part(v, which) for v in x]
+    return x
+
+
+def _join(real: Any, imag: Any) -> Any:
+    if isinstance(real, (list, tuple)):
+        return type(real)([_join(r, i) for r, i in zip(real, imag, strict=True)])
+    return Complex(real, imag)
+
+
+def unsupported(reason: str, *, name: str = "this operator", hint: str = "") -> NoReturn:
+    """Refuse a use that ONNX cannot express; for bodies.
+
+    Args:
+        reason: what cannot be done, as a clause ("mode `x` has no ONNX").
+        name: the operator, filled in by the caller where a body does not say.
+        hint: what to do instead.
+
+    Raises:
+        AtenUnsupportedError: always.
+    """
+    fail(
+        messages.AtenUnsupported(
+            name=name,
+            reason=reason,
+            hint=hint or "give a lowering of your own with `custom_translation_table`",
+            span=user_span(),
+        )
+    )
+
+
+def aten(
+    *names: str,
+    rule: Rule,
+    tests: Sequence[OpTest] = (),
+    complex: str | None = None,  # noqa: A002 - the field's word
+    untested: str = "",
+    replace: bool = False,
+    table: dict[str, AtenFunction] | None = None,
+) -> Callable[[Body], AtenFunction]:
+    """Register the ONNX body of one or more ATen operators; a decorator.
+
+    Args:
+        names: full names, `aten::clamp` for the default overload, `aten::clamp.Tensor`.
+        rule: promotion and type of the result (`onnxwright.atenlib.rules`).
+        tests: the OpInfos it must pass.
+        complex: `"parts"` where the real and imaginary parts are computed apart by the same body.
+        untested: why no OpInfo covers it; a test asks that this or `tests` is there.
+        replace: allow another function of the name to be replaced.
+        table: where it goes; the library's own table by default.
+
+    Returns:
+        The decorator; it gives an `AtenFunction`.
+
+    Raises:
+        AtenArgumentError: a name is taken; the message shows both places.
+
+    Example:
+        >>> from onnxwright.atenlib.rules import elementwise
+        >>> mine: dict[str, AtenFunction] = {}
+        >>> @aten("my::twice", rule=elementwise("self"), table=mine)
+        ... def twice(op, self):
+        ...     return op.Add(self, self)
+        >>> mine["my::twice"]
+        <my::twice(self)>
+    """
+    where = TABLE if table is None else table
+
+    def register(body: Body) -> AtenFunction:
+        code = body.__code__
+        place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
+        made = AtenFunction(
+            names,
+            body,
+            rule,
+            tuple(tests),
+            complex_body=complex,
+            untested=untested,
+            place=place,
+        )
+        for name in names:
+            before = where.get(name)
+            if before is not None and not replace:
+                fail(
+                    messages.AtenDefinedTwice(
+                        name=name, first=before.place, second=place, span=user_span()
+                    )
+                )
+        for name in names:
+            where[name] = made
+        return made
+
+    return register
+
+
+__all__ = ["IGNORED", "TABLE", "AtenFunction", "aten", "unsupported"]

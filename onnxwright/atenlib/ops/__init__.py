@@ -1,0 +1,1 @@
+"""The ATen functions, a family a file."""

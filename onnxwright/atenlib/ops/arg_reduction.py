@@ -1,0 +1,1 @@
+"""Where the extremes are, and extremes with their places."""

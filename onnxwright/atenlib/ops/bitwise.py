@@ -1,0 +1,1 @@
+"""Bitwise functions and shifts."""

@@ -1,0 +1,1 @@
+"""Functions that make and take apart complex tensors."""

@@ -1,0 +1,1 @@
+"""Element type and device conversions, copies."""

@@ -1,0 +1,1 @@
+"""Rearranging pixels: shuffles, unfolding, grid sampling."""

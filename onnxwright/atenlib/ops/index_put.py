@@ -1,0 +1,1 @@
+"""Functions that write elements by index."""

@@ -1,0 +1,1 @@
+"""Functions that read elements by index."""

@@ -1,0 +1,1 @@
+"""Functions that join tensors and split them."""

@@ -1,0 +1,1 @@
+"""Logical functions of truth values."""

@@ -1,0 +1,1 @@
+"""Functions steered by a mask."""

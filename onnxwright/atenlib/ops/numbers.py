@@ -1,0 +1,1 @@
+"""Arithmetic of sizes and other Python numbers known only at run time."""

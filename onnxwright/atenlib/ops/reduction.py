@@ -1,0 +1,1 @@
+"""Reductions to sums, means, extremes and truth values."""

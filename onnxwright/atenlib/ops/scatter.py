@@ -1,0 +1,1 @@
+"""Scatter, and its kin that combine."""

@@ -1,0 +1,103 @@
+"""Backends that compute in a wider type where ONNX Runtime's CPU has no kernel for one.
+
+Every body is written for any element type; an operator without a kernel for, say, BFLOAT16 is
+given FLOAT by a Cast before and a Cast after it.  FLOAT16 needs none: the runtime puts such casts
+in by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnxwright.atenlib.kernels import LACKING
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.eager.backend import EagerBackend
+from onnxwright.opset.op import Op
+from onnxwright.types.dtypes import DType
+
+# Where to go from a type, nearest first; each step holds every value of the type.
+_WIDER = {
+    DType.BFLOAT16: (DType.FLOAT,),
+    DType.BOOL: (DType.UINT8, DType.INT32, DType.FLOAT),
+    DType.INT8: (DType.INT32, DType.INT64, DType.FLOAT),
+    DType.UINT8: (DType.INT32, DType.INT64, DType.FLOAT),
+    DType.INT16: (DType.INT32, DType.INT64, DType.FLOAT),
+    DType.UINT16: (DType.INT32, DType.INT64, DType.FLOAT),
+    DType.INT32: (DType.INT64, DType.DOUBLE),
+}
+
+
+def wider_type(name: str, variable: str, dtype: DType) -> DType | None:
+    """The type to compute an operator in.
+
+    Args:
+        name: an operator of the standard domain.
+        variable: the type variable of its schema, `T`.
+        dtype: the type that is given.
+
+    Returns:
+        The nearest type with a kernel; None where the given one will do, or nothing will.
+
+    Example:
+        >>> wider_type("Add", "T", DType.BFLOAT16).name, wider_type("Add", "T", DType.INT8)
+        ('FLOAT', None)
+    """
+    lacking = LACKING.get(name, {}).get(variable)
+    if lacking is None or dtype.name not in lacking:
+        return None
+    for wider in _WIDER.get(dtype, ()):
+        if wider.name not in lacking:
+            return wider
+    return None
+
+
+class _Widening:
+    """Mixed into a backend: `emit` with casts around what has no kernel."""
+
+    def emit(
+        self,
+        op: Op,
+        inputs: Sequence[Any],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[Any, ...]:
+        """As the backend's own, in types that have kernels."""
+        if op.name not in LACKING or op.domain != "" or not inputs:
+            return super().emit(op, inputs, attributes, outputs)  # type: ignore[misc,no-any-return]
+        signature = op.signature
+        assert signature is not None
+        wide: dict[str, tuple[DType, DType]] = {}
+        values = list(inputs)
+        for n, value in enumerate(inputs):
+            dtype = getattr(value, "onnx_dtype", None)
+            if dtype is None:
+                continue
+            variable = signature.inputs[min(n, len(signature.inputs) - 1)].type_str
+            wider = wider_type(op.name, variable, dtype)
+            if wider is not None:
+                wide[variable] = (dtype, wider)
+                values[n] = self._cast(op, value, wider)
+        results = super().emit(op, values, attributes, outputs)  # type: ignore[misc]
+        if not wide:
+            return results  # type: ignore[no-any-return]
+        given = []
+        for n, result in enumerate(results):
+            variable = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
+            back = wide.get(variable)
+            given.append(result if back is None else self._cast(op, result, back[0]))
+        return tuple(given)
+
+    def _cast(self, op: Op, value: Any, dtype: DType) -> Any:
+        cast = op.opset["Cast"]
+        return super().emit(cast, [value], {"to": dtype}, 1)[0]  # type: ignore[misc]
+
+
+class AtenEagerBackend(_Widening, EagerBackend):
+    """The eager backend, in types that have kernels."""
+
+    __slots__ = ()
+
+
+class AtenTracingBackend(_Widening, TracingBackend):
+    """The tracing backend, in types that have kernels."""
