@@ -242,3 +242,20 @@ def test_ten_thousand_nodes_with_scattered_changes_are_fast() -> None:
         == kinds.count("added")
         == sum(a != b for a, b in zip(ops, other, strict=True))
     )
+
+
+def test_the_page_shows_what_replaced_what_and_every_kind() -> None:
+    """What went stands beside what came, with the module; renames have their own colour."""
+    ops = ["MatMul", "Relu"] * 6
+    left, right = chain(ops, 0), chain([*ops[:5], "Tanh", *ops[6:]], 6)
+    for graph in (left, right):
+        graph.node[5].metadata_props.add(
+            key="pkg.torch.onnx.name_scopes", value="['', 'mlp<1>', 'act']"
+        )
+    page = diff(left, right).html("a & b")
+    (row,) = [line for line in page.splitlines() if "Tanh(" in line and "<tr" in line]
+    assert "Relu(" in row
+    assert '<td class="p">mlp&lt;1&gt;</td>' in row
+    assert "= 6 renamed" in page
+    assert "<h1>a &amp; b</h1>" in page
+    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
