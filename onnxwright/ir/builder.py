@@ -18,6 +18,7 @@ from onnxwright.ir.adapters import set_type, tensor
 from onnxwright.ir.names import Namer
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Shape
 
 ORIGIN = "onnxwright.origin"
 
@@ -51,10 +52,11 @@ class Recorder:
     def __init__(self, *, exact: bool = False) -> None:
         # Exact: nodes and outputs as they are given, and a note of what each name held.
         self.exact = exact
+        self.shares = not exact  # equal constants are made once
         self.held: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
         self.aliases: dict[ir.Value, ir.Value] = {}  # results that stand for values further out
-        self.sides: dict[str, str] = {}  # the graph of a branch -> its first result, `.then`
+        self.sides: dict[str, str] = {}  # the graph of a branch or loop -> its usual name
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
         self.declared: dict[int, tuple[Any, ir.Value]] = {}
@@ -62,6 +64,8 @@ class Recorder:
         self.scopes: list[Scope] = [Scope()]
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
+        # Small integer vectors and scalars as shapes: their dimensions, names among them.
+        self.dims: dict[ir.Value, Shape] = {}
         self.sugar: set[ir.Node] = set()
         # Nodes put at the start of the main graph; they stay whatever is thrown away.
         self.first: set[ir.Node] = set()
@@ -223,7 +227,7 @@ class Recorder:
 
     def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:
         """A Constant node, shared with an equal one that is visible here."""
-        key = None if self.exact else self._key(array)
+        key = self._key(array) if self.shares else None
         if key is not None:
             for scope in reversed(self.scopes):
                 found = scope.constants.get(key)

@@ -1,8 +1,12 @@
-"""Types of a node's outputs from those of its inputs: ONNX's own inference, node by node."""
+"""Types of a node's outputs from those of its inputs: rules for the common operators, else ONNX's.
+
+The rules (`shape_rules`, `window_rules`) know names of dimensions and values that are shapes; for
+the other operators, and for every contradiction, ONNX's own inference is asked, node by node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +15,20 @@ import onnx.checker
 import onnx_ir as ir
 from onnx import shape_inference
 
+from onnxwright.ir import shape_rules, window_rules
 from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
+from onnxwright.ir.facts import OpCall, UnknownError, as_array
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
-from onnxwright.types.shapes import Shape, broadcast
+from onnxwright.types.shapes import Shape
 
 # What ONNX's inference raises for inputs that cannot go together.
 INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError)
 
 # Values up to this size are shown to inference (shapes, axes, paddings).
 _DATA_LIMIT = 1024
+_RULES = {**shape_rules.RULES, **window_rules.RULES}
 
 
 def infer(
@@ -31,7 +38,7 @@ def infer(
     known: Sequence[np.ndarray[Any, Any] | None],
     opset_version: int,
 ) -> list[OnnxType | None]:
-    """The types of the outputs of a node, as far as ONNX can tell.
+    """The types of the outputs of a node, as far as they can be told.
 
     Args:
         signature: the operator's schema.
@@ -43,26 +50,130 @@ def infer(
     Raises:
         INFERENCE_ERRORS: the inputs cannot go together.
     """
-    quick = _elementwise(signature, node, inputs)
-    if quick is not None:
-        return [quick]
+    attributes = {a.name: _Reference() if a.is_ref() else a.value for a in node.attributes.values()}
+    present = [v is not None for v in node.inputs]
+    call = OpCall(
+        signature, attributes, len(node.outputs), inputs, known, [None] * len(inputs), present
+    )
+    return infer_call(call, node.attributes.values, opset_version)
+
+
+class _Reference:
+    """Stands for an attribute that has no value yet."""
+
+    def __ow_reference__(self) -> None:
+        """Never asked: its presence says that there is no value."""
+
+
+def infer_call(
+    call: OpCall, attributes: Callable[[], Any], opset_version: int
+) -> list[OnnxType | None]:
+    """The types of the outputs of a call, as far as they can be told.
+
+    Args:
+        call: the call.
+        attributes: gives its attributes as onnx_ir has them, where ONNX has to be asked.
+        opset_version: the version of the domain that is in force.
+
+    Raises:
+        INFERENCE_ERRORS: the inputs cannot go together.
+    """
+    if call.signature.domain == "":
+        rule = _RULES.get(call.name)
+        if rule is not None:
+            try:
+                return _by_rule(call, rule)
+            except UnknownError:
+                pass
+    return _by_onnx(call, attributes(), opset_version)
+
+
+def _by_rule(call: OpCall, rule: shape_rules.Rule) -> list[OnnxType | None]:
+    """What a rule says, if the element types are allowed."""
+    dtypes = _dtypes(call)
+    made = rule(call)
+    if type(made) is list:
+        return made
+    assert isinstance(made, tuple)
+    if call.name == "Cast":
+        to = call.attr("to")
+        if type(to) is not int:
+            raise UnknownError
+        return [TensorType(DType(to), made)]
+    if call.count != 1 or dtypes is None:
+        raise UnknownError
+    return [TensorType(dtypes, made)]
+
+
+class _Plan:
+    """The element types of a schema: what each input may have, where the first output has its."""
+
+    __slots__ = ("allowed", "fixed", "source", "variables")
+
+    def __init__(self, signature: OpSignature) -> None:
+        self.allowed = [
+            frozenset(DType.from_onnx_name(t) for t in p.types if t.startswith("tensor("))
+            for p in signature.inputs
+        ]
+        self.variables = [p.type_str if p.homogeneous else None for p in signature.inputs]
+        output = signature.outputs[0]
+        tensors = [t for t in output.types if t.startswith("tensor(")]
+        self.fixed = (
+            DType.from_onnx_name(tensors[0]) if len(output.types) == 1 and tensors else None
+        )
+        self.source = output.type_str
+
+
+_PLANS: dict[int, tuple[OpSignature, _Plan]] = {}
+
+
+def _dtypes(call: OpCall) -> DType | None:
+    """The element type of the first output, as the schema's variables say.
+
+    Raises:
+        UnknownError: an input has a type that the schema does not allow, or no known type.
+    """
+    found = _PLANS.get(id(call.signature))
+    if found is None:
+        # The signature is kept with its plan, so that no other one gets its id.
+        found = _PLANS[id(call.signature)] = (call.signature, _Plan(call.signature))
+    plan = found[1]
+    last = len(plan.allowed) - 1
+    seen: dict[str, DType] = {}
+    for n, kind in enumerate(call.types):
+        if not call.present[n]:
+            continue
+        if type(kind) is not TensorType or kind.dtype is None:
+            raise UnknownError
+        place = min(last, n)
+        if kind.dtype not in plan.allowed[place]:
+            raise UnknownError
+        variable = plan.variables[place]
+        if variable is not None and seen.setdefault(variable, kind.dtype) is not kind.dtype:
+            raise UnknownError
+    return plan.fixed if plan.fixed is not None else seen.get(plan.source)
+
+
+def _by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType | None]:
+    """What ONNX's own inference says."""
+    signature, inputs = call.signature, call.types
     proto = onnx.NodeProto()
-    proto.op_type = node.op_type
-    proto.domain = node.domain
+    proto.op_type = call.name
+    proto.domain = signature.domain
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
-    for n, value in enumerate(node.inputs):
-        if value is None:
+    for n, present in enumerate(call.present):
+        if not present:
             proto.input.append("")
             continue
         name = f"i{n}"
         proto.input.append(name)
         types[name] = type_proto(inputs[n])
-        array = known[n]
+        array = _data(call, n)
         if array is not None and array.size <= _DATA_LIMIT and array.dtype != object:
             data[name] = ir.to_proto(tensor(array, name))
-    proto.output.extend(f"o{n}" for n in range(len(node.outputs)))
-    for attr in node.attributes.values():
+    proto.output.extend(f"o{n}" for n in range(call.count))
+    for attr in attributes:
         if not attr.is_ref():
             proto.attribute.append(ir.to_proto(attr))
     found = shape_inference.infer_node_outputs(
@@ -70,76 +181,23 @@ def infer(
         proto,
         types,
         data or None,
-        opset_imports=[onnx.helper.make_opsetid(node.domain, opset_version)],
+        opset_imports=[onnx.helper.make_opsetid(signature.domain, opset_version)],
     )
     result: list[OnnxType | None] = []
-    for n in range(len(node.outputs)):
+    for n in range(call.count):
         kind = found.get(f"o{n}")
         made = from_type_proto(kind) if kind is not None else None
         result.append(made if made is not None else _by_variable(signature, n, inputs))
-    if node.op_type == "GatherND" and node.domain == "":
-        result[0] = _gather_nd(node, inputs, result[0])
     return result
 
 
-# Operators whose one output has the type of the first input, broadcast over all inputs.
-_SAME_TYPE = frozenset(
-    ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "BitwiseAnd",
-     "BitwiseOr", "BitwiseXor", "BitShift", "PRelu", "Abs", "Neg", "Ceil", "Floor", "Round",
-     "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Relu", "LeakyRelu", "Elu",
-     "Selu", "Erf", "Identity", "Not", "BitwiseNot", "Reciprocal", "Sign", "Softplus",
-     "Softsign", "HardSigmoid", "Gelu", "Clip")
-)  # fmt: skip
-_COMPARE = frozenset(["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
-_FIRST_ONLY = frozenset(("Clip",))
-
-
-def _elementwise(
-    signature: OpSignature, node: ir.Node, inputs: Sequence[OnnxType | None]
-) -> TensorType | None:
-    """The output of an elementwise operator on tensors of known type, without asking ONNX.
-
-    None where the operator is another, or where ONNX has to say what is wrong.
-    """
-    name = signature.name
-    compare = name in _COMPARE
-    if signature.domain != "" or not (compare or name in _SAME_TYPE or name == "Cast"):
-        return None
-    if len(node.outputs) != 1 or not inputs:
-        return None
-    shapes: list[Shape] = []
-    first = inputs[0]
-    allowed = signature.inputs[0].types
-    for kind in inputs[:1] if name in _FIRST_ONLY else inputs:
-        if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
-            return None
-        if kind.dtype.onnx_name not in allowed:
-            return None
-        shapes.append(kind.shape)
-    assert isinstance(first, TensorType)
-    shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
-    if shape is None:
-        return None
-    if name == "Cast":
-        to = node.attributes.get("to")
-        return None if to is None or to.is_ref() else TensorType(DType(to.as_int()), shape)
-    return TensorType(DType.BOOL if compare else first.dtype, shape)
-
-
-def _gather_nd(
-    node: ir.Node, inputs: Sequence[OnnxType | None], found: OnnxType | None
-) -> OnnxType | None:
-    """The shape that ONNX's inference leaves out where one row of indices uses up every axis.
-
-    Source: ONNX GatherND, version 13: indices.shape[:-1] + data.shape[batch_dims + r:].
-    """
-    data, indices = inputs[0], inputs[1]
-    if not isinstance(data, TensorType) or not isinstance(indices, TensorType):
-        return found
-    if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
-        return found
-    batch = node.attributes["batch_dims"].as_int() if "batch_dims" in node.attributes else 0
-    return TensorType(data.dtype, (*indices.shape[:-1], *data.shape[batch + indices.shape[-1] :]))
+def _data(call: OpCall, n: int) -> np.ndarray[Any, Any] | None:
+    """The array an input holds, also where it is known as a shape of numbers."""
+    array, kind = call.known[n], call.types[n]
+    if array is None and n < len(call.values) and isinstance(kind, TensorType):
+        found: Shape | None = call.values[n]
+        array = None if found is None else as_array(found, kind)
+    return array
 
 
 def by_variable(

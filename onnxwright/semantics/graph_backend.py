@@ -14,14 +14,18 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, origin_text
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer, schema_kinds
+from onnxwright.ir.facts import OpCall, array_dims, is_shape_like
+from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
+from onnxwright.ir.symbolic import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
-from onnxwright.types.shapes import Shape
+from onnxwright.types.shapes import Dim, Shape
+
+_GRAPH = ir.AttributeType.GRAPH
 
 
 class GraphValue(ValueOperators):
@@ -77,6 +81,20 @@ class GraphValue(ValueOperators):
         """The number of dimensions, where known."""
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def constant(self) -> np.ndarray[Any, Any] | None:
+        """The array it is known to hold."""
+        return self.backend.constant_value(self)
+
+    @property
+    def dims(self) -> Shape | Dim:
+        """The value as a shape: dimensions of a vector of INT64 or INT32, one for a scalar.
+
+        None where nothing is known; single dimensions may be None too.
+        """
+        found = self.backend.dims_of(self)
+        return found[0] if found is not None and self.rank == 0 else found
+
 
 class GraphBackend:
     """Builds nodes through a `Recorder`.
@@ -127,6 +145,13 @@ class GraphBackend:
     def constant_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a constant."""
         return self.recorder.known.get(value.value)
+
+    def dims_of(self, value: GraphValue) -> Shape | None:
+        """A value as a shape: its dimensions (one for a scalar), or None."""
+        found = self.recorder.dims.get(value.value)
+        if found is None and is_shape_like(value.kind):
+            found = array_dims(self.constant_value(value))
+        return found
 
     def weak_kind(self, value: GraphValue) -> str | None:
         """The Python kind a value stands for."""
@@ -203,38 +228,95 @@ class GraphBackend:
         *,
         sugar: bool,
     ) -> tuple[GraphValue, ...]:
-        signature = op.signature
-        kinds = schema_kinds(signature)
-        attrs = [self._attribute(op, n, v, kinds.get(n)) for n, v in attributes.items()]
-        made = self.recorder.node(
-            op.domain,
-            op.name,
-            [None if v is None else v.value for v in inputs],
-            attrs,
-            outputs,
-            origin=self.origin(),
-            sugar=sugar,
-        )
-        node = made[0].producer() if made else self.recorder.scope.nodes[-1]
-        assert node is not None
-        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
-        self.used_ops.append((node, op, self.span))
-        if signature is None:
-            types: list[OnnxType | None] = [None] * outputs
-        else:
-            types = self._infer(op, node, inputs)
-        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            self.recorder.types[value] = kind
-            if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
-                self._note_witness(signature, n, value, inputs)
-            adapters.set_type(value, kind)
+        attrs = self._attributes(op, attributes)
+        call = self._call(op, inputs, attributes, outputs)
+        types = self._types(op, call, inputs, attrs) or [None] * outputs
+        made = self._node(op, inputs, attrs, types, call, sugar=sugar)
         if op.name == "Constant" and op.domain == "" and "value" in attributes:
-            tensor = node.attributes["value"]
+            tensor = attrs[0]
             if not tensor.is_ref():
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
                     self.recorder.known[made[0]] = array
         return tuple(GraphValue(self, v, k) for v, k in zip(made, types, strict=True))
+
+    def _call(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> OpCall | None:
+        """The call as rules see it; None for an operator without a schema."""
+        signature = op.signature
+        if signature is None:
+            return None
+        known, dims = self.recorder.known, self.recorder.dims
+        return OpCall(
+            signature,
+            attributes,
+            outputs,
+            [None if v is None else v.kind for v in inputs],
+            [None if v is None else known.get(v.value) for v in inputs],
+            [None if v is None else dims.get(v.value) for v in inputs],
+            [v is not None for v in inputs],
+        )
+
+    def _attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
+        kinds = schema_kinds(op.signature)
+        return [self._attribute(op, n, v, kinds.get(n)) for n, v in attributes.items()]
+
+    def _types(
+        self,
+        op: Op,
+        call: OpCall | None,
+        inputs: Sequence[GraphValue | None],
+        attrs: list[ir.Attr],
+    ) -> list[OnnxType | None] | None:
+        """The types of the outputs; None for an operator without a schema."""
+        if call is None:
+            return None
+        graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
+        if graphs:
+            scanned = next((a.as_int() for a in attrs if a.name == "num_scan_inputs"), 0)
+            return self.subgraph_types(op, len(inputs), call.count, graphs, scanned)
+        return self._infer(op, call, inputs, attrs)
+
+    def _node(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attrs: list[ir.Attr],
+        types: Sequence[OnnxType | None],
+        call: OpCall | None,
+        *,
+        sugar: bool,
+        hint: str | None = None,
+    ) -> list[ir.Value]:
+        """Append a node whose outputs have these types."""
+        recorder, signature = self.recorder, op.signature
+        made = recorder.node(
+            op.domain,
+            op.name,
+            [None if v is None else v.value for v in inputs],
+            attrs,
+            len(types),
+            origin=self.origin(),
+            hint=hint,
+            sugar=sugar,
+        )
+        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+        self.used_ops.append((recorder.scope.nodes[-1], op, self.span))
+        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
+            recorder.types[value] = kind
+            if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
+                self._note_witness(signature, n, value, inputs)
+            adapters.set_type(value, kind)
+        if call is not None and signature is not None and signature.domain == "":
+            found = values_of(call, types)
+            if found is not None:
+                recorder.dims.update((v, d) for v, d in zip(made, found) if d is not None)
+        return made
 
     def _note_witness(
         self,
@@ -268,28 +350,23 @@ class GraphBackend:
             )
 
     def _infer(
-        self, op: Op, node: ir.Node, inputs: Sequence[GraphValue | None]
+        self,
+        op: Op,
+        call: OpCall,
+        inputs: Sequence[GraphValue | None],
+        attrs: list[ir.Attr],
     ) -> list[OnnxType | None]:
         assert op.signature is not None
-        graphs = [
-            a.as_graph()
-            for a in node.attributes.values()
-            if not a.is_ref() and a.type is ir.AttributeType.GRAPH
-        ]
-        if graphs:
-            return self._subgraph_types(op, node, graphs)
-        types = [None if v is None else v.kind for v in inputs]
-        known = [None if v is None else self.recorder.known.get(v.value) for v in inputs]
         try:
-            return infer(op.signature, node, types, known, op.version)
+            return infer_call(call, lambda: attrs, op.version)
         except INFERENCE_ERRORS as error:
             if op.name == "Constant":
-                return [_CONSTANT_TYPES.get(next(iter(node.attributes), ""))]
-            refers = any(a.is_ref() for a in node.attributes.values())
+                return [_CONSTANT_TYPES.get(attrs[0].name if attrs else "")]
+            refers = any(a.is_ref() for a in attrs)
             if refers or any(v is not None and _untyped(v.kind) for v in inputs):
                 # ONNX's inference does not expect unknown element types or attributes; the
                 # callers of this function bring theirs, and are checked with them.
-                return by_variable(op.signature, len(node.outputs), types)
+                return by_variable(op.signature, call.count, call.types)
             shown = ", ".join("none" if v is None else str(v.kind or "unknown") for v in inputs)
             fail(
                 messages.InputsDoNotFit(
@@ -305,13 +382,20 @@ class GraphBackend:
         self, op: Op, node: ir.Node, graphs: list[ir.Graph]
     ) -> list[OnnxType | None]:
         """Types of a control-flow node from the outputs of its graphs."""
+        attr = node.attributes.get("num_scan_inputs")
+        scanned = attr.as_int() if attr is not None else 0
+        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, scanned)
+
+    def subgraph_types(
+        self, op: Op, inputs: int, count: int, graphs: list[ir.Graph], scanned: int
+    ) -> list[OnnxType | None]:
+        """Types of the outputs of a control-flow operator from the outputs of its graphs."""
         types = [[self.recorder.types.get(v) for v in g.outputs] for g in graphs]
-        count = len(node.outputs)
         if op.name == "If":
             branches = [t for t in types if len(t) == count]
             return [common_type([t[n] for t in branches]) for n in range(count)]
         if op.name == "Loop":
-            carried = len(node.inputs) - 2
+            carried = inputs - 2
             body = types[0][1:]
             result: list[OnnxType | None] = []
             for n in range(count):
@@ -322,8 +406,7 @@ class GraphBackend:
                     result.append(_stacked(kind))
             return result
         if op.name == "Scan":
-            scanned = node.attributes["num_scan_inputs"].as_int()
-            states = len(node.inputs) - scanned
+            states = inputs - scanned
             return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
         return [None] * count
 
