@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from onnxwright.eager.models import CompiledModel
 from onnxwright.eager.tensor import wrap
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.testing.tape import Call
 from onnxwright.testing.torch_values import TORCH_TO_DTYPE, from_value, to_array, to_value
@@ -31,7 +33,7 @@ class _Play:
     def __init__(self, op: Ops) -> None:
         self.op = op
         self.held: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> itself, its value
-        self.used: list[str] = []
+        self.numbers: dict[int, tuple[Any, Any]] = {}  # the same for numbers that a call gave
 
     def outside(self, tensor: torch.Tensor) -> Any:
         """The value of a tensor that no call made."""
@@ -59,49 +61,102 @@ class _Play:
         elif isinstance(tensors, (list, tuple)):
             for t, v in zip(tensors, values, strict=True):
                 self.bind(t, v)
+        elif isinstance(tensors, _NUMBERS):
+            self.numbers[id(tensors)] = (tensors, values)
 
     def play(self, calls: Sequence[Call]) -> None:
         """Run the functions of all calls."""
         for call in calls:
-            name = _functional(call.target)
-            self.used.append(name)
             args = [self.convert(a) for a in call.args]
             kwargs = {k: self.convert(v) for k, v in call.kwargs.items()}
-            if name in ("aten::detach", "aten::lift_fresh", "aten::alias", "aten::lift_fresh_copy"):
-                self.bind(call.result, args[0])
-                continue
-            result = find(name)(self.op, *args, **kwargs)
+            name = functional_name(call.target)
+            result = args[0] if name in SAME else find(name)(self.op, *args, **kwargs)
+            if is_in_place(call.target) and result.onnx_dtype is not args[0].onnx_dtype:
+                result = self.op.Cast(result, to=args[0].onnx_dtype)
             self.bind(call.result, result)
 
     def results(self, wanted: Any) -> list[Any]:
-        """The values of the tensors in a result, flat."""
-        return [self.convert(t) for t in flat_tensors(wanted)]
+        """Our values for the leaves of a result; `UNKNOWN` for a number that no call gave."""
+        found = []
+        for leaf in leaves(wanted):
+            if isinstance(leaf, torch.Tensor):
+                found.append(self.convert(leaf))
+            else:
+                found.append(self.numbers.get(id(leaf), (leaf, UNKNOWN))[1])
+        return found
 
 
-def _functional(target: Any) -> str:
-    """The name of an operator; of the one without mutation for an in-place one."""
-    schema = target._schema
-    name, overload = schema.name, schema.overload_name
-    if name.endswith("_") and not name.endswith("__"):
-        name = name[:-1]
-    return f"{name}.{overload}" if overload else str(name)
+class _Unknown:
+    """Stands for a number in a result that no operator computed, such as a size."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
 
 
-def flat_tensors(result: Any) -> list[torch.Tensor]:
-    """All tensors in a nested result, in order.
+UNKNOWN = _Unknown()
+_NUMBERS = (bool, int, float, complex)
+
+# Operators whose result holds what their argument holds.
+SAME = frozenset({"aten::detach", "aten::lift_fresh", "aten::alias", "aten::lift_fresh_copy"})
+
+
+def is_in_place(target: Any) -> bool:
+    """Whether an operator writes its result into its first argument, as `aten::add_` does.
 
     Args:
-        result: a tensor, or lists, tuples and dicts of them; other things are passed over.
+        target: a torch `OpOverload`.
 
     Returns:
-        The tensors.
+        True for names that end in one underscore.
+
+    Example:
+        >>> is_in_place(torch.ops.aten.add_.Tensor), is_in_place(torch.ops.aten.add.Tensor)
+        (True, False)
     """
-    if isinstance(result, torch.Tensor):
+    name = target._schema.name
+    return name.startswith("aten::__i") or (name.endswith("_") and not name.endswith("__"))
+
+
+def functional_name(target: Any) -> str:
+    """The full name of an operator; of the one without mutation for an in-place one.
+
+    Args:
+        target: a torch `OpOverload`.
+
+    Returns:
+        The name, as the table of functions has it.
+
+    Example:
+        >>> functional_name(torch.ops.aten.add_.Tensor)
+        'aten::add.Tensor'
+    """
+    schema = target._schema
+    name, overload = str(schema.name), schema.overload_name
+    if is_in_place(target):
+        name = name.replace("::__i", "::__") if name.startswith("aten::__i") else name[:-1]
+    return f"{name}.{overload}" if overload else name
+
+
+def leaves(result: Any) -> list[Any]:
+    """All tensors and numbers in a nested result, in order.
+
+    Args:
+        result: a tensor or number, or lists, tuples and dicts of them; other things (None, a
+            dtype) are passed over.
+
+    Returns:
+        The tensors and numbers.
+
+    Example:
+        >>> leaves((torch.tensor(1.0), [2, None], {"a": True}))
+        [tensor(1.), 2, True]
+    """
+    if isinstance(result, (torch.Tensor, *_NUMBERS)):
         return [result]
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, (list, tuple)):
-        return [t for part in result for t in flat_tensors(part)]
+        return [leaf for part in result for leaf in leaves(part)]
     return []
 
 
@@ -110,7 +165,7 @@ class _EagerPlay(_Play):
         return to_value(tensor)
 
 
-def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[torch.Tensor]:
+def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[Any]:
     """The results of recorded calls, each of our functions run at once.
 
     Args:
@@ -119,7 +174,7 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
         opset_version: the version of the standard opset to use.
 
     Returns:
-        A tensor for each tensor in `result`.
+        A tensor or number for each leaf of `result`; `UNKNOWN` for one that no call gave.
     """
     backend = AtenEagerBackend(Opset("", opset_version))
     play = _EagerPlay(Ops(backend))
@@ -148,9 +203,30 @@ class _GraphPlay(_Play):
         return unpack(self.op, value) if dtype.is_complex else value
 
 
-def build_graph(
-    calls: Sequence[Call], result: Any, opset_version: int
-) -> tuple[onnx.ModelProto, dict[str, np.ndarray[Any, Any]], list[bool]]:
+@dataclass(frozen=True)
+class Output:
+    """A result of a model: the number of the output, and whether it is a complex pair."""
+
+    number: int
+    pair: bool
+
+
+@dataclass(frozen=True)
+class BuiltGraph:
+    """A model made of recorded calls.
+
+    Fields:
+        model: the model; every tensor from outside is an input.
+        feeds: the arrays to run it on, by the name of the input.
+        results: what each leaf of the result is: an `Output`, or a number known without running.
+    """
+
+    model: onnx.ModelProto
+    feeds: dict[str, np.ndarray[Any, Any]]
+    results: list[Any]
+
+
+def build_graph(calls: Sequence[Call], result: Any, opset_version: int) -> BuiltGraph:
     """One model for recorded calls; every tensor from outside is an input.
 
     Args:
@@ -159,16 +235,22 @@ def build_graph(
         opset_version: the version of the standard opset to use.
 
     Returns:
-        The model, the arrays to feed it, and for each output whether it is a complex pair.
+        The model, with the arrays to feed it and what its outputs are.
     """
     recorder = Recorder()
     opset = Opset("", opset_version)
     backend = AtenTracingBackend(recorder, opset)
     play = _GraphPlay(Ops(backend), recorder)
     play.play(calls)
-    values = play.results(result)
-    pairs = [isinstance(v, Complex) for v in values]
-    packed = [pack(play.op, v) if isinstance(v, Complex) else v for v in values]
+    packed: list[Any] = []
+    results: list[Any] = []
+    for value in play.results(result):
+        pair = isinstance(value, Complex)
+        if pair or is_value(value):
+            results.append(Output(len(packed), pair))
+            packed.append(pack(play.op, value) if pair else value)
+        else:
+            results.append(value)
     outputs = recorder.own_outputs([v.value for v in packed])
     scope = recorder.scope
     recorder.remove_dead(scope.nodes, outputs)
@@ -179,10 +261,11 @@ def build_graph(
         name="aten",
         opset_imports={"": opset_version},
     )
-    return ir.to_proto(ir.Model(graph, ir_version=11)), play.feeds, pairs
+    model = ir.to_proto(ir.Model(graph, ir_version=11))
+    return BuiltGraph(model, play.feeds, results)
 
 
-def run_as_graph(calls: Sequence[Call], result: Any, opset_version: int) -> list[torch.Tensor]:
+def run_as_graph(calls: Sequence[Call], result: Any, opset_version: int) -> list[Any]:
     """The results of recorded calls, built as one graph and run in ONNX Runtime.
 
     Args:
@@ -191,15 +274,33 @@ def run_as_graph(calls: Sequence[Call], result: Any, opset_version: int) -> list
         opset_version: the version of the standard opset to use.
 
     Returns:
-        A tensor for each tensor in `result`.
+        A tensor or number for each leaf of `result`; `UNKNOWN` for one that no call gave.
     """
-    model, feeds, pairs = build_graph(calls, result, opset_version)
-    if not model.graph.output:
-        return []
-    outputs = CompiledModel(model)(**feeds)
-    several = outputs if isinstance(outputs, tuple) else (outputs,)
-    found = []
-    for array, pair in zip(several, pairs, strict=True):
-        tensor = from_value(wrap(np.asarray(array)))
-        found.append(torch.view_as_complex(tensor.contiguous()) if pair else tensor)
-    return found
+    built = build_graph(calls, result, opset_version)
+    return run_built(built, built.feeds)
+
+
+def run_built(built: BuiltGraph, feeds: dict[str, np.ndarray[Any, Any]]) -> list[Any]:
+    """Run a model made of recorded calls.
+
+    Args:
+        built: the model.
+        feeds: arrays by the name of the input.
+
+    Returns:
+        As `run_as_graph`.
+    """
+    outputs: Sequence[Any] = ()
+    if built.model.graph.output:
+        given = CompiledModel(built.model)(**feeds)
+        outputs = given if isinstance(given, tuple) else (given,)
+    return [_result(r, outputs) for r in built.results]
+
+
+def _result(what: Any, outputs: Sequence[Any]) -> Any:
+    if not isinstance(what, Output):
+        return what
+    tensor = from_value(wrap(np.asarray(outputs[what.number])))
+    if what.pair:
+        return torch.complex(tensor[..., 0].contiguous(), tensor[..., 1].contiguous())
+    return tensor

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import random
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
@@ -15,7 +18,13 @@ from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
 from onnxwright.atenlib.optest import OpTest, Skip, XFail
 from onnxwright.errors import AtenLookupError, OnnxwrightError
-from onnxwright.testing.aten_runs import flat_tensors, run_as_graph, run_eagerly
+from onnxwright.testing.aten_runs import (
+    UNKNOWN,
+    functional_name,
+    leaves,
+    run_as_graph,
+    run_eagerly,
+)
 from onnxwright.testing.tape import Call, record
 
 DTYPES = (
@@ -24,6 +33,16 @@ DTYPES = (
 )  # fmt: skip
 MODES = ("eager", "graph")
 OPSET = 23
+STATUSES = {
+    "passed": "ours is torch's in value, dtype and shape",
+    "failed": "it is not, or ours raises",
+    "missing": "the sample runs an operator without a function",
+    "xfailed": "failed as the table says, with the reason",
+    "xpassed": "passed where the table says that it fails",
+    "skipped": "not run, or nothing to compare, with the reason",
+    "refused": "torch itself refuses the sample; not counted",
+}
+WRONG = ("failed", "missing", "xpassed")
 
 
 @dataclass(frozen=True)
@@ -35,11 +54,10 @@ class Outcome:
         test: the OpInfo, with its variant.
         dtype, mode: as asked for.
         sample: its number among the samples.
-        status: "passed", "failed", "xfailed", "xpassed" (a known failure that passed), "missing"
-            (no function for an operator the sample runs), "skipped", or "refused" (torch itself
-            refuses the sample; not counted).
+        status: one of `STATUSES`.
         why: the reason, for anything but "passed".
         seconds: how long ours took.
+        ran: the ATen operators that the sample runs.
     """
 
     function: str
@@ -50,10 +68,12 @@ class Outcome:
     status: str
     why: str = ""
     seconds: float = 0.0
+    ran: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields, for JSON."""
-        return asdict(self)
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is something to mend."""
+        return self.status in WRONG
 
 
 @dataclass(frozen=True)
@@ -76,6 +96,7 @@ class Unit:
         return f"{self.test.name}[{self.function.name}-{self.dtype}]"
 
 
+@functools.cache
 def infos() -> dict[str, Any]:
     """Torch's OpInfos by name, `name:variant` for those with a variant.
 
@@ -135,97 +156,199 @@ def run_unit(
 
     Args:
         unit: the unit.
-        modes: "eager", "graph".
+        modes: some of `MODES`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.
 
     Yields:
         An outcome for each sample and mode.
     """
-    info = infos_cached()[unit.test.name]
-    torch.manual_seed(0)
+    info = infos()[unit.test.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        samples = info.sample_inputs("cpu", getattr(torch, unit.dtype), requires_grad=False)
-        for n, sample in enumerate(samples):
+        for n, sample in enumerate(_draw(info, unit.dtype)):
             if limit is not None and n >= limit:
                 return
-            yield from _run_sample(unit, info, n, sample, modes, opset_version)
+            if isinstance(sample, Exception):
+                for mode in modes:
+                    yield _outcome(unit, n, mode, "refused", _told(sample))
+            else:
+                yield from _run_sample(unit, info, n, sample, modes, opset_version)
+
+
+def _draw(info: Any, dtype: str) -> Iterator[Any]:
+    """The samples of an OpInfo, the same in every process; last an error if torch raises one."""
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - torch's samples draw from the global generator
+    try:
+        yield from info.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises, it has no more samples
+        yield error
+
+
+def _outcome(
+    unit: Unit, n: int, mode: str, status: str, why: str = "", seconds: float = 0.0,
+    ran: tuple[str, ...] = (),
+) -> Outcome:  # fmt: skip
+    return Outcome(
+        unit.function.name, unit.test.name, unit.dtype, mode, n, status, why, seconds, ran
+    )
+
+
+class Recorded(NamedTuple):
+    """What torch did with a sample.
+
+    Fields:
+        calls: the operators it ran.
+        result: what the OpInfo returned.
+        wanted: the leaves of the result, as they were then.
+    """
+
+    calls: list[Call]
+    result: Any
+    wanted: list[Any]
+
+
+def _record(info: Any, sample: Any) -> Recorded:
+    """Run a sample in torch; tensors that it writes into are put back."""
+    before = [
+        (t, t._version, t.clone())
+        for t in leaves([sample.input, sample.args, sample.kwargs])
+        if isinstance(t, torch.Tensor) and t.layout is torch.strided
+    ]
+    calls, result = record(lambda: info.op(sample.input, *sample.args, **sample.kwargs))
+    wanted = leaves(result)
+    changed = [(t, copy) for t, version, copy in before if t._version != version]
+    if changed:
+        wanted = [t.clone() if isinstance(t, torch.Tensor) else t for t in wanted]
+        for tensor, copy in changed:
+            tensor.resize_(copy.shape).copy_(copy)
+    return Recorded(calls, result, wanted)
 
 
 def _run_sample(
     unit: Unit, info: Any, n: int, sample: Any, modes: Sequence[str], opset_version: int
 ) -> Iterator[Outcome]:
-    def outcome(mode: str, status: str, why: str = "", seconds: float = 0.0) -> Outcome:
-        return Outcome(
-            unit.function.name, unit.test.name, unit.dtype, mode, n, status, why, seconds
-        )
-
-    skip = _about(unit.test.skip, unit.dtype, "", sample)
-    if skip is not None:
-        for mode in modes:
-            yield outcome(mode, "skipped", skip.reason)
-        return
-    kept = _copies(sample)
+    modes = list(modes)
     try:
-        calls, result = record(lambda: info.op(sample.input, *sample.args, **sample.kwargs))
+        about = {mode: _known(unit, mode, sample) for mode in modes}
+    except Exception as error:  # noqa: BLE001 - a matcher may raise anything; it is to be mended
+        for mode in modes:
+            why = f"the matcher of a known failure raises {_told(error)}"
+            yield _outcome(unit, n, mode, "failed", why)
+        return
+    for mode, known in about.items():
+        if isinstance(known, Skip):
+            modes.remove(mode)
+            yield _outcome(unit, n, mode, "skipped", known.reason)
+    if not modes:
+        return
+    try:
+        recorded = _record(info, sample)
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it refuses the sample
         for mode in modes:
-            yield outcome(mode, "refused", f"{type(error).__name__}: {_first_line(error)}")
+            yield _outcome(unit, n, mode, "refused", _told(error))
         return
-    _restore(kept)
+    ran = tuple(dict.fromkeys(functional_name(c.target) for c in recorded.calls))
     for mode in modes:
         begun = time.perf_counter()
-        status, why = _judge(unit, mode, calls, result, opset_version)
+        status, why = _judge(unit, mode, recorded, opset_version)
         seconds = time.perf_counter() - begun
-        known = _about(unit.test.xfail, unit.dtype, mode, sample)
-        if known is not None and not isinstance(known, Skip):
-            if status == "passed":
-                status, why = (
-                    ("passed", "") if known.sometimes else ("xpassed", f"expected: {known.reason}")
-                )
-            else:
-                status, why = "xfailed", known.reason
-        yield outcome(mode, status, why, seconds)
+        status, why = _with_known(status, why, about[mode])
+        yield _outcome(unit, n, mode, status, why, seconds, ran)
 
 
-def _judge(
-    unit: Unit, mode: str, calls: Sequence[Call], result: Any, opset_version: int
-) -> tuple[str, str]:
+def _known(unit: Unit, mode: str, sample: Any) -> XFail | None:
+    for entry in (*unit.test.skip, *unit.test.xfail):
+        if entry.about(unit.dtype, mode, sample):
+            return entry
+    return None
+
+
+def _with_known(status: str, why: str, known: XFail | None) -> tuple[str, str]:
+    """An outcome in the light of what is known to fail."""
+    if known is None or status == "skipped":
+        return status, why
+    if status != "passed":
+        return "xfailed", known.reason
+    if known.sometimes:
+        return "passed", ""
+    return "xpassed", f"expected: {known.reason}"
+
+
+def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tuple[str, str]:
     """Whether our result of a sample is torch's."""
     run = run_eagerly if mode == "eager" else run_as_graph
     try:
-        got = run(calls, result, opset_version)
+        got = run(recorded.calls, recorded.result, opset_version)
     except AtenLookupError as error:
         return "missing", error.diagnostic.words("{name}") if error.diagnostics else str(error)
     except OnnxwrightError as error:
         return "failed", _short(error)
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
-        return "failed", f"{type(error).__name__}: {_first_line(error)}"
-    wanted = flat_tensors(result)
+        return "failed", _told(error)
+    return judge_results(got, recorded.wanted, unit.test, unit.dtype)
+
+
+def judge_results(
+    got: Sequence[Any], wanted: Sequence[Any], test: OpTest, dtype: str
+) -> tuple[str, str]:
+    """Whether results are torch's.
+
+    Args:
+        got: ours; `UNKNOWN` where no operator computes one.
+        wanted: torch's tensors and numbers.
+        test: says tolerances, and whether values are compared.
+        dtype: the dtype of the samples.
+
+    Returns:
+        The status and the reason.
+    """
+    compared = 0
     for i, (ours, theirs) in enumerate(zip(got, wanted, strict=True)):
-        difference = compare(ours, theirs, unit.test, unit.dtype)
+        if ours is UNKNOWN:
+            continue
+        compared += 1
+        difference = compare(ours, theirs, test, dtype)
         if difference:
             return "failed", f"result {i}: {difference}"
+    if not compared:
+        return "skipped", "nothing to compare: no operator gives a tensor or number of the result"
     return "passed", ""
 
 
-def compare(ours: torch.Tensor, theirs: torch.Tensor, test: OpTest, dtype: str) -> str:
+def compare(ours: Any, theirs: Any, test: OpTest, dtype: str) -> str:
     """How a result differs from torch's.
 
     Args:
-        ours, theirs: the results.
+        ours, theirs: the results, tensors or numbers.
         test: says tolerances, and whether values are compared.
         dtype: the dtype of the samples.
 
     Returns:
         What is different; empty if nothing is.
+
+    Example:
+        >>> compare(torch.zeros(2), torch.zeros(3), OpTest("abs"), "float32")
+        'shape [2], torch has [3]'
     """
+    if not isinstance(theirs, torch.Tensor):
+        ours = ours.item() if isinstance(ours, torch.Tensor) else ours
+        if type(ours) is not type(theirs):
+            return f"a {type(ours).__name__}, torch has a {type(theirs).__name__}"
+        return _distance(torch.tensor(ours), torch.tensor(theirs), test, dtype)
+    if not isinstance(ours, torch.Tensor):
+        return f"{ours!r}, torch has a tensor"
     theirs = theirs.detach().resolve_conj().resolve_neg()
     if ours.dtype != theirs.dtype:
         return f"dtype {ours.dtype}, torch has {theirs.dtype}"
     if ours.shape != theirs.shape:
         return f"shape {list(ours.shape)}, torch has {list(theirs.shape)}"
+    return _distance(ours, theirs, test, dtype)
+
+
+def _distance(ours: torch.Tensor, theirs: torch.Tensor, test: OpTest, dtype: str) -> str:
     if test.compare == "shape":
         return ""
     tol = (test.tol or {}).get(dtype)
@@ -238,40 +361,11 @@ def compare(ours: torch.Tensor, theirs: torch.Tensor, test: OpTest, dtype: str) 
     return ""
 
 
-def _about(known: Sequence[XFail], dtype: str, mode: str, sample: Any) -> XFail | None:
-    for entry in known:
-        if entry.about(dtype, mode, sample):
-            return entry
-    return None
-
-
-def _copies(sample: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Tensors of a sample with their contents, for samples that torch writes into."""
-    every = flat_tensors([sample.input, list(sample.args), dict(sample.kwargs)])
-    return [(t, t.clone()) for t in every if t.layout is torch.strided]
-
-
-def _restore(kept: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    for tensor, before in kept:
-        if not torch.equal(tensor, before) and not tensor.isnan().any():
-            tensor.copy_(before)
-
-
 def _short(error: OnnxwrightError) -> str:
     text = error.diagnostic.words(type(error.diagnostic).title) if error.diagnostics else str(error)
     return text.splitlines()[0][:400]
 
 
-def _first_line(error: BaseException) -> str:
+def _told(error: BaseException) -> str:
     text = str(error).strip()
-    return text.splitlines()[0][:300] if text else ""
-
-
-_infos: dict[str, Any] = {}
-
-
-def infos_cached() -> dict[str, Any]:
-    """As `infos`, read once a process."""
-    if not _infos:
-        _infos.update(infos())
-    return _infos
+    return f"{type(error).__name__}: {text.splitlines()[0][:300] if text else ''}"
