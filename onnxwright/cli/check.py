@@ -2,26 +2,69 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
-import traceback
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.programs import executed, scripts_of
+from onnxwright.cli.console import DIFFERS, OK, USAGE, harmless, print_json
+from onnxwright.cli.programs import executed, failure_of, scripts_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.diagnostics.render import render_all
+from onnxwright.diagnostics.render import render_all, render_json
 from onnxwright.dsl.function import ScriptFunction
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 
 
-def check_files(files: Sequence[str], *, color: bool = False) -> int:
+@dataclass
+class Report:
+    """What was found in one file.
+
+    Fields:
+        file: its path, as it was given.
+        scripts: name of each script -> whether it compiles.
+        found: what is to be said of them, warnings included.
+        trouble: why the file could not be executed; empty where it could.
+    """
+
+    file: str
+    scripts: dict[str, bool] = field(default_factory=dict)
+    found: list[Diagnostic] = field(default_factory=list)
+    trouble: str = ""
+
+    @property
+    def wrong(self) -> int:
+        """How many scripts do not compile."""
+        return sum(not compiles for compiles in self.scripts.values())
+
+    @property
+    def status(self) -> int:
+        """The exit status of this file alone."""
+        if self.trouble:
+            return USAGE
+        return DIFFERS if self.wrong or any(d.severity == "error" for d in self.found) else OK
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return {
+            "file": self.file,
+            "ok": self.status == OK,
+            "scripts": [{"name": n, "compiles": ok} for n, ok in self.scripts.items()],
+            "diagnostics": [json.loads(render_json(d)) for d in self.found],
+            "error": self.trouble or None,
+        }
+
+
+def check_files(files: Sequence[str], *, color: bool = False, as_json: bool = False) -> int:
     """Compile every script of the files and print what is wrong.
 
     Args:
         files: paths of Python files; each is executed as a module, not as a program.
         color: whether the messages are coloured.
+        as_json: print one JSON object instead.
 
     Returns:
         0 where everything compiles, 1 where something does not, 2 where a file cannot be executed.
@@ -36,31 +79,63 @@ def check_files(files: Sequence[str], *, color: bool = False) -> int:
         >>> check_files(["nowhere.py"])
         2
     """
-    return max(_check_file(Path(file), color) for file in files)
+    reports = []
+    for file in files:
+        report = check_file(file)
+        reports.append(report)
+        if not as_json:
+            _print(report, color)
+    if as_json:
+        data = [report.as_dict() for report in reports]
+        print_json({"ok": all(entry["ok"] for entry in data), "files": data})
+    return max(report.status for report in reports)
 
 
-def _check_file(path: Path, color: bool) -> int:
+def check_file(file: str) -> Report:
+    """Compile every script of one file.
+
+    Args:
+        file: the path of a Python file.
+
+    Returns:
+        What was found.
+    """
+    report = Report(file)
+    path = Path(file)
     if not path.is_file():
-        print(f"onnxwright check: there is no file {path}", file=sys.stderr)
-        return 2
+        word = f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}"
+        report.trouble = word
+        return report
     try:
-        module = executed(path)
+        # What the file prints is not the command's result, which may go through a pipe.
+        with contextlib.redirect_stdout(sys.stderr):
+            module = executed(path)
     except OnnxwrightError as error:
-        print(render_all(error.diagnostics, color=color))
-        return 1
-    except Exception:  # noqa: BLE001 - the file is not ours; show its traceback and go on
-        print(f"onnxwright check: {path} cannot be executed", file=sys.stderr)
-        traceback.print_exc()
-        return 2
-    wrong, count = 0, 0
+        report.found += error.diagnostics
+        return report
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is the user's
+        report.trouble = failure_of(path, error)
+        return report
     for script in scripts_of(module):
         found, failed = _messages(script)
-        if found:
-            print(render_all(found, color=color) + "\n")
-        wrong += failed
-        count += 1
-    print(f"{path}: {count} {'script' if count == 1 else 'scripts'}, {wrong} with errors")
-    return 1 if wrong else 0
+        report.found += found
+        report.scripts[script.function.__qualname__] = not failed
+    return report
+
+
+def _print(report: Report, color: bool) -> None:
+    if report.trouble:
+        sys.stdout.flush()
+        print(harmless(f"onnxwright check: {report.trouble}"), file=sys.stderr)
+        return
+    if report.found:
+        print(render_all(report.found, color=color) + "\n")
+    count = len(report.scripts)
+    if report.status != OK and not count:
+        print(f"{report.file}: it cannot be executed")
+        return
+    noun = "script" if count == 1 else "scripts"
+    print(f"{report.file}: {count} {noun}, {report.wrong} with errors")
 
 
 def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Diagnostic], bool]:
@@ -78,4 +153,4 @@ def _messages(script: ScriptFunction[..., Any]) -> tuple[list[Diagnostic], bool]
     return [w.diagnostic for w in heard if isinstance(w, OnnxwrightWarning)] + found, failed
 
 
-__all__ = ["check_files"]
+__all__ = ["Report", "check_file", "check_files"]

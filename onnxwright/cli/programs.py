@@ -94,13 +94,8 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
             module = executed(path)
     except OnnxwrightError:
         raise
-    except Exception as error:
-        # The file is the user's: where it fails is what they want to know.
-        shown = traceback.TracebackException.from_exception(error)
-        own = [f for f in shown.stack if Path(f.filename).suffix == ".py" and _is_theirs(f)]
-        place = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
-        words = "".join(shown.format_exception_only()).strip()
-        raise Trouble(f"{path} cannot be executed{place}: {words}") from error
+    except (Exception, SystemExit) as error:
+        raise Trouble(failure_of(path, error)) from error
     known = {s.function.__qualname__: s for s in scripts_of(module)}
     if not name:
         if len(known) == 1:
@@ -119,9 +114,30 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
     raise Trouble(f"{path} has no script {name}{hint}")
 
 
+def failure_of(path: Path, error: BaseException) -> str:
+    """Why a Python file cannot be executed, and where in it.
+
+    The file is the user's: the last of its own lines that ran is what they want to know.
+
+    Args:
+        path: the file.
+        error: what came out of it.
+
+    Returns:
+        A line or more.
+    """
+    if isinstance(error, SystemExit):
+        return f"{path} cannot be executed: it ends Python by itself (SystemExit: {error.code})"
+    shown = traceback.TracebackException.from_exception(error)
+    own = [f for f in shown.stack if Path(f.filename).suffix == ".py" and _is_theirs(f)]
+    place = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+    words = "".join(shown.format_exception_only()).strip()
+    return f"{path} cannot be executed{place}: {words}"
+
+
 def _is_theirs(frame: traceback.FrameSummary) -> bool:
     ours = str(Path(__file__).resolve().parent.parent)
     return not frame.filename.startswith((ours, "<frozen"))
 
 
-__all__ = ["executed", "find_script", "scripts_of", "split_target"]
+__all__ = ["executed", "failure_of", "find_script", "scripts_of", "split_target"]

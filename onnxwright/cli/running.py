@@ -47,7 +47,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Give a command what says which inputs and which evaluator to run with."""
     parser.add_argument(
         "--inputs", nargs="+", metavar="INPUT",
-        help="file.npz, name=file.npy, name=[1, 2], or tensor.pb",
+        help="file.npz, name=file.npy, name=[1, 2], or tensor.pb; see the guide for sequences",
     )  # fmt: skip
     parser.add_argument("--random", action="store_true", help="draw what is not given")
     parser.add_argument("--seed", type=int, default=0, help="for --random (0)")
@@ -89,10 +89,22 @@ def outputs_of(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[s
 
     source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
     made = CompiledModel(source)
-    known = {name: value for name, value in inputs.items() if name in made.input_names}
-    results = made(**known)
+    # By place: an input may be called `self`.
+    bound = [inputs.get(name) for name in made.input_names]
+    more = {name: value for name, value in inputs.items() if name not in made.input_names}
+    if more:  # initializers that are inputs, too: their default is not used
+        results = made.run({**dict(zip(made.input_names, bound, strict=True)), **more})
+        return dict(zip(made.output_names, results, strict=True))
+    results = made(*bound)
     many = results if len(made.output_names) != 1 else (results,)
-    return dict(zip(made.output_names, many, strict=True))
+    return dict(zip(made.output_names, map(_plain, many), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A tensor of eager mode as its array."""
+    from onnxwright.eager import Tensor
+
+    return value.value if isinstance(value, Tensor) else value
 
 
 def _binary(loaded: Loaded) -> bool:

@@ -21,7 +21,7 @@ from onnxwright.eager.values import (
 )
 from onnxwright.eager.where import user_span
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, OptionalType, TensorType, fits
+from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
 
 
 class CompiledModel:
@@ -137,7 +137,9 @@ class CompiledModel:
         by_memory = all(
             isinstance(k, TensorType) and k.dtype is not DType.STRING for k in self._in_kinds
         )
-        if not by_memory:
+        # NOTE: the runtime gives sequences of maps as Python objects only.
+        maps = any(isinstance(getattr(k, "elem", k), MapType) for k in self._out_kinds)
+        if not by_memory or maps:
             found = self._run(self._names, feed, None)
             return [from_runtime(r, k) for r, k in zip(found, self._out_kinds, strict=True)]
         given, alive = {}, []

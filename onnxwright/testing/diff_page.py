@@ -167,7 +167,8 @@ def _row(row: Any, placed: bool) -> list[str]:
         told = "\n".join(map(escape, row.details))
         more = "<td></td>" if placed else ""
         lines.append(
-            f'<tr class="why"><td class="m"></td><td class="why {row.kind}" colspan="2">{told}</td>{more}</tr>'
+            f'<tr class="why"><td class="m"></td><td class="why {row.kind}" colspan="2">'
+            f"{told}</td>{more}</tr>"
         )
     return lines
 
