@@ -87,6 +87,7 @@ class Elementwise(Rule):
 
     over: tuple[str, ...]
     promote: Promotion
+    at_least: DType | None = None
 
     def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments named in `over` to their common type."""
@@ -96,12 +97,15 @@ class Elementwise(Rule):
             flat.extend(value if isinstance(value, (list, tuple)) else [value])
         operands = [operand_of(op, x) for x in flat if x is not None]
         computed = compute_type(self.promote, operands)
+        inside = computed
+        if self.at_least is not None and computed.is_float and computed.bits < self.at_least.bits:
+            inside = self.at_least
         for name in self.over:
             value = arguments.get(name)
             if isinstance(value, (list, tuple)):
-                arguments[name] = [_to(op, x, computed) for x in value]
+                arguments[name] = [_to(op, x, inside) for x in value]
             elif value is not None:
-                arguments[name] = _to(op, value, computed)
+                arguments[name] = _to(op, value, inside)
         return output_type(self.promote, computed)
 
 
@@ -168,13 +172,19 @@ class Custom(Rule):
         return None if self.function is None else self.function(arguments)
 
 
-def elementwise(over: tuple[str, ...] | str = ("self",), promote: Promotion = "default") -> Rule:
+def elementwise(
+    over: tuple[str, ...] | str = ("self",),
+    promote: Promotion = "default",
+    at_least: DType | None = None,
+) -> Rule:
     """Arguments are promoted together, as torch's elementwise operators do.
 
     Args:
         over: names of the arguments; one that is a list counts with its members; None is passed
             over.
         promote: the category of promotion.
+        at_least: the narrowest float type to compute in; the result is rounded once to its own
+            type, as torch does for FLOAT16 and BFLOAT16.
 
     Returns:
         The rule.
@@ -185,7 +195,7 @@ def elementwise(over: tuple[str, ...] | str = ("self",), promote: Promotion = "d
         >>> elementwise(("self", "other"), promote="always_bool").promote
         'always_bool'
     """
-    return Elementwise((over,) if isinstance(over, str) else tuple(over), promote)
+    return Elementwise((over,) if isinstance(over, str) else tuple(over), promote, at_least)
 
 
 def reduction(over: str = "self", promote: Promotion = "default") -> Rule:
