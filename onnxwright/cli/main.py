@@ -18,6 +18,7 @@ from onnxwright.cli import (
     running,
     scripts,
     small,
+    sweeping,
 )
 from onnxwright.cli.console import DIFFERS, USAGE, Trouble, harmless, wants_color
 from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -25,7 +26,7 @@ from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
 
 # The groups of commands, in the order `--help` shows them.
-GROUPS = (small, compiling, running, scripts, looking, comparing, completion)
+GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, completion)
 
 
 def parser() -> argparse.ArgumentParser:

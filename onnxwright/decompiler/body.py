@@ -1,7 +1,7 @@
-"""The body of a graph or function as Python statements: one call for each node, in order.
+"""The body of a graph or function as Python statements, nodes in the order they have.
 
 Names come out unique in the whole function, nested ones included, so that a name says which value
-is meant wherever the file speaks of one.
+is meant wherever the file speaks of one; only what a loop carries keeps its name from turn to turn.
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ from onnxwright.decompiler.layout import (
     Expr,
     Group,
     data,
+    flatten,
     join,
     listed,
-    mapping,
     render,
     text,
 )
-from onnxwright.decompiler.names import Names, is_plain
+from onnxwright.decompiler.names import Names, is_plain, machine_made
+from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript, unary
+from onnxwright.decompiler.places import Places, origin_of
+from onnxwright.decompiler.planning import Plan, ordered
 from onnxwright.decompiler.scope import Module
+from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.content import attribute_kind
 from onnxwright.ir.wiring import Scope, Unit, Wire
 
 _A = onnx.AttributeProto
+# What stands in one expression: operators in one another, columns, and columns of a whole call.
+_DEEPEST, _LONGEST = 3, 88
 
 
 @dataclass
 class Written:
-    """Statements of a body and what it returns.
+    """Statements of a block.
 
     Attributes:
         lines: the statements, not indented.
-        result: the Python names of the outputs.
+        pending: expressions that are made but do not stand anywhere yet, in the order of making.
     """
 
     lines: list[str] = field(default_factory=list)
-    result: list[str] = field(default_factory=list)
+    pending: list[tuple[Wire, Piece]] = field(default_factory=list)
 
 
 class Body:
@@ -57,128 +63,258 @@ class Body:
         self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
         self.names = Names(module.names)
         self.names.reserve(*attributes.values())
-        self.python: dict[Wire, str] = {}
-        self.facts = Facts(module.uses)
+        self.places = Places(scope)
+        self.facts = Facts(module.uses, self.places)
+        self.plan = Plan(scope, module, opsets)
         self.functions: dict[Unit, dict[str, list[str]]] = {}  # Python names of nested graphs
+        self.calls: dict[Unit, tuple[str, list[Expr]]] = {}
         self.left: dict[Unit, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
         self.width = WIDTH - 4
-        self.symbols: dict[Unit, str] = {}
-        self.indices: dict[Unit, str] = {}
-        self.branches: set[Unit] = set()
-        self.keys: dict[Wire, str] = {}  # names for facts, where one Python name has two values
-        self.literals: dict[tuple[Unit, int], str] = {}
-        self.inlined: set[Unit] = set()
+        self.kept: dict[Wire, str] = {}  # names that results are to have, before they have them
+        self.written: set[Unit] = set()
+        self.bound: list[str] = []  # names in the order of binding
 
     # -- names -------------------------------------------------------------------------------------
 
     def name(self, wire: Wire) -> str:
         """The Python name of a value."""
-        found = self.python.get(wire)
+        found = self.places.python.get(wire)
         if found is None:
-            found = self.python[wire] = self.names.take(wire.name)
+            found = self.kept.pop(wire, None) or self.names.take(wire.name)
+            self.places.name(wire, found)
         return found
 
     def input_name(self, wire: Wire) -> str:
-        """The Python name of an input or output of the whole function, whose own name counts."""
+        """The Python name of an input of the whole function, whose own name counts."""
         python = self.name(wire)
         if python != wire.name:
-            self.facts.names[python] = wire.name
+            self.facts.names[wire] = wire.name
         return python
 
     # -- statements --------------------------------------------------------------------------------
 
-    def write(self) -> Written:
-        """The statements of the outermost body."""
+    def write(self) -> list[str]:
+        """The statements of the outermost body, its `return` among them."""
         for wire in self.scope.outputs:
-            self.input_name(wire)
-        return self._write(self.scope)
+            if wire not in self.places.python and wire not in self.kept:
+                made = wire.producer
+                if wire.scope is not None and not (made and self.nameless(made, wire)):
+                    self.kept[wire] = self.names.take(wire.name)
+        self.facts.shared = self.plan.shared
+        lines = self.returning(self.scope)
+        self.places.finish()
+        usual = usual_outputs(len(set(self.scope.outputs)))
+        for n, wire in enumerate(dict.fromkeys(self.scope.outputs)):
+            python = self.places.named(wire)
+            taken = python is None and usual[n] in self.places.owner
+            if taken or (usual[n] if python is None else python) != wire.name:
+                self.facts.names[wire] = wire.name
+        return lines
 
-    def _write(self, scope: Scope) -> Written:
+    def returning(self, scope: Scope) -> list[str]:
+        """The statements of a function's body."""
+        written = self.block(scope)
+        return [*written.lines, returned(self.results(scope, written), self.width)]
+
+    def results(self, scope: Scope, written: Written) -> list[str]:
+        """What a function returns; the last expressions stand there where they may."""
+        wires = [w for w in scope.outputs]
+        merged = self.merged(wires, written, lambda pieces: True)
+        return [merged[w].text if w in merged else self.name(w) for w in wires]
+
+    def block(self, scope: Scope) -> Written:
+        """The statements of a graph."""
         written = Written()
-        units = ordered(scope.units)
-        for unit in units:
-            self.plan(unit)
-        for unit in units:
-            if unit not in self.inlined:
-                self.unit(unit, written.lines)
-        written.result = [self.name(w) for w in scope.outputs]
+        for unit in self.plan.order[scope]:
+            if unit not in self.plan.inlined:
+                self.unit(unit, written)
         return written
 
-    def plan(self, unit: Unit) -> None:
-        """Decide what of a node is written with operators and numbers."""
-        module = self.module
-        module.count += 1
-        mine = module.count
-        if not module.sugar.allows(mine):
-            return
-        sugared = False
-        if module.function_name(unit.key) is None:
-            signature = module.signature(unit.key, self.opsets)
-            index = module.sugar.subscript(unit) if signature is not None else None
-            if index is not None:
-                self.indices[unit] = index
-                self.inlined.update(
-                    w.producer for w in unit.inputs[1:] if w is not None and w.producer is not None
-                )
-                sugared = True
-            if module.sugar.branch(unit):
-                self.branches.add(unit)
-                sugared = True
-            plain = index is None and unit not in self.branches
-            for place, w in enumerate(unit.inputs if plain else ()):
-                made = module.sugar.literal(w, unit, place, signature)
-                if made is not None and w is not None and w.producer is not None:
-                    self.literals[unit, place] = made
-                    self.inlined.add(w.producer)
-                    sugared = True
-            symbol = module.sugar.operator(unit) if signature is not None else None
-            if symbol is not None and len(self.literals.keys() & {(unit, 0), (unit, 1)}) < 2:
-                self.symbols[unit] = symbol
-                sugared = True
-        if sugared:
-            module.sugar.used.append(mine)
+    def unit(self, unit: Unit, written: Written) -> None:
+        """One node: an expression that waits for its place, or statements."""
+        if unit in self.plan.branches:
+            self.branch(unit, written)
+        elif unit in self.plan.loops:
+            self.loop(unit, written)
+        elif unit.graphs or len(unit.outputs) != 1 or unit.outputs[0] is None:
+            self.statement(unit, written)
+        else:
+            self.expression(unit, unit.outputs[0], written)
+        self.written.add(unit)
 
-    def unit(self, unit: Unit, lines: list[str]) -> None:
-        """The statements of one node: nested functions for its graphs, then the call."""
-        if unit in self.branches:
-            self.branch(unit, lines)
-            return
-        lines.extend(self.nested(unit))
-        targets = [self._target(w) for w in unit.outputs]
-        expression = self.call(unit)
-        lines.append(assignment(targets, expression, self.width))
-        self.node_facts(unit, [self.keys.get(w, t) if w else t
-                               for w, t in zip(unit.outputs, targets, strict=True)])  # fmt: skip
+    def loop(self, unit: Unit, written: Written) -> None:
+        """A Loop as `for` or `while`."""
+        raise AssertionError("given by the room of loops")
 
-    def _target(self, wire: Wire | None) -> str:
+    def expression(self, unit: Unit, made: Wire, written: Written) -> None:
+        """A node of one result."""
+        room = self.width - (len(made.name) + 3 if not self.waits(unit, made) else 0)
+
+        def fits(pieces: dict[Wire, Piece]) -> bool:
+            piece = self.piece(unit, pieces)
+            return piece.depth <= _DEEPEST and len(piece.text) <= min(room, _LONGEST - 4)
+
+        wires = [w for w in unit.inputs if w is not None]
+        merged = self.merged(wires, written, fits)
+        piece = self.piece(unit, merged)
+        self.made(unit)
+        if self.waits(unit, made):
+            written.pending.append((made, piece))
+        else:
+            self.flush(written)
+            self.assign(made, piece, written)
+        self.facts.value(made, made.info, typed=self.typed(made))
+
+    def waits(self, unit: Unit, made: Wire) -> bool:
+        """Whether a value may stand in the expression that reads it."""
+        if not self.module.sugar.on or made in self.kept or made in self.places.python:
+            return False
+        key = unit.key
+        if key == ("", "Constant", "") or len(unit.proto.attribute) > 3:
+            return False
+        if made.is_output:
+            whole = self.plan.returns.get(made, False)
+            return whole and not made.uses and self.nameless(unit, made)
+        if len(made.uses) != 1:
+            return False
+        user, place = made.uses[0]
+        if user.scope is not made.scope or not self.nameless(unit, made):
+            return False
+        if user in self.plan.loops:
+            return place == 0
+        if user in self.plan.branches:
+            return place == 0
+        return not user.graphs and self.module.sugar.allows(self.plan.number.get(user, 0))
+
+    def nameless(self, unit: Unit, made: Wire) -> bool:
+        """Whether a value's name says nothing."""
+        top = made.is_output and made.scope is self.scope
+        if top and made.name in usual_outputs(len(self.scope.outputs)):
+            return True
+        return machine_made(made.name, unit.proto.op_type)
+
+    def merged(
+        self, wires: list[Wire], written: Written, fits: object
+    ) -> dict[Wire, Piece]:
+        """Waiting expressions that may stand where `wires` are read; others get names.
+
+        Nodes stay in order: only the newest expressions may stand there, and in their own order.
+        """
+        waiting = [w for w, _ in written.pending]
+        wanted = [w for w in dict.fromkeys(wires) if w in waiting]
+        count = len(wanted)
+        while count and waiting[-count:] != wanted[-count:]:
+            count -= 1
+        top = written.pending[len(waiting) - count :] if count else []
+        pieces = dict(top)
+        if pieces and not fits(pieces):  # type: ignore[operator]
+            pieces = {}
+        if len(pieces) < len(wanted):
+            last = max(n for n, w in enumerate(waiting) if w in wanted and w not in pieces)
+            self.flush(written, last + 1)
+        if pieces:
+            del written.pending[len(written.pending) - len(pieces) :]
+        return pieces
+
+    def flush(self, written: Written, count: int | None = None) -> None:
+        """Give names to waiting expressions, oldest first."""
+        found = written.pending[:count]
+        del written.pending[:count]
+        for wire, piece in found:
+            self.assign(wire, piece, written)
+
+    def assign(self, wire: Wire, piece: Piece, written: Written) -> None:
+        """Bind a value's name to its expression."""
+        name = self.name(wire)
+        self.bound.append(name)
+        written.lines.append(assignment([name], piece.expr, self.width))
+
+    def statement(self, unit: Unit, written: Written) -> None:
+        """A node of several results, or with graphs: nested functions, then the call."""
+        fits = lambda pieces: len(self.piece(unit, pieces).text) <= _LONGEST - 16  # noqa: E731
+        if unit.graphs:
+            self.flush(written)
+            written.lines.extend(self.nested(unit))
+        merged = self.merged([w for w in unit.inputs if w is not None], written, fits)
+        self.flush(written)
+        targets = [self.target(unit, w) for w in unit.outputs]
+        piece = self.piece(unit, merged)
+        self.bound.extend(targets)
+        written.lines.append(assignment(targets, piece.expr, self.width))
+        self.made(unit)
+
+    def target(self, unit: Unit, wire: Wire | None) -> str:
+        """The name an output of a node is bound to."""
         if wire is None:
             python = self.names.take("absent")
             self.facts.absent.append(python)
+            if unit.outputs[0] is None:
+                self.places.first.setdefault(unit, python)
             return python
         python = self.name(wire)
-        self.facts.value(
-            self.keys.get(wire, python),
-            wire.info,
-            typed=not wire.is_output or wire.scope is not self.scope,
-        )
+        self.facts.value(wire, wire.info, typed=self.typed(wire))
         return python
 
-    def call(self, unit: Unit) -> Expr:
-        """The call of a node."""
-        known = self.module.function_name(unit.key)
-        signature = None if known is not None else self.module.signature(unit.key, self.opsets)
-        arguments: list[Expr] = [
-            self.literals.get((unit, n)) or ("None" if w is None else self.name(w))
+    def typed(self, wire: Wire) -> bool:
+        """Whether the type of a value is said among the facts, and not in an annotation."""
+        return not wire.is_output or wire.scope is not self.scope
+
+    def made(self, unit: Unit) -> None:
+        """Note a node, and before it the constants it makes."""
+        for wire in unit.inputs:
+            self.constant(wire, unit)
+        self.places.made(unit)
+        self.node_facts(unit)
+
+    def constant(self, wire: Wire | None, user: Unit) -> None:
+        """Note a constant that is written as a number, where it is first read."""
+        producer = wire.producer if wire is not None else None
+        if producer is None or producer not in self.plan.numbers or producer in self.written:
+            return
+        self.written.add(producer)
+        self.places.made(producer)
+        self.node_facts(producer)
+        for made in producer.outputs:
+            if made is not None:
+                self.facts.value(made, made.info)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def argument(self, wire: Wire | None, merged: dict[Wire, Piece], number: str | None) -> Piece:
+        """One operand or argument."""
+        if number is not None:
+            return number_piece(number)
+        if wire is None:
+            return Piece("None")
+        found = merged.get(wire)
+        return found if found is not None else Piece(self.name(wire))
+
+    def piece(self, unit: Unit, merged: dict[Wire, Piece]) -> Piece:
+        """A node as an expression."""
+        index = self.plan.indices.get(unit)
+        if index is not None:
+            return subscript(self.argument(unit.inputs[0], merged, None), index)
+        arguments = [
+            self.argument(w, merged, self.plan.literals.get((unit, n)))
             for n, w in enumerate(unit.inputs)
         ]
-        if unit in self.indices:
-            return f"{arguments[0]}[{self.indices[unit]}]"
-        symbol = self.symbols.get(unit)
+        symbol = self.plan.symbols.get(unit)
         if symbol is not None and len(arguments) == 1:
-            return f"{symbol}{arguments[0]}"
+            return unary(symbol, arguments[0])
         if symbol is not None:
-            space = "" if symbol == "**" else " "
-            return f"{arguments[0]}{space}{symbol}{space}{arguments[1]}"
+            return binary(symbol, arguments[0], arguments[1])
+        expr = self.call(unit, [a.expr for a in arguments])
+        return Piece(expr, depth=1 + max((a.depth for a in arguments), default=0))
+
+    def call(self, unit: Unit, arguments: list[Expr]) -> Expr:
+        """The call of a node."""
+        function, items = self.calls.get(unit) or self.calls.setdefault(unit, self.keywords(unit))
+        return Group(f"{function}(", (*arguments, *items), ")")
+
+    def keywords(self, unit: Unit) -> tuple[str, list[Expr]]:
+        """What a node calls, and its attributes as keywords."""
+        known = self.module.function_name(unit.key)
+        signature = None if known is not None else self.module.signature(unit.key, self.opsets)
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
         for attr in unit.proto.attribute:
@@ -188,19 +324,19 @@ class Body:
             else:
                 keywords.append((attr.name, value))
         if left:
-            self._leave(unit, left)
+            kept = self.left[unit] = onnx.NodeProto()
+            kept.attribute.extend(left)
         count = len(unit.outputs)
         usual = 1 if known is None else self.module.output_count(unit.key)
         if count == 0 or (count == 1 and usual != 1) or (known is not None and count != usual):
             keywords.append(("_outputs", str(count)))
         plain = [(k, v) for k, v in keywords if is_plain(k)]
         odd = [(k, v) for k, v in keywords if not is_plain(k)]
-        items = [*arguments, *(join(f"{k}=", v) for k, v in plain)]
+        items = [join(f"{k}=", v) for k, v in plain]
         if odd:
             pairs = tuple(join(f"{text(k)}: ", v) for k, v in odd)
             items.append(Group("**{", pairs, "}"))
-        function = known or self.module.operator(unit.key, self.opsets)
-        return Group(f"{function}(", tuple(items), ")")
+        return known or self.module.operator(unit.key, self.opsets), items
 
     def attribute(self, unit: Unit, attr: onnx.AttributeProto, signature: object) -> Expr | None:
         """The value of an attribute as Python; None where it can only be kept serialized."""
@@ -218,59 +354,75 @@ class Body:
             return None
         if kind == _A.TENSOR:
             first = unit.outputs[0] if unit.outputs else None
-            hint = f"{self.name(first) if first is not None else 'constant'}_data"
+            known = self.places.python.get(first) if first is not None else None
+            if known is None and first is not None and unit.key[1] == "Constant":
+                known = self.name(first)
+            hint = f"{known or unit.key[1].lower()}_data"
             return self.module.array(value, hint, attr.t, inline=True)
         if _uses_numpy(attr):
             self.module.uses.add("np")
         return value_expression(value, kind)
 
-    def _leave(self, unit: Unit, attributes: Iterable[onnx.AttributeProto]) -> None:
-        kept = onnx.NodeProto()
-        kept.attribute.extend(attributes)
-        self.left[unit] = kept
-
     # -- branches --------------------------------------------------------------------------------
 
-    def branch(self, unit: Unit, lines: list[str]) -> None:
+    def branch(self, unit: Unit, written: Written) -> None:
         """An If as `if` and `else`."""
-        targets = [self._target(w) for w in unit.outputs]
-        sides = [unit.graphs["then_branch"][0], unit.graphs["else_branch"][0]]
-        assert unit.inputs[0] is not None
+        test = unit.inputs[0]
+        assert test is not None
+        short = lambda pieces: len(pieces[test].text) <= _LONGEST - 4  # noqa: E731
+        merged = self.merged([test], written, short)
+        self.flush(written)
+        head = merged[test].text if test in merged else self.name(test)
+        fresh = [w not in self.places.python for w in unit.outputs]
+        targets = [self.target(unit, w) for w in unit.outputs]
         self.width -= 4
-        bodies = [
-            self._side(scope, targets, word)
-            for scope, word in zip(sides, ("then", "else"), strict=True)
-        ]
+        lines = []
+        for name in ("then_branch", "else_branch"):
+            scope = unit.graphs[name][0]
+            self.places.attribute[scope] = name
+            direct = len(targets) == 1 and fresh[0]
+            lines.append(indented(self.side(unit, scope, targets, direct=direct)))
+            self.graph_facts(scope, name)
         self.width += 4
-        head = f"if {self.name(unit.inputs[0])}:"
-        lines += [head, *indented(bodies[0]), "else:", *indented(bodies[1])]
-        self.node_facts(unit, targets)
+        written.lines += [f"if {head}:", *lines[0], "else:", *lines[1]]
+        self.bound.extend(targets)
+        self.made(unit)
 
-    def _side(self, scope: Scope, targets: list[str], word: str) -> list[str]:
+    def side(self, unit: Unit, scope: Scope, targets: list[str], *, direct: bool) -> list[str]:
         """One side of an If; its results are bound to the names of the If's outputs."""
-        direct = len(targets) == 1 and self._own(scope, scope.outputs[0])
-        if direct:
-            self.python[scope.outputs[0]] = targets[0]
-            self.keys[scope.outputs[0]] = f"{targets[0]}.{word}"
-        written = self._write(scope)
-        for wire in scope.outputs:
-            if wire.producer is None or wire.scope is not scope:
-                self.facts.value(self.name(wire), wire.info)
-        graph = scope.proto
-        if graph.name != f"{word}_branch":
-            self.facts.graphs[f"{targets[0]}.{word}"] = mapping([("name", text(graph.name))])
-        if not direct:
-            made = zip(targets, written.result, strict=True)
-            written.lines += [f"{target} = {name}" for target, name in made]
+        result = scope.outputs[0]
+        producer = result.producer
+        plain = producer is not None and (producer in self.plan.branches or not producer.graphs)
+        if direct and plain and result.scope is scope and producer not in self.plan.inlined:
+            if result not in self.places.python and result not in self.plan.ends:
+                self.places.python[result] = targets[0]
+        written = self.block(scope)
+        for end in self.bind(list(zip(targets, scope.outputs, strict=True)), written):
+            self.constant(end, unit)
+        self.outer_facts(scope)
         return written.lines
 
-    def _own(self, scope: Scope, wire: Wire) -> bool:
-        """Whether a result is made by a node of this side that is no branch itself."""
-        return (
-            wire.producer is not None
-            and wire.scope is scope
-            and not (wire.producer.graphs or wire in self.python)
-        )
+    def unbound(self, pairs: list[tuple[str, Wire]]) -> list[tuple[str, Wire]]:
+        """Those of names and values where the value does not have the name."""
+        return [(name, w) for name, w in pairs if self.places.python.get(w) != name]
+
+    def bind(self, pairs: list[tuple[str, Wire]], written: Written) -> list[Wire]:
+        """Bind names to values at the end of a block, all at once where one reads another.
+
+        Returns the constants that are numbers there.
+        """
+        left = self.unbound(pairs)
+        merged = self.merged([left[0][1]], written, lambda _: True) if len(left) == 1 else {}
+        self.flush(written)
+        made = [(n, self.argument(w, merged, self.plan.ends.get(w))) for n, w in left]
+        names = {name for name, _ in made}
+        if len(made) > 1 and any(piece.text in names for _, piece in made):
+            values = ", ".join(piece.text for _, piece in made)
+            written.lines.append(f"{', '.join(n for n, _ in made)} = {values}")
+        else:
+            written.lines += [assignment([n], piece.expr, self.width) for n, piece in made]
+        self.bound.extend(name for name, _ in made)
+        return [w for _, w in left if w in self.plan.ends]
 
     # -- nested graphs -----------------------------------------------------------------------------
 
@@ -281,52 +433,57 @@ class Body:
         for attribute, scopes in unit.graphs.items():
             for scope in scopes:
                 python = self.names.take(scope.proto.name or attribute, "body")
+                self.places.functions[scope] = python
                 held.setdefault(attribute, []).append(python)
-                lines += self._nested(scope, python)
+                lines += self.function(scope, python)
         return lines
 
-    def _nested(self, scope: Scope, python: str) -> list[str]:
-        graph = scope.proto
-        assert isinstance(graph, onnx.GraphProto)
-        params = [self._parameter(w) for w in scope.inputs]
-        body: list[str] = []
+    def function(self, scope: Scope, python: str) -> list[str]:
+        """A nested function."""
+        params = []
+        for wire in scope.inputs:
+            params.append(self.name(wire))
+            self.facts.value(wire, wire.info)
         around, self.width = self.width, self.width - 4
+        body: list[str] = []
         for wire in scope.initializers:
             if wire.input_index is None:
-                self._local_initializer(wire, body)
-        written = self._write(scope)
-        body += written.lines
+                name = self.name(wire)
+                self.facts.value(wire, wire.info)
+                made = self.module.initializer(wire, name)
+                body.append(assignment([name], made, self.width))
+        body += self.returning(scope)
+        self.outer_facts(scope)
+        self.graph_facts(scope, python)
+        self.width = around
+        head = Group(f"def {python}(", tuple(params), "):")
+        self.module.uses.add("graph")
+        front = render(head, 0, 0, around).split("\n")
+        return ["", "@graph()", *front, *indented(body), ""]
+
+    # -- facts -------------------------------------------------------------------------------------
+
+    def outer_facts(self, scope: Scope) -> None:
+        """What a graph says of results that are made elsewhere."""
         for wire in scope.outputs:
             if wire.producer is None or wire.scope is not scope:
-                self.facts.value(self.name(wire), wire.info)
-        body.append(returned(written.result))
+                self.facts.value(wire, wire.info)
+
+    def graph_facts(self, scope: Scope, usual: str) -> None:
+        """Note what a nested graph says beside its computation."""
+        graph = scope.proto
+        assert isinstance(graph, onnx.GraphProto)
         more: dict[str, Expr] = {}
-        if graph.name != python:
+        if graph.name != usual:
             more["name"] = text(graph.name)
         extra = rest_of_graph(graph, scope)
         if extra:
             more["extra"] = data(extra)
         described = self.facts.described(graph, **more)
         if described is not None:
-            self.facts.graphs[python] = described
-        head = Group(f"def {python}(", tuple(params), "):")
-        self.width = around
-        return ["", *render(head, 0, 0, around).split("\n"), *indented(body), ""]
+            self.facts.graphs[scope] = described
 
-    def _parameter(self, wire: Wire) -> str:
-        python = self.name(wire)
-        self.facts.value(python, wire.info)
-        return python
-
-    def _local_initializer(self, wire: Wire, body: list[str]) -> None:
-        self.module.uses.add("initializer")
-        python = self.name(wire)
-        self.facts.value(python, wire.info)
-        body.append(assignment([python], self.module.initializer(wire, python), self.width))
-
-    # -- facts -------------------------------------------------------------------------------------
-
-    def node_facts(self, unit: Unit, targets: list[str]) -> None:
+    def node_facts(self, unit: Unit) -> None:
         """Note the name, doc string and metadata of a node."""
         node = unit.proto
         rest = self.left.pop(unit, onnx.NodeProto())
@@ -334,15 +491,18 @@ class Body:
         if node.overload and self.module.function_name(unit.key) is None:
             rest.overload = node.overload
         extra = rest.SerializeToString(deterministic=True)
-        described = self.facts.described(node, **({"extra": data(extra)} if extra else {}))
-        if not targets:
-            if described is not None:
-                self.module.reasons.append(f"{node.op_type} makes nothing: what it says is lost")
-            return
+        without = ORIGIN if origin_of(unit) is not None else None
+        more: dict[str, Expr] = {"extra": data(extra)} if extra else {}
+        described = self.facts.described(node, without, **more)
         if node.name:
-            self.facts.node_names[targets[0]] = node.name
+            self.facts.node_names[unit] = node.name
         if described is not None:
-            self.facts.nodes[targets[0]] = described
+            self.facts.nodes[unit] = described
+
+
+def usual_outputs(count: int) -> list[str]:
+    """What results are called that have no name of their own."""
+    return ["output"] if count == 1 else [f"output_{n}" for n in range(count)]
 
 
 def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
@@ -359,40 +519,6 @@ def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
     return bytes(rest.SerializeToString(deterministic=True))
 
 
-def ordered(units: list[Unit]) -> list[Unit]:
-    """Nodes in an order in which each is made before it is read; as they stand if that holds."""
-    place = {unit: n for n, unit in enumerate(units)}
-    done: set[Unit] = set()
-    result: list[Unit] = []
-    for unit in units:
-        stack = [unit]
-        while stack:
-            current = stack[-1]
-            waiting = [u for u in _sources(current, place) if u not in done and u is not current]
-            if current in done or not waiting:
-                stack.pop()
-                if current not in done:
-                    done.add(current)
-                    result.append(current)
-            elif any(u in stack for u in waiting):
-                return units  # a circle: no order is right
-            else:
-                stack.extend(reversed(waiting))
-    return result
-
-
-def _sources(unit: Unit, place: dict[Unit, int]) -> list[Unit]:
-    """The nodes of the same graph that a node and its graphs read."""
-    wires = [w for w in unit.inputs if w is not None]
-    for scopes in unit.graphs.values():
-        for scope in scopes:
-            for inner in scope.all_scopes():
-                wires += inner.outputs
-                for node in inner.units:
-                    wires += [w for w in node.inputs if w is not None]
-    return [w.producer for w in wires if w.producer is not None and w.producer in place]
-
-
 def assignment(targets: list[str], expression: Expr, width: int) -> str:
     """`a, b = expression`, or the expression alone, in lines of `width` columns."""
     if not targets:
@@ -401,18 +527,21 @@ def assignment(targets: list[str], expression: Expr, width: int) -> str:
     if len(front) > width - 4:
         front = "(\n    " + ",\n    ".join(targets) + ",\n) = "
         return front + render(expression, 4, 0, width)
-    if isinstance(expression, str) and len(front) + len(expression) > width:
-        return f"{front}(\n    {expression}\n)"
+    flat = flatten(expression)
+    if isinstance(expression, str) and len(front) + len(flat) > width:
+        return f"{front}(\n    {flat}\n)"
     return front + render(expression, len(front), 0, width)
 
 
-def returned(result: list[str]) -> str:
+def returned(result: list[str], width: int) -> str:
     """The return statement."""
     if not result:
         return "return ()"
     line = f"return {', '.join(result)}"
-    if len(line) <= 90:
+    if len(line) <= width:
         return line
+    if len(result) == 1:
+        return f"return (\n    {result[0]}\n)"
     return "return (\n" + "".join(f"    {name},\n" for name in result) + ")"
 
 

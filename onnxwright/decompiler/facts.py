@@ -8,57 +8,65 @@ from typing import Any
 import onnx
 
 from onnxwright.decompiler.arrays import type_expression
-from onnxwright.decompiler.layout import Expr, call, data, listed, mapping, text
+from onnxwright.decompiler.layout import Expr, Group, call, data, listed, mapping, text, words
+from onnxwright.decompiler.places import Places
 from onnxwright.ir.content import is_plain, properties
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+Key = Unit | Wire | Scope | str
 
 
 @dataclass
 class Facts:
-    """The keyword arguments of `Details(...)`, as Python by Python name.
+    """The keyword arguments of `Details(...)`, as Python by value, node or graph.
 
     Attributes:
         uses: names that the written module must import.
+        places: what values, nodes and graphs are called.
     """
 
     uses: set[str]
+    places: Places
     name: str | None = None
     doc_string: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     opset_imports: dict[str, int] | None = None
-    names: dict[str, str] = field(default_factory=dict)
-    types: dict[str, Expr] = field(default_factory=dict)
-    values: dict[str, Expr] = field(default_factory=dict)
-    node_names: dict[str, str] = field(default_factory=dict)
-    nodes: dict[str, Expr] = field(default_factory=dict)
-    graphs: dict[str, Expr] = field(default_factory=dict)
+    names: dict[Key, str] = field(default_factory=dict)
+    types: dict[Key, Expr] = field(default_factory=dict)
+    values: dict[Key, Expr] = field(default_factory=dict)
+    node_names: dict[Key, str] = field(default_factory=dict)
+    nodes: dict[Key, Expr] = field(default_factory=dict)
+    graphs: dict[Key, Expr] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
     initializers: list[str] = field(default_factory=list)
+    shared: bool = False
+    loops: list[dict[str, Any]] = field(default_factory=list)
     extra: bytes = b""
 
-    def value(self, python: str, info: onnx.ValueInfoProto | None, *, typed: bool = True) -> None:
+    def value(self, key: Key, info: onnx.ValueInfoProto | None, *, typed: bool = True) -> None:
         """Note the type, doc string and metadata of a value."""
         if info is None:
             return
         if typed and info.HasField("type") and not is_plain(info.type):
-            self.type_of(python, info.type)
+            self.type_of(key, info.type)
         more = self.described(info)
         if more is not None:
-            self.values[python] = more
+            self.values[key] = more
 
-    def type_of(self, python: str, proto: onnx.TypeProto) -> None:
+    def type_of(self, key: Key, proto: onnx.TypeProto) -> None:
         """Note the type of a value, as an annotation where one says it."""
         annotation = type_expression(proto, self.uses)
         if annotation is None:
             annotation = data(proto.SerializeToString(deterministic=True))
-        self.types[python] = annotation
+        self.types[key] = annotation
 
-    def described(self, proto: Any, **more: Expr) -> Expr | None:
+    def described(self, proto: Any, without: str | None = None, **more: Expr) -> Expr | None:
         """The doc string and metadata of anything, with other facts, as a dict; None if empty."""
         entries: dict[str, Expr] = dict(more)
         if proto.doc_string:
             entries["doc_string"] = text(proto.doc_string)
-        if len(proto.metadata_props):
-            pairs = properties(proto.metadata_props).items()
+        pairs = [(k, v) for k, v in properties(proto.metadata_props).items() if k != without]
+        if pairs:
             entries["metadata"] = mapping((key, text(value)) for key, value in pairs)
         return mapping(entries.items()) if entries else None
 
@@ -70,17 +78,21 @@ class Facts:
             given["name"] = text(self.name)
         if self.doc_string is not None:
             given["doc_string"] = text(self.doc_string)
-        for key in ("metadata", "names", "node_names"):
-            held: dict[str, str] = getattr(self, key)
-            if held:
-                given[key] = mapping((name, text(value)) for name, value in held.items())
+        if self.metadata:
+            given["metadata"] = mapping((k, text(v)) for k, v in self.metadata.items())
         if self.opset_imports is not None:
             pairs = self.opset_imports.items()
             given["opset_imports"] = mapping((domain, str(version)) for domain, version in pairs)
-        for key in ("types", "values", "nodes", "graphs"):
-            table: dict[str, Expr] = getattr(self, key)
-            if table:
-                given[key] = mapping(table.items())
+        if self.shared:
+            given["shared"] = "True"
+        if any(self.loops):
+            given["loops"] = listed(map(_form, self.loops))
+        self._tables(given)
+        origins = self.places.origins()
+        if origins:
+            given["origins"] = listed(
+                Group("(", (text(file), words(entries)), ")") for file, entries in origins
+            )
         if self.absent:
             given["absent"] = listed(map(text, self.absent))
         if self.initializers:
@@ -89,5 +101,30 @@ class Facts:
             given["extra"] = data(self.extra)
         return call("Details", **given)
 
+    def _tables(self, given: dict[str, Expr]) -> None:
+        key = self.places.key
 
-__all__ = ["Facts"]
+        def sort(table: dict[Key, Any]) -> list[tuple[Key, Any]]:
+            return sorted(table.items(), key=lambda pair: self.places.rank(pair[0]))
+
+        if self.names:
+            given["names"] = mapping((key(x), text(name)) for x, name in sort(self.names))
+        if self.node_names and self.places.numbered():
+            given["numbered"] = "True"
+        elif self.node_names:
+            given["node_names"] = mapping((key(x), text(n)) for x, n in sort(self.node_names))
+        for name in ("types", "values", "nodes", "graphs"):
+            table: dict[Key, Expr] = getattr(self, name)
+            if table:
+                given[name] = mapping((key(x), made) for x, made in sort(table))
+
+
+def _form(form: dict[str, Any]) -> Expr:
+    """How a loop is made."""
+    return mapping(
+        (key, listed(map(text, value)) if isinstance(value, list) else text(value))
+        for key, value in form.items()
+    )
+
+
+__all__ = ["Facts", "Key"]

@@ -23,7 +23,15 @@ class Group:
     tail: str
 
 
-Expr = Union[str, Group]
+@dataclass(frozen=True)
+class Lines:
+    """A literal in several lines."""
+
+    parts: tuple[str, ...]
+
+
+Expr = Union[str, Group, Lines]
+_WORDS = 72
 
 
 def call(function: str, *args: Expr, **keywords: Expr) -> Group:
@@ -40,7 +48,7 @@ def join(front: str, value: Expr) -> Expr:
     """Text directly in front of an expression."""
     if isinstance(value, Group):
         return Group(front + value.head, value.items, value.tail)
-    return front + value
+    return front + flatten(value)
 
 
 def listed(items: Iterable[Expr]) -> Group:
@@ -59,6 +67,21 @@ def text(value: str) -> str:
     if made.startswith("'") and '"' not in made:
         return f'"{made[1:-1]}"'
     return made
+
+
+def words(value: str) -> Expr:
+    """A string of many words as a literal, in several lines where it is long."""
+    if len(value) <= _WORDS:
+        return text(value)
+    lines: list[str] = []
+    current = ""
+    for word in value.split(" "):
+        if current and len(current) + len(word) > _WORDS:
+            lines.append(current + " ")
+            current = word
+        else:
+            current = f"{current} {word}" if current else word
+    return Lines((*map(text, lines), text(current)))
 
 
 def data(value: bytes) -> str:
@@ -98,8 +121,13 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
         indent: how far the line it stands in is indented.
         width: the longest line.
     """
+    if isinstance(expr, Lines):
+        return ("\n" + " " * indent).join(expr.parts)
     flat = flatten(expr)
-    if isinstance(expr, str) or len(flat) + column <= width or not expr.items:
+    if isinstance(expr, str) or not expr.items:
+        return flat
+    whole = not any(isinstance(item, Lines) for item in expr.items)
+    if whole and len(flat) + column <= width:
         return flat
     inner = indent + 4
     space = " " * inner
@@ -119,6 +147,8 @@ def flatten(expr: Expr) -> str:
     """The expression on one line."""
     if isinstance(expr, str):
         return expr
+    if isinstance(expr, Lines):
+        return " ".join(expr.parts)
     return f"{expr.head}{', '.join(map(flatten, expr.items))}{expr.tail}"
 
 
@@ -138,6 +168,7 @@ def _filled(items: Sequence[str], width: int) -> list[str]:
 __all__ = [
     "Expr",
     "Group",
+    "Lines",
     "call",
     "data",
     "flatten",
@@ -147,4 +178,5 @@ __all__ = [
     "number",
     "render",
     "text",
+    "words",
 ]

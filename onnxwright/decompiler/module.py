@@ -8,7 +8,9 @@ import onnx
 
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
-from onnxwright.decompiler.body import Body, indented, ordered, rest_of_graph, returned
+from onnxwright.decompiler.body import Body, indented, rest_of_graph
+from onnxwright.decompiler.loops import LoopBody
+from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.facts import Facts
 from onnxwright.decompiler.layout import (
     Expr,
@@ -44,7 +46,7 @@ _PYTHON_KIND = {
     AttrKind.TYPE_PROTOS: "list[onnx.TypeProto]",
     AttrKind.SPARSE_TENSORS: "list[onnx.SparseTensorProto]",
 }
-_FROM_ONNXWRIGHT = frozenset({"Details", "External", "Op", "Opset", "DType", "initializer"})
+_FROM_ONNXWRIGHT = frozenset({"Details", "External", "Op", "Opset", "DType", "graph", "initializer"})
 
 
 def write_model(
@@ -135,7 +137,7 @@ def _function(
     given = {p.name: p for p in f.attribute_proto}
     attributes: dict[str, str] = {}
     names = [*f.attribute, *given]
-    body = Body(scope, module, opsets, attributes)
+    body = LoopBody(scope, module, opsets, attributes)
     for name in names:
         attributes[name] = body.names.take(name, "attribute")
     params = [body.input_name(w) for w in scope.inputs]
@@ -150,7 +152,7 @@ def _function(
         params += ["*", *sorted(keywords, key=lambda k: "=" in k)]
     written = body.write()
     for w in (*scope.inputs, *scope.outputs):
-        body.facts.value(body.name(w), w.info)
+        body.facts.value(w, w.info)
     facts = body.facts
     facts.metadata = properties(f.metadata_props)
     facts.opset_imports = {e.domain: e.version for e in f.opset_import}
@@ -158,21 +160,23 @@ def _function(
     doc = _docstring(f.doc_string)
     if doc is None and f.doc_string:
         facts.doc_string = f.doc_string
-    more: dict[str, Expr] = _default_opset(module, body, written.lines, opsets)
+    more: dict[str, Expr] = _default_opset(module, body, written, opsets)
     if f.name != python:
         more["name"] = text(f.name)
     if f.overload:
         more["overload"] = text(f.overload)
     decorator = call("script", text(f.domain), **more)
-    statements = [*written.lines, returned(written.result)]
-    return _definition(decorator, python, params, "", doc, statements), facts
+    return _definition(decorator, python, params, "", doc, written), facts
 
 
 def _default_opset(
     module: Module, body: Body, lines: list[str], opsets: dict[str, int]
 ) -> dict[str, Expr]:
     """`default_opset=` where a body has operators but names no opset."""
-    if not (body.symbols or body.indices) or not opsets.get(""):
+    plan = body.plan
+    if not (plan.symbols or plan.indices or plan.numbers or plan.loops or plan.branches):
+        return {}
+    if not opsets.get(""):
         return {}
     name = module.opset("", opsets[""])
     if any(f"{name}." in line for line in lines):
@@ -226,7 +230,7 @@ def _main(
     module.uses.add("script")
     graph = scope.proto
     assert isinstance(graph, onnx.GraphProto)
-    body = Body(scope, module, opsets, {})
+    body = LoopBody(scope, module, opsets, {})
     params = []
     for w in scope.inputs:
         held = body.input_name(w)
@@ -253,16 +257,15 @@ def _main(
     else:
         for w in scope.outputs:
             if w.info is not None and not is_plain(w.info.type):
-                body.facts.type_of(body.name(w), w.info.type)
+                body.facts.type_of(w, w.info.type)
     facts = body.facts
     facts.metadata = properties(graph.metadata_props)
     facts.extra = rest_of_graph(graph, scope)
     doc = _docstring(graph.doc_string)
     if doc is None and graph.doc_string:
         facts.doc_string = graph.doc_string
-    statements = [*written.lines, returned(written.result)]
-    decorator = call("script", **_default_opset(module, body, written.lines, opsets))
-    return _definition(decorator, python, params, result, doc, statements), facts
+    decorator = call("script", **_default_opset(module, body, written, opsets))
+    return _definition(decorator, python, params, result, doc, written), facts
 
 
 def _read_in_order(scope: Scope) -> dict[Wire, None]:
@@ -280,24 +283,24 @@ def _read_in_order(scope: Scope) -> dict[Wire, None]:
 def _input(module: Module, body: Body, w: Wire, python: str) -> str:
     info = w.info or onnx.ValueInfoProto()
     annotation = type_expression(info.type, module.uses)
-    body.facts.value(python, info, typed=annotation is None or bool(
+    body.facts.value(w, info, typed=annotation is None or bool(
         info.doc_string or len(info.metadata_props)))  # fmt: skip
     return python if annotation is None else f"{python}: {annotation}"
 
 
 def _annotation(module: Module, body: Body, w: Wire, info: onnx.ValueInfoProto) -> str | None:
     """The annotation of an output, unless it is an input whose own says it."""
-    body.facts.value(body.name(w), info, typed=False)
+    body.facts.value(w, info, typed=False)
     if info.doc_string or len(info.metadata_props) or w.input_index is not None:
-        body.facts.type_of(body.name(w), info.type)
+        body.facts.type_of(w, info.type)
     return type_expression(info.type, module.uses)
 
 
 def _global_initializer(module: Module, body: Body, w: Wire) -> None:
     python = module.names.take(w.name, "weight")
     body.names.reserve(python)
-    body.python[w] = python
-    body.facts.value(w.name, w.info)
+    body.places.name(w, python)
+    body.facts.value(w, w.info)
     expression = module.initializer(w, python)
     module.lines.append(f"{python} = {render(expression, len(python) + 3)}")
 

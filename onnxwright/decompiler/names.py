@@ -37,6 +37,43 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isidentifier() and not keyword.iskeyword(text)
 
 
+_NUMBERED = re.compile(r"(.+?)[_.]?\d+")
+# Names that tools give to values nobody named.
+_TOOLS = frozenset(
+    {"", "v", "t", "n", "val", "value", "tmp", "temp", "node", "const", "constant", "getitem",
+     "output", "unnamed", "onnx", "result"}
+)  # fmt: skip
+# What tools call the results of operators of theirs.
+_TOOL_OPERATORS = frozenset(
+    {"view", "permute", "transpose", "unsqueeze", "squeeze", "slice", "select", "linear", "conv2d",
+     "layer_norm", "to_copy", "clone", "contiguous", "scalar_tensor_default", "expand", "cat",
+     "stack", "embedding", "addmm", "mm", "bmm", "t", "matmul", "rsub", "where", "full", "reshape",
+     "flatten", "split", "chunk", "arange", "convert_element_type", "alias", "lift_fresh_copy"}
+)  # fmt: skip
+
+
+def machine_made(name: str, operator: str) -> bool:
+    """Whether a value's name says no more than that an operator made it.
+
+    Example:
+        >>> [machine_made(n, "Add") for n in ("add_3", "val_7", "/a/Add_output_0", "12", "logits")]
+        [True, True, True, True, False]
+        >>> machine_made("h2", "Add"), machine_made("scale_2", "Mul")
+        (False, False)
+    """
+    if "/" in name and "_output_" in name:
+        return True
+    plain = name.rpartition("::")[2].lower().lstrip("_%#")
+    found = _NUMBERED.fullmatch(plain)
+    base = found.group(1) if found is not None else plain
+    if plain.isdigit():
+        return True
+    if found is not None and base in _TOOLS and len(base) > 1:
+        return True
+    made = base.replace("_", "")
+    return made == operator.lower().replace("_", "") or base in _TOOL_OPERATORS
+
+
 class Names:
     """Gives names that are unique among themselves and those of the module around.
 
@@ -66,4 +103,4 @@ class Names:
         self.taken.update(names)
 
 
-__all__ = ["Names", "identifier", "is_plain"]
+__all__ = ["Names", "identifier", "is_plain", "machine_made"]

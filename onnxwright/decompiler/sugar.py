@@ -48,6 +48,9 @@ class Sugar:
     used: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     last: str = ""
+    # Constants that numbers may stand for, in order; and why the last Loop can be no statement.
+    free: dict[Wire, None] = field(default_factory=dict)
+    last_loop: str = ""
 
     def allows(self, number_: int) -> bool:
         """Whether a node may be sugared."""
@@ -104,7 +107,7 @@ class Sugar:
         domain, name, _ = unit.key
         if domain or len(unit.outputs) != 1 or len(unit.inputs) < 2 or unit.inputs[0] is None:
             return None
-        made = [self._constant(w, unit) for w in unit.inputs[1:]]
+        made = [self._number(w) for w in unit.inputs[1:]]
         arrays = [m[0] for m in made if m is not None and m[1] is DType.INT64]
         if len(arrays) < len(made):
             return None
@@ -128,10 +131,9 @@ class Sugar:
         if len(unit.proto.attribute) != 2 or self.dtype(unit.inputs[0]) is not DType.BOOL:
             return False
         for scopes in unit.graphs.values():
-            graph = scopes[0].proto
-            if scopes[0].initializers or scopes[0].inputs or graph.doc_string:
+            if scopes[0].initializers or scopes[0].inputs:
                 return False
-            if graph.metadata_props or len(scopes[0].outputs) != len(unit.outputs):
+            if len(scopes[0].outputs) != len(unit.outputs):
                 return False
         return all(w is not None and (w.uses or w.is_output) for w in unit.outputs)
 
@@ -139,7 +141,7 @@ class Sugar:
 
     def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:
         """A constant as the number or list that stands for it where it is used, if one does."""
-        made = self._constant(wire, user)
+        made = self._number(wire)
         if made is None or wire is None:
             return None
         array, dtype = made
@@ -147,7 +149,7 @@ class Sugar:
             other = user.inputs[1 - place] if len(user.inputs) == 2 else None
             if array.ndim or other is None or other is wire or self.dtype(other) is not dtype:
                 return None
-            if self._constant(other, user) is not None:
+            if self._number(other) is not None:
                 return None
         elif not isinstance(signature, OpSignature) or not self._fits(
             user, place, signature, dtype, array
@@ -155,20 +157,31 @@ class Sugar:
             return None
         return _number_text(array, dtype)
 
-    def _constant(self, wire: Wire | None, user: Unit) -> tuple[Any, DType] | None:
-        """The array of a Constant node that one node reads once and about which nothing is said."""
-        if wire is None or wire.producer is None or len(wire.uses) != 1 or wire.is_output:
+    def loop_input(self, wire: Wire, place: int) -> bool:
+        """Whether a loop takes a number: how often it turns, that it goes on, what it starts with."""
+        made = self.constant(wire)
+        if made is None or made[0].ndim:
+            return False
+        if place == 0:
+            return made[1] is DType.INT64
+        if place == 1:
+            return made[1] is DType.BOOL and bool(made[0])
+        return made[1] in (*_DEFAULT, DType.FLOAT) and self.text(wire) is not None
+
+    def text(self, wire: Wire) -> str | None:
+        """A constant as a number or list."""
+        made = self.constant(wire)
+        return None if made is None else _number_text(*made)
+
+    def _number(self, wire: Wire | None) -> tuple[Any, DType] | None:
+        """The array of a constant that a number may stand for."""
+        return self.constant(wire) if wire is not None and wire in self.free else None
+
+    def constant(self, wire: Wire) -> tuple[Any, DType] | None:
+        """The array of a Constant node, if it is small."""
+        if wire.producer is None or wire.producer.key != ("", "Constant", ""):
             return None
-        unit = wire.producer
-        node = unit.proto
-        if (
-            unit.key != ("", "Constant", "")
-            or unit.scope is not user.scope
-            or wire.info is not None
-        ):
-            return None
-        if node.doc_string or len(node.metadata_props) or len(node.device_configurations):
-            return None
+        node = wire.producer.proto
         if len(node.attribute) != 1 or node.attribute[0].name != "value":
             return None
         attr = node.attribute[0]
@@ -196,7 +209,7 @@ class Sugar:
             return False
         likes = [w for n, w in enumerate(user.inputs) if n != place and _same(params, n, param)]
         if param.homogeneous and likes:
-            first = next((w for w in likes if self._constant(w, user) is None), None)
+            first = next((w for w in likes if self._number(w) is None), None)
             return first is not None and self.dtype(first) is dtype
         return dtype in _DEFAULT and dtype.onnx_name in param.types
 

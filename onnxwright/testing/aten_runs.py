@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 import torch
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.widen import AtenEagerBackend, AtenTracingBackend
-from onnxwright.eager import select
+from onnxwright.eager import ort_session, select
 from onnxwright.eager.models import CompiledModel
 from onnxwright.eager.tensor import wrap
 from onnxwright.ir.builder import Recorder
@@ -184,9 +183,8 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
 
 
 class _GraphPlay(_Play):
-    def __init__(self, op: Ops, recorder: Recorder) -> None:
+    def __init__(self, op: Ops) -> None:
         super().__init__(op)
-        self.recorder = recorder
         self.feeds: dict[str, np.ndarray[Any, Any]] = {}
 
     def outside(self, tensor: torch.Tensor) -> Any:
@@ -198,7 +196,7 @@ class _GraphPlay(_Play):
             array = np.stack([array.real, array.imag], axis=-1)
             shape = (*shape, 2)
         kind = TensorType(real_of(dtype), shape)
-        value = self.op.backend.wrap(self.recorder.input(name, kind), kind)  # type: ignore[attr-defined]
+        value = self.op.backend.input(name, kind)  # type: ignore[attr-defined]
         self.feeds[name] = array
         return unpack(self.op, value) if dtype.is_complex else value
 
@@ -237,10 +235,8 @@ def build_graph(calls: Sequence[Call], result: Any, opset_version: int) -> Built
     Returns:
         The model, with the arrays to feed it and what its outputs are.
     """
-    recorder = Recorder()
-    opset = Opset("", opset_version)
-    backend = AtenTracingBackend(recorder, opset)
-    play = _GraphPlay(Ops(backend), recorder)
+    backend = AtenTracingBackend(Recorder(), Opset("", opset_version))
+    play = _GraphPlay(Ops(backend))
     play.play(calls)
     packed: list[Any] = []
     results: list[Any] = []
@@ -251,17 +247,7 @@ def build_graph(calls: Sequence[Call], result: Any, opset_version: int) -> Built
             packed.append(pack(play.op, value) if pair else value)
         else:
             results.append(value)
-    outputs = recorder.own_outputs([v.value for v in packed])
-    scope = recorder.scope
-    recorder.remove_dead(scope.nodes, outputs)
-    graph = ir.Graph(
-        scope.inputs,
-        outputs,
-        nodes=scope.nodes,
-        name="aten",
-        opset_imports={"": opset_version},
-    )
-    model = ir.to_proto(ir.Model(graph, ir_version=11))
+    model = backend.to_model_proto(packed)
     return BuiltGraph(model, play.feeds, results)
 
 
@@ -292,7 +278,9 @@ def run_built(built: BuiltGraph, feeds: dict[str, np.ndarray[Any, Any]]) -> list
     """
     outputs: Sequence[Any] = ()
     if built.model.graph.output:
-        given = CompiledModel(built.model)(**feeds)
+        options = ort_session.model_options()
+        options.intra_op_num_threads = 1  # samples are small, and starting threads is not
+        given = CompiledModel(built.model, session_options=options)(**feeds)
         outputs = given if isinstance(given, tuple) else (given,)
     return [_result(r, outputs) for r in built.results]
 

@@ -124,7 +124,7 @@ def units(ops: Sequence[str] | None = None, dtypes: Sequence[str] | None = None)
         KeyError: a test names an OpInfo that torch does not have.
     """
     known = infos()
-    found = []
+    found: list[Unit] = []
     entries = list(dict.fromkeys(functions().values()))
     for entry in entries:
         for test in entry.tests:
@@ -260,7 +260,8 @@ def _run_sample(
 
 
 def _known(unit: Unit, mode: str, sample: Any) -> XFail | None:
-    for entry in (*unit.test.skip, *unit.test.xfail):
+    every: list[XFail] = [*unit.test.skip, *unit.test.xfail]
+    for entry in every:
         if entry.about(unit.dtype, mode, sample):
             return entry
     return None

@@ -1,0 +1,185 @@
+"""Which Loop nodes can be `for` and `while` statements, and what the statements have to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxwright.ir.content import same_attribute
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+if TYPE_CHECKING:
+    from onnxwright.decompiler.planning import Plan
+    from onnxwright.decompiler.sugar import Sugar
+
+_MOST_TESTS = 4
+
+
+@dataclass
+class LoopForm:
+    """A Loop that is a statement.
+
+    Attributes:
+        unit, body: the node and its graph.
+        carried: for each carried value what it starts as, what it is in a turn, what a turn leaves,
+            and what it is after the loop.
+        first: the condition before the first turn: "absent", "true", "named" where it is a value
+            that is true, or "" where it is any other value.
+        again: the condition after a turn: "identity", "same", "true", or "" where it is computed.
+        is_while: there is no number of turns.
+        tests: for a `while` over an expression: the nodes before the loop that compute it, last one
+            last, and those in its body.
+    """
+
+    unit: Unit
+    body: Scope
+    carried: list[tuple[Wire, Wire, Wire, Wire]]
+    first: str
+    again: str
+    is_while: bool
+    tests: list[Unit] = field(default_factory=list)
+    inner_tests: list[Unit] = field(default_factory=list)
+
+    def match_tests(self, plan: Plan) -> None:
+        """See whether both conditions are one expression, and plan it so."""
+        first, again = self.unit.inputs[1], self.body.outputs[0]
+        if first is None or self.body.inputs[1].uses:
+            return
+        match = _Match(self, plan)
+        if match.same(first, again, top=True) and match.left:
+            self.tests, self.inner_tests = match.left, match.right
+            plan.inlined.update(match.left)
+            plan.inlined.update(match.right)
+
+
+class _Match:
+    """The same expression before a loop and at the end of its body."""
+
+    def __init__(self, form: LoopForm, plan: Plan) -> None:
+        self.form = form
+        self.plan = plan
+        self.left: list[Unit] = []
+        self.right: list[Unit] = []
+        self.starts: dict[Wire, list[Wire]] = {}
+        for start, _, end, _ in form.carried:
+            self.starts.setdefault(start, []).append(end)
+
+    def same(self, a: Wire, b: Wire, *, top: bool = False) -> bool:
+        """Whether two values are made alike, or are the same variable."""
+        if not top and (b in self.starts.get(a, ()) or (a is b and a not in self.starts)):
+            return True
+        left, right = a.producer, b.producer
+        if left is None or right is None or left.scope is not self.form.unit.scope:
+            return False
+        if right.scope is not self.form.body or len(self.left) >= _MOST_TESTS:
+            return False
+        if not (self._private(a, left, top=top) and self._private(b, right, top=top)):
+            return False
+        if left.key != right.key or not _same_attributes(left, right):
+            return False
+        if len(left.inputs) != len(right.inputs) or (left in self.plan.branches):
+            return False
+        for place, (x, y) in enumerate(zip(left.inputs, right.inputs, strict=True)):
+            if (x is None) != (y is None):
+                return False
+            if x is None or y is None or self._same_number(left, right, place, x, y):
+                continue
+            if not self.same(x, y):
+                return False
+        self.left.append(left)
+        self.right.append(right)
+        return True
+
+    def _private(self, wire: Wire, unit: Unit, *, top: bool) -> bool:
+        """Whether nothing but the condition reads a value."""
+        if unit.graphs or len(unit.outputs) != 1 or unit in self.plan.inlined:
+            return False
+        inside = unit.scope is self.form.body
+        if top and inside:
+            return not wire.uses and self.plan.returns.get(wire, False)
+        return len(wire.uses) == 1 and not wire.is_output and unit.key[1] != "Constant"
+
+    def _same_number(self, left: Unit, right: Unit, place: int, x: Wire, y: Wire) -> bool:
+        a = self.plan.literals.get((left, place))
+        b = self.plan.literals.get((right, place))
+        if a is None or a != b:
+            return False
+        return (x is y) if self.plan.shared else x is not y
+
+
+def _same_attributes(left: Unit, right: Unit) -> bool:
+    ones = {a.name: a for a in left.proto.attribute}
+    others = {a.name: a for a in right.proto.attribute}
+    return ones.keys() == others.keys() and all(
+        same_attribute(ones[name], others[name], ("", "")) for name in ones
+    )
+
+
+def loop_form(unit: Unit, sugar: Sugar) -> LoopForm | None:
+    """The statement a Loop can be; None where it can only be a call, and why in `last_loop`.
+
+    Args:
+        unit: a Loop node.
+        sugar: what is known of constants.
+    """
+    form, sugar.last_loop = _form(unit, sugar)
+    return form
+
+
+def _form(unit: Unit, sugar: Sugar) -> tuple[LoopForm | None, str]:
+    body = unit.graphs.get("body", [None])[0]
+    if body is None or len(unit.proto.attribute) != 1 or body.initializers:
+        return None, "its body holds more than nodes"
+    starts = unit.inputs[2:]
+    count = len(starts)
+    if len(body.outputs) != count + 1 and len(body.inputs) == count + 2:
+        return None, "it stacks a value of each turn"
+    if len(body.inputs) != count + 2 or len(body.outputs) != count + 1:
+        return None, "its body does not fit it"
+    results = unit.outputs
+    if not count or len(results) != count:
+        return None, "not all it carries comes out of it"
+    carried = []
+    for start, inner, end, result in zip(
+        starts, body.inputs[2:], body.outputs[1:], results, strict=True
+    ):
+        if start is None or result is None:
+            return None, "a value it carries is absent"
+        carried.append((start, inner, end, result))
+    is_while = unit.inputs[0] is None
+    first = _first(unit.inputs[1], sugar) if not is_while or unit.inputs[1] is None else ""
+    again = _again(body, sugar)
+    if is_while and unit.inputs[1] is None:
+        return None, "nothing ends it"
+    if first == "" and again == "absent":
+        return None, "its condition is absent"
+    return LoopForm(unit, body, carried, first, again, is_while), ""
+
+
+def _first(wire: Wire | None, sugar: Sugar) -> str:
+    if wire is None:
+        return "absent"
+    if not _is_true(sugar.constant(wire)):
+        return ""
+    return "true" if wire in sugar.free else "named"
+
+
+def _again(body: Scope, sugar: Sugar) -> str:
+    wire, flag = body.outputs[0], body.inputs[1]
+    if wire is flag:
+        return "same"
+    made = wire.producer
+    if made is None or made.scope is not body or wire.uses or body.outputs.count(wire) > 1:
+        return ""
+    if made.key == ("", "Identity", "") and made.inputs == [flag] and not made.proto.attribute:
+        return "identity"
+    return "true" if _is_true(sugar.constant(wire)) else ""
+
+
+def _is_true(made: Any) -> bool:
+    return made is not None and made[0].dtype == np.bool_ and made[0].ndim == 0 and bool(made[0])
+
+
+__all__ = ["LoopForm", "loop_form"]

@@ -1,0 +1,271 @@
+"""Loop nodes as `for` and `while`: what they carry are variables that keep their names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from onnxwright.decompiler.body import _LONGEST, Body, Written, indented
+from onnxwright.decompiler.loop_forms import LoopForm
+from onnxwright.decompiler.names import machine_made
+from onnxwright.decompiler.pieces import UNARY, Piece
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+_COUNTERS = frozenset({"turn", "iter", "i", "iter_count", "iteration", "iter_num", "iteration_num"})
+
+
+@dataclass
+class _Variable:
+    """One name through all turns: what it is in a turn, and what a turn leaves in it."""
+
+    name: str
+    inner: Wire
+    end: Wire
+
+
+class LoopBody(Body):
+    """Writes one function, loops included."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.starting: list[Wire] = []  # constants that a loop makes to start with
+
+    def loop(self, unit: Unit, written: Written) -> None:
+        """A Loop as `for` or `while`."""
+        form = self.plan.loops[unit]
+        head = self._head(form, written)
+        variables = [self._variable(form, n, written) for n in range(len(form.carried))]
+        condition = self._condition(form, written)
+        for _, _, _, result in form.carried:
+            self.facts.value(result, result.info, typed=self.typed(result))
+        self.places.attribute[form.body] = "body"
+        mark, loops = len(self.bound), len(self.facts.loops)
+        self.facts.loops.append({})
+        for start in self.starting:
+            self.constant(start, unit)
+        self.starting.clear()
+        lines = self._body(form, variables, condition, head)
+        shape = self._shape(form, variables, self.bound[mark:])
+        self.facts.loops[loops] = shape
+        for (_, _, _, result), variable in zip(form.carried, variables, strict=True):
+            self._hold(result, variable.name)
+        self.graph_facts(form.body, "body")
+        written.lines += lines
+        self.made(unit)
+
+    # -- around the loop ---------------------------------------------------------------------------
+
+    def _head(self, form: LoopForm, written: Written) -> str:
+        """The number of turns, or nothing where a condition alone ends it."""
+        trip = form.unit.inputs[0]
+        if trip is None:
+            self.flush(written)
+            return ""
+        number = self.plan.literals.get((form.unit, 0))
+        if number is None:
+            fits = lambda pieces: len(pieces[trip].text) <= _LONGEST - 24  # noqa: E731
+            merged = self.merged([trip], written, fits)
+            number = merged[trip].text if trip in merged else self.name(trip)
+        else:
+            self.constant(trip, form.unit)
+        self.flush(written)
+        return number
+
+    def _variable(self, form: LoopForm, place: int, written: Written) -> _Variable:
+        """The variable of a carried value, which starts as it should."""
+        start, inner, end, result = form.carried[place]
+        name = self.places.python.get(start)
+        if start in self.module.sugar.free:
+            name = self.names.take(self._wish(form, place))
+            self.bound.append(name)
+            written.lines.append(f"{name} = {self.module.sugar.text(start)}")
+            self.starting.append(start)
+        elif name is None or not self._may_take(start, form):
+            wished = self._wish(form, place)
+            name = self.names.take(wished)
+            self.bound.append(name)
+            written.lines.append(f"{name} = {self.name(start)}")
+        self._hold(inner, name)
+        self.facts.value(inner, inner.info)
+        return _Variable(name, inner, end)
+
+    def _wish(self, form: LoopForm, place: int) -> str:
+        """What a variable is best called."""
+        start, inner, end, result = form.carried[place]
+        for wire in (inner, result, start, end):
+            if not machine_made(wire.name, "Loop") and wire.name:
+                return re.sub(r"(?<=\D)_\d+$|_(in|out)$", "", wire.name) or wire.name
+        return inner.name
+
+    def _may_take(self, start: Wire, form: LoopForm) -> bool:
+        """Whether a loop may go on with the name of what it starts as: nobody else reads it."""
+        if start.scope is not form.unit.scope or start.tensor is not None or start.is_output:
+            return False
+        if [w for w, *_ in form.carried].count(start) > 1 or start is form.unit.inputs[1]:
+            return False
+        own = {form.unit, *form.tests}
+        return all(user in self.written or user in own for user, _ in start.uses)
+
+    def _hold(self, wire: Wire, name: str) -> None:
+        """A value under a name that others have too."""
+        self.places.python.setdefault(wire, name)
+
+    def _condition(self, form: LoopForm, written: Written) -> _Variable | None:
+        """The variable that says whether the loop goes on, where it has one."""
+        first, inner, end = form.unit.inputs[1], form.body.inputs[1], form.body.outputs[0]
+        if form.tests or (not form.is_while and form.first):
+            return None
+        assert first is not None
+        name = self.places.python.get(first)
+        if name is None or not self._may_take(first, form):
+            name = self.names.take("go_on")
+            self.bound.append(name)
+            written.lines.append(f"{name} = {self.name(first)}")
+        self._hold(inner, name)
+        return _Variable(name, inner, end)
+
+    # -- the body ----------------------------------------------------------------------------------
+
+    def _body(
+        self, form: LoopForm, variables: list[_Variable], condition: _Variable | None, head: str
+    ) -> list[str]:
+        """The lines of the statement."""
+        body = form.body
+        number, flag = body.inputs[:2]
+        all_variables = [*variables, *([condition] if condition is not None else [])]
+        front = self._front(form, condition, head)
+        self.facts.value(number, number.info)
+        self.facts.value(flag, flag.info)
+        for variable in all_variables:
+            if self._may_bind(form, variable, all_variables):
+                self._hold(variable.end, variable.name)
+        self.width -= 4
+        written = self.block(body)
+        pairs = [(v.name, v.end) for v in all_variables if v.end is not v.inner]
+        last = not form.is_while and condition is None and not form.again
+        test = body.outputs[0]
+        if last and not self.unbound(pairs) and [w for w, _ in written.pending][-1:] == [test]:
+            (_, piece) = written.pending.pop()
+        else:
+            piece = Piece("")
+        ends = self.bind(pairs, written)
+        self.flush(written)
+        lines = written.lines
+        if not form.is_while and condition is not None:
+            lines = [f"if not {condition.name}:", "    break", *lines]
+        elif last:
+            shown = piece if piece.text else Piece(self.name(test))
+            made = test.producer
+            negated = bool(piece.text) and made is not None and made in self.plan.symbols
+            if negated and shown.text.startswith("~"):
+                lines += [f"if {shown.text[1:]}:", "    break"]
+            else:
+                lines += [f"if not {shown.inside(UNARY)}:", "    break"]
+        elif not form.is_while and form.again in ("identity", "true"):
+            self._condition_node(form)
+        for end in ends:
+            self.constant(end, form.unit)
+        for unit in form.inner_tests:
+            self.made(unit)
+            self.results_facts(unit)
+        self.outer_facts(body)
+        self.width += 4
+        return [*front, *indented(lines or ["pass"])]
+
+    def _condition_node(self, form: LoopForm) -> None:
+        """The node that the statement makes for its condition."""
+        made = form.body.outputs[0].producer
+        assert made is not None
+        self.made(made)
+        self.results_facts(made)
+
+    def results_facts(self, unit: Unit) -> None:
+        """Note what is said of the results of a node that no statement is written for."""
+        for wire in unit.outputs:
+            if wire is not None:
+                self.facts.value(wire, wire.info)
+
+    def _front(self, form: LoopForm, condition: _Variable | None, head: str) -> list[str]:
+        """`for i in range(n):` or `while test:`."""
+        if form.is_while:
+            if not form.tests:
+                assert condition is not None
+                return [f"while {condition.name}:"]
+            made: dict[Wire, Piece] = {}
+            for unit in form.tests:
+                wire = unit.outputs[0]
+                assert wire is not None
+                made[wire] = self.piece(unit, made)
+                self.made(unit)
+                self.results_facts(unit)
+                self.written.add(unit)
+            return [f"while {made[wire].text}:"]
+        number = form.body.inputs[0]
+        read = bool(number.uses) or number in form.body.outputs
+        if not read:
+            self.places.python[number] = "_"
+            return [f"for _ in range({head}):"]
+        plain = re.sub(r"_\d+$", "", number.name)
+        if plain in _COUNTERS or machine_made(number.name, "Loop"):
+            self.places.name(number, self.names.take("i"))
+        return [f"for {self.name(number)} in range({head}):"]
+
+    def _may_bind(self, form: LoopForm, variable: _Variable, others: list[_Variable]) -> bool:
+        """Whether what a turn leaves may have the variable's name from the node that makes it."""
+        end, producer = variable.end, variable.end.producer
+        outputs = form.body.outputs
+        if producer is None or end.scope is not form.body or end in self.places.python:
+            return False
+        if producer in self.plan.inlined or producer in self.plan.loops:
+            return False
+        if end in self.plan.ends or outputs.count(end) > 1 or variable.inner in outputs:
+            return False
+        order = self.plan.order[form.body]
+        place = {unit: n for n, unit in enumerate(order)}
+        last = max((place.get(u, -1) for u in _readers(variable.inner, form.body)), default=-1)
+        tests = set(form.inner_tests)
+        if any(u in tests for u in _readers(variable.inner, form.body)):
+            return False
+        return last <= place[producer]
+
+    def _shape(
+        self, form: LoopForm, variables: list[_Variable], bound: list[str]
+    ) -> dict[str, object]:
+        """What the statement does not say of how the Loop is made."""
+        shape: dict[str, object] = {}
+        names = [v.name for v in variables]
+        live = {
+            v.name
+            for v, (_, inner, _, result) in zip(variables, form.carried, strict=True)
+            if inner.uses or inner in form.body.outputs or result.uses or result.is_output
+        }
+        usual = [name for name in dict.fromkeys(bound) if name in names and name in live]
+        if usual != names:
+            shape["carried"] = names
+        if form.is_while or (not form.first):
+            return shape
+        if form.first == "named":
+            first = form.unit.inputs[1]
+            assert first is not None
+            shape["first"] = self.name(first)
+        elif form.first != "true":
+            shape["first"] = form.first
+        if form.again and form.again != "identity":
+            shape["again"] = form.again
+        return shape
+
+
+def _readers(wire: Wire, body: Scope) -> list[Unit]:
+    """The nodes of a body that read a value, themselves or in their graphs."""
+    found = []
+    for user, _ in wire.uses:
+        unit: Unit | None = user
+        while unit is not None and unit.scope is not body:
+            unit = unit.scope.owner
+        if unit is not None:
+            found.append(unit)
+    return found
+
+
+__all__ = ["LoopBody"]

@@ -1,0 +1,137 @@
+"""Where nodes will stand when the written Python is compiled, and what facts call them there.
+
+A value with a Python name of its own goes by it; everything else goes by the place of its node:
+`#3` for the fourth node of the function, those of nested graphs counted after the node they are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from onnxwright.decompiler.names import is_plain
+from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+
+class Places:
+    """The order of the nodes of one function, and the names of its values."""
+
+    def __init__(self, root: Scope) -> None:
+        self.root = root
+        self.order: dict[Scope, list[Unit]] = {}
+        self.python: dict[Wire, str] = {}
+        self.owner: dict[str, Wire] = {}
+        self.first: dict[Unit, str] = {}  # names of absent first outputs
+        self.functions: dict[Scope, str] = {}  # Python functions of nested graphs
+        self.attribute: dict[Scope, str] = {}
+        self._numbers: dict[Unit, int] = {}
+
+    def made(self, unit: Unit) -> None:
+        """Note that a node is made now."""
+        self.order.setdefault(unit.scope, []).append(unit)
+
+    def name(self, wire: Wire, python: str) -> None:
+        """Give a value a Python name; the first value of a name has it to itself."""
+        self.python[wire] = python
+        self.owner.setdefault(python, wire)
+
+    def finish(self) -> None:
+        """Count the nodes, once all are written."""
+        self._numbers = {unit: n for n, unit in enumerate(self.all_units(self.root))}
+
+    def all_units(self, scope: Scope) -> Iterator[Unit]:
+        """Every node in the order of places."""
+        for unit in self.order.get(scope, ()):
+            yield unit
+            for name in sorted(unit.graphs, key=lambda n: not is_plain(n)):
+                for inner in unit.graphs[name]:
+                    yield from self.all_units(inner)
+
+    def key(self, x: Unit | Wire | Scope | str) -> str:
+        """What facts call a value, node or nested graph."""
+        if isinstance(x, str):
+            return x
+        if isinstance(x, Unit):
+            return self._unit(x)
+        if isinstance(x, Scope):
+            found = self.functions.get(x)
+            if found is not None or x.owner is None:
+                return found or ""
+            return f"#{self._numbers[x.owner]}.{self.attribute[x]}"
+        return self._wire(x)
+
+    def named(self, wire: Wire) -> str | None:
+        """The Python name that a value has to itself."""
+        python = self.python.get(wire)
+        return python if python is not None and self.owner.get(python) is wire else None
+
+    def rank(self, x: Unit | Wire | Scope | str) -> tuple[int, int, int]:
+        """Where a fact stands among others: in the order of nodes."""
+        if isinstance(x, Unit):
+            return self._numbers[x], 0, 0
+        if isinstance(x, Scope):
+            return (self._numbers[x.owner], 2, 0) if x.owner is not None else (-1, 0, 0)
+        if isinstance(x, Wire) and x.producer is not None:
+            return self._numbers[x.producer], 0, x.producer.outputs.index(x)
+        if isinstance(x, Wire) and x.input_index is not None and x.scope is not None:
+            owner = x.scope.owner
+            return (self._numbers[owner] if owner is not None else -1), 1, x.input_index
+        return -1, -1, 0
+
+    def _unit(self, unit: Unit) -> str:
+        if unit in self.first:
+            return self.first[unit]
+        first = unit.outputs[0] if unit.outputs else None
+        return (self.named(first) if first is not None else None) or f"#{self._numbers[unit]}"
+
+    def _wire(self, wire: Wire) -> str:
+        python = self.named(wire)
+        if python is not None:
+            return python
+        if wire.producer is not None:
+            n = wire.producer.outputs.index(wire)
+            return f"#{self._numbers[wire.producer]}{f':{n}' if n else ''}"
+        if wire.input_index is not None and wire.scope is not None and wire.scope.owner is not None:
+            return f"#{self._numbers[wire.scope.owner]}.{wire.input_index}"
+        return self.python.get(wire, wire.name)
+
+    # -- columns -----------------------------------------------------------------------------------
+
+    def numbered(self) -> bool:
+        """Whether every node is named after its operator and place."""
+        return bool(self._numbers) and all(
+            unit.proto.name == f"{unit.proto.op_type}_{n}" for unit, n in self._numbers.items()
+        )
+
+    def origins(self) -> list[tuple[str, str]]:
+        """Where nodes were written, one entry each, by file; empty where none says it."""
+        runs: list[tuple[str, list[str]]] = []
+        waiting: list[str] = []
+        for unit in self._numbers:
+            found = origin_of(unit)
+            if found is None:
+                (runs[-1][1] if runs else waiting).append("-")
+                continue
+            file, place = found
+            if not runs or runs[-1][0] != file:
+                runs.append((file, waiting))
+                waiting = []
+            runs[-1][1].append(place)
+        return [(file, " ".join(entries)) for file, entries in runs]
+
+
+def origin_of(unit: Unit) -> tuple[str, str] | None:
+    """The file and `line:column` of a node that says where it was written."""
+    found: Any = [p.value for p in unit.proto.metadata_props if p.key == ORIGIN]
+    if len(found) != 1:
+        return None
+    file, mark, column = found[0].rpartition(":")
+    file, other, line = file.rpartition(":")
+    plain = mark and other and line.isdigit() and column.isdigit()
+    if not plain or not (line + column).isascii() or not file:
+        return None
+    return file, f"{line}:{column}"
+
+
+__all__ = ["Places", "origin_of"]

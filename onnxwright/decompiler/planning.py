@@ -1,0 +1,270 @@
+"""What of a function is written with operators, numbers, `if` and loops, before any of it is written.
+
+Only what is expected to come back as the same nodes is planned so; the result is compiled and
+compared, so a wrong guess costs time, not truth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.decompiler.loop_forms import LoopForm, loop_form
+from onnxwright.decompiler.scope import Module
+from onnxwright.ir.wiring import Scope, Unit, Wire
+
+
+class Plan:
+    """How the nodes of one function are written.
+
+    Attributes:
+        order: the nodes of each graph in the order they are written in.
+        number: nodes by number, through the whole module.
+        numbers: constants written as numbers where they are read.
+        inlined: nodes that no statement is written for.
+        literals: (node, place of an input) -> the number that stands there.
+        indices, symbols: what stands between brackets, or the operator, for a node.
+        branches, loops: nodes that become statements.
+        ends: constants written as numbers at the end of a branch or turn.
+        returns: results that stand once in what their graph returns.
+        shared: equal constants are one node.
+    """
+
+    def __init__(self, root: Scope, module: Module, opsets: dict[str, int]) -> None:
+        self.module = module
+        self.opsets = opsets
+        self.order: dict[Scope, list[Unit]] = {}
+        self.number: dict[Unit, int] = {}
+        self.numbers: set[Unit] = set()
+        self.inlined: set[Unit] = set()
+        self.literals: dict[tuple[Unit, int], str] = {}
+        self.indices: dict[Unit, str] = {}
+        self.symbols: dict[Unit, str] = {}
+        self.branches: set[Unit] = set()
+        self.loops: dict[Unit, LoopForm] = {}
+        self.returns: dict[Wire, bool] = {}
+        self.ends: dict[Wire, str] = {}
+        self.shared = False
+        self._signatures: dict[Unit, Any] = {}
+        self._walk(root)
+        if module.sugar.on:
+            self._constants()
+            for unit in self.number:
+                if module.sugar.allows(self.number[unit]):
+                    self._plan(unit)
+            self._loops()
+
+    def _walk(self, scope: Scope) -> None:
+        units = self.order[scope] = ordered(scope.units)
+        for wire in scope.outputs:
+            self.returns[wire] = wire not in self.returns and wire.scope is scope
+        for unit in units:
+            self.module.count += 1
+            self.number[unit] = self.module.count
+            for scopes in unit.graphs.values():
+                for inner in scopes:
+                    self._walk(inner)
+
+    # -- constants ---------------------------------------------------------------------------------
+
+    def _constants(self) -> None:
+        """Find the constants that may be numbers: shared ones too, where that comes back so."""
+        sugar = self.module.sugar
+        sugar.free.clear()
+        found = []
+        for unit in self.number:
+            wire = unit.outputs[0] if len(unit.outputs) == 1 else None
+            if wire is None or sugar.constant(wire) is None:
+                continue
+            if wire.is_output:
+                if not wire.uses and self.returns.get(wire) and self._may_end(wire, unit):
+                    self.ends[wire] = sugar.text(wire) or ""
+                    found.append(wire)
+            elif wire.uses and wire.uses[0][0].scope is unit.scope:
+                found.append(wire)
+        self._settle(found)
+        if any(len(w.uses) > 1 for w in sugar.free):
+            self.shared = not self._repeated()
+            if not self.shared:
+                single = [w for w in found if len(w.uses) <= 1]
+                sugar.free.clear()
+                self._settle(single)
+        self.numbers = {w.producer for w in sugar.free if w.producer is not None}
+        self.inlined |= self.numbers
+
+    def _settle(self, wires: list[Wire]) -> None:
+        """Keep those of which every reader takes a number."""
+        sugar = self.module.sugar
+        sugar.free.update(dict.fromkeys(wires))
+        while True:
+            bad = [w for w in sugar.free if any(not self._takes(w, *use) for use in w.uses)]
+            if not bad:
+                return
+            for wire in bad:
+                del sugar.free[wire]
+
+    def _may_end(self, wire: Wire, unit: Unit) -> bool:
+        """Whether a constant that a branch or a turn leaves may be a number there."""
+        sugar, owner = self.module.sugar, unit.scope.owner
+        made = sugar.constant(wire)
+        if owner is None or made is None or made[0].ndim or sugar.text(wire) is None:
+            return False
+        if not sugar.allows(self.number[owner]):
+            return False
+        place = unit.scope.outputs.index(wire)
+        if sugar.branch(owner):
+            sides = [scopes[0].outputs[place] for scopes in owner.graphs.values()]
+            return all(w is wire or sugar.constant(w) is None for w in sides)
+        if owner.key == ("", "Loop", ""):
+            usual = made[1].name in ("BOOL", "INT64", "FLOAT")
+            return place > 0 and usual and loop_form(owner, sugar) is not None
+        return False
+
+    def _takes(self, wire: Wire, user: Unit, place: int) -> bool:
+        """Whether a number may stand for an input of a node."""
+        sugar = self.module.sugar
+        if not sugar.allows(self.number[user]):
+            return False
+        if user.key == ("", "Loop", ""):
+            if place == 1 and user.inputs[0] is None:
+                return False
+            return sugar.loop_input(wire, place) and loop_form(user, sugar) is not None
+        if self.module.function_name(user.key) is not None or sugar.branch(user):
+            return False
+        signature = self._signature(user)
+        if signature is None:
+            return False
+        if sugar.subscript(user) is not None:
+            return place > 0
+        return sugar.literal(wire, user, place, signature) is not None
+
+    def _signature(self, unit: Unit) -> Any:
+        if unit not in self._signatures:
+            self._signatures[unit] = self.module.signature(unit.key, self.opsets)
+        return self._signatures[unit]
+
+    def _repeated(self) -> bool:
+        """Whether two constants are equal where one sees the other."""
+        sugar = self.module.sugar
+        seen: dict[Any, list[Scope]] = {}
+        for wire in sugar.free:
+            made = sugar.constant(wire)
+            assert made is not None
+            array, dtype = made
+            assert wire.scope is not None
+            others = seen.setdefault((dtype, array.shape, array.tobytes()), [])
+            if any(_around(s, wire.scope) or _around(wire.scope, s) for s in others):
+                return True
+            others.append(wire.scope)
+        return False
+
+    # -- nodes -------------------------------------------------------------------------------------
+
+    def _plan(self, unit: Unit) -> None:
+        """Decide how one node is written."""
+        sugar = self.module.sugar
+        sugared = False
+        if self.module.function_name(unit.key) is None:
+            signature = self._signature(unit)
+            index = sugar.subscript(unit) if signature is not None else None
+            if index is not None:
+                self.indices[unit] = index
+                sugared = True
+            elif sugar.branch(unit):
+                self.branches.add(unit)
+                sugared = True
+            elif unit.key != ("", "Loop", ""):
+                sugared = self._operands(unit, signature)
+        if sugared:
+            sugar.used.append(self.number[unit])
+
+    def _operands(self, unit: Unit, signature: Any) -> bool:
+        sugar, found = self.module.sugar, False
+        for place, wire in enumerate(unit.inputs):
+            if wire is None or wire not in sugar.free:
+                continue
+            made = sugar.literal(wire, unit, place, signature)
+            assert made is not None
+            self.literals[unit, place] = made
+            found = True
+        symbol = sugar.operator(unit) if signature is not None else None
+        if symbol is not None:
+            self.symbols[unit] = symbol
+            found = True
+        return found
+
+    def _loops(self) -> None:
+        """Find the Loops that may be statements, outer ones first."""
+        sugar = self.module.sugar
+        for unit, number in self.number.items():
+            if unit.key != ("", "Loop", ""):
+                continue
+            reason = "it is no plain loop"
+            form = loop_form(unit, sugar)
+            if form is not None and sugar.allows(number):
+                self._loop(unit, form)
+                sugar.used.append(number)
+            elif sugar.allows(number):
+                reason = sugar.last_loop or reason
+                self.module.reasons.append(f"node {number} (Loop) is written as a call: {reason}")
+
+    def _loop(self, unit: Unit, form: LoopForm) -> None:
+        self.loops[unit] = form
+        for place, wire in enumerate(unit.inputs[:2]):
+            if wire is not None and wire in self.module.sugar.free:
+                made = self.module.sugar.constant(wire)
+                assert made is not None
+                self.literals[unit, place] = str(made[0].item())
+        if (form.again == "true" and self.shared) or not form.first:
+            form.again = ""
+        result = form.body.outputs[0].producer
+        if form.again in ("identity", "true") and result is not None:
+            self.inlined.add(result)
+        if form.is_while:
+            form.match_tests(self)
+
+
+def _around(outer: Scope, inner: Scope) -> bool:
+    """Whether one graph is the other or around it."""
+    scope: Scope | None = inner
+    while scope is not None:
+        if scope is outer:
+            return True
+        scope = scope.outer
+    return False
+
+
+def ordered(units: list[Unit]) -> list[Unit]:
+    """Nodes in an order in which each is made before it is read; as they stand if that holds."""
+    place = {unit: n for n, unit in enumerate(units)}
+    done: set[Unit] = set()
+    result: list[Unit] = []
+    for unit in units:
+        stack = [unit]
+        while stack:
+            current = stack[-1]
+            waiting = [u for u in _sources(current, place) if u not in done and u is not current]
+            if current in done or not waiting:
+                stack.pop()
+                if current not in done:
+                    done.add(current)
+                    result.append(current)
+            elif any(u in stack for u in waiting):
+                return units  # a circle: no order is right
+            else:
+                stack.extend(reversed(waiting))
+    return result
+
+
+def _sources(unit: Unit, place: dict[Unit, int]) -> list[Unit]:
+    """The nodes of the same graph that a node and its graphs read."""
+    wires = [w for w in unit.inputs if w is not None]
+    for scopes in unit.graphs.values():
+        for scope in scopes:
+            for inner in scope.all_scopes():
+                wires += inner.outputs
+                for node in inner.units:
+                    wires += [w for w in node.inputs if w is not None]
+    return [w.producer for w in wires if w.producer is not None and w.producer in place]
+
+
+__all__ = ["Plan", "ordered"]
