@@ -261,6 +261,9 @@ def _to(op: Any, x: Any, dtype: DType) -> Any:
     """An argument in the type to compute in; Python numbers stay (a call types them)."""
     if dtype.is_complex:
         return as_complex(op, x, real_of(dtype))
+    if isinstance(x, Complex):
+        # Only an explicit `dtype` asks for this; torch drops the imaginary part, too.
+        x = x.real
     if not is_value(x):
         return number(x, dtype)
     weak = op.backend.weak_kind(x)

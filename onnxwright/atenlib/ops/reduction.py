@@ -1,1 +1,374 @@
 """Reductions to sums, means, extremes and truth values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import custom, elementwise, like, reduction
+from onnxwright.atenlib.steps import (
+    count_along,
+    extreme,
+    in_working_type,
+    reduce,
+    reduced_axes,
+    slice_axis,
+)
+from onnxwright.atenlib.support import cast, full, scalar, sizes
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+
+
+@aten(
+    "aten::sum",
+    "aten::sum.dim_IntList",
+    rule=reduction(promote="bool_to_long"),
+    complex="parts",
+    tests=[OpTest("sum")],
+)
+def sum_(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum over axes; integers and truth values are summed as INT64."""
+    return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
+
+
+@aten(
+    "aten::nansum",
+    rule=reduction(promote="bool_to_long"),
+    tests=[OpTest("nansum")],
+)
+def nansum(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum over axes, NaN counted as zero."""
+    if self.onnx_dtype.is_float:
+        self = op.Where(op.IsNaN(self), scalar(op, 0, self.onnx_dtype), self)
+    return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
+
+
+@aten(
+    "aten::mean",
+    "aten::mean.dim",
+    rule=reduction(),
+    complex="parts",
+    tests=[OpTest("mean")],
+)
+def mean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The mean over axes; NaN over nothing."""
+    axes = reduced_axes(dim, self.rank)
+    if not axes or count_along(op, self, axes) != 0:
+        return reduce(op, "ReduceMean", self, axes, keepdim)
+    # ONNX has no word on the mean of nothing.
+    return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)
+
+
+@aten("aten::nanmean", rule=reduction(), tests=[OpTest("nanmean")])
+def nanmean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The mean over axes of what is not NaN."""
+    axes = reduced_axes(dim, self.rank)
+    x = in_working_type(op, self)
+    missing = op.IsNaN(x)
+    total = reduce(
+        op, "ReduceSum", op.Where(missing, scalar(op, 0, x.onnx_dtype), x), axes, keepdim
+    )
+    present = op.Cast(op.Not(missing), to=x.onnx_dtype)
+    return op.Div(total, reduce(op, "ReduceSum", present, axes, keepdim))
+
+
+@aten(
+    "aten::prod",
+    "aten::prod.dim_int",
+    rule=reduction(promote="bool_to_long"),
+    # Half types are multiplied in another order than torch does, with roundings of their own.
+    tests=[OpTest("prod", tol={"float16": Tol(3e-3, 1e-3), "bfloat16": Tol(3e-2, 1e-2)})],
+)
+def prod(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The product over axes; integers and truth values are multiplied as INT64."""
+    axes = reduced_axes(dim, self.rank)
+    if self.onnx_dtype.is_bool:
+        return reduce(op, "ReduceMin", self, axes, keepdim)
+    return reduce(op, "ReduceProd", self, axes, keepdim)
+
+
+@prod.on_complex
+def _prod_complex(
+    op: Any, self: Complex, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Complex:
+    for axis in reduced_axes(dim, self.rank):
+        self = _complex_product(op, self, axis)
+    if keepdim or not self.rank:
+        return self
+    dropped = reduced_axes(dim, self.rank)
+    return Complex(op.Squeeze(self.real, dropped), op.Squeeze(self.imag, dropped))
+
+
+def _complex_product(op: Any, x: Complex, axis: int) -> Complex:
+    """The product along one axis, which stays: halves are multiplied until one is left."""
+    length = x.shape[axis]
+    if not isinstance(length, int):
+        unsupported("the product of complex numbers over a dynamic size")
+    if length == 0:
+        shape = [1 if n == axis else s for n, s in enumerate(sizes(op, x.real))]
+        part = x.real.onnx_dtype
+        return Complex(full(op, shape, 1, part), full(op, shape, 0, part))
+    while length > 1:
+        half = length // 2
+        first, second, rest = (
+            Complex(slice_axis(op, x.real, axis, a, b), slice_axis(op, x.imag, axis, a, b))
+            for a, b in ((0, half), (half, 2 * half), (2 * half, length))
+        )
+        x = multiply(op, first, second)
+        if length % 2:
+            x = Complex(
+                op.Concat(x.real, rest.real, axis=axis), op.Concat(x.imag, rest.imag, axis=axis)
+            )
+        length -= half
+    return x
+
+
+def multiply(op: Any, x: Complex, y: Complex) -> Complex:
+    """The product of two complex tensors."""
+    return Complex(
+        op.Sub(op.Mul(x.real, y.real), op.Mul(x.imag, y.imag)),
+        op.Add(op.Mul(x.real, y.imag), op.Mul(x.imag, y.real)),
+    )
+
+
+def truth(op: Any, x: Any) -> Any:
+    """Whether each element is not zero, as BOOL; NaN is not zero."""
+    if isinstance(x, Complex):
+        return op.Or(truth(op, x.real), truth(op, x.imag))
+    return cast(op, x, DType.BOOL)
+
+
+def _type_of_truth(arguments: dict[str, Any]) -> DType:
+    """Torch keeps UINT8, its truth values of old."""
+    dtype = arguments["self"].onnx_dtype
+    return DType.UINT8 if dtype is DType.UINT8 else DType.BOOL
+
+
+def _truth_axes(dim: Any, rank: int, several: bool) -> list[int]:
+    """As `axes_of`, but an empty list of axes reduces nothing."""
+    return [] if several and dim is not None and not dim else reduced_axes(dim, rank)
+
+
+@aten(
+    "aten::any",
+    "aten::any.dim",
+    "aten::any.dims",
+    rule=custom(_type_of_truth),
+    tests=[OpTest("any")],
+)
+def any_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether any element over axes is not zero."""
+    axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
+    return reduce(op, "ReduceMax", truth(op, self), axes, keepdim)
+
+
+any_.on_complex(any_.body)
+
+
+@aten(
+    "aten::all",
+    "aten::all.dim",
+    "aten::all.dims",
+    rule=custom(_type_of_truth),
+    tests=[OpTest("all")],
+)
+def all_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether all elements over axes are not zero."""
+    axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
+    return reduce(op, "ReduceMin", truth(op, self), axes, keepdim)
+
+
+all_.on_complex(all_.body)
+
+
+@aten("aten::amax", rule=like(), tests=[OpTest("amax")])
+def amax(op: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest element over axes; NaN where there is one."""
+    return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=True)
+
+
+@aten("aten::amin", rule=like(), tests=[OpTest("amin")])
+def amin(op: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest element over axes; NaN where there is one."""
+    return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=False)
+
+
+@aten("aten::max", rule=like(), tests=[OpTest("max:reduction_no_dim")])
+def max_(op: Any, self: Any) -> Any:
+    """The largest of all elements; NaN if there is one."""
+    return extreme(op, self, reduced_axes(None, self.rank), False, largest=True)
+
+
+@aten("aten::min", rule=like(), tests=[OpTest("min:reduction_no_dim")])
+def min_(op: Any, self: Any) -> Any:
+    """The smallest of all elements; NaN if there is one."""
+    return extreme(op, self, reduced_axes(None, self.rank), False, largest=False)
+
+
+@aten("aten::max.other", rule=elementwise(("self", "other")), tests=[OpTest("max:binary")])
+def max_other(op: Any, self: Any, other: Any) -> Any:
+    """The larger of two elements."""
+    if self.onnx_dtype.is_bool:
+        return op.Or(self, other)
+    return op.Max(self, other)
+
+
+@aten("aten::min.other", rule=elementwise(("self", "other")), tests=[OpTest("min:binary")])
+def min_other(op: Any, self: Any, other: Any) -> Any:
+    """The smaller of two elements."""
+    if self.onnx_dtype.is_bool:
+        return op.And(self, other)
+    return op.Min(self, other)
+
+
+@aten("aten::aminmax", rule=like(), tests=[OpTest("aminmax")])
+def aminmax(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element, of all or along one axis."""
+    axes = reduced_axes(dim, self.rank)
+    return (
+        extreme(op, self, axes, keepdim, largest=False),
+        extreme(op, self, axes, keepdim, largest=True),
+    )
+
+
+@aten(
+    "aten::count_nonzero",
+    "aten::count_nonzero.dim_IntList",
+    rule=custom(),
+    tests=[OpTest("count_nonzero")],
+)
+def count_nonzero(op: Any, self: Any, dim: Any = None) -> Any:
+    """How many elements over axes are not zero."""
+    ones = op.Cast(truth(op, self), to=DType.INT64)
+    return reduce(op, "ReduceSum", ones, reduced_axes(dim, self.rank), False)
+
+
+count_nonzero.on_complex(count_nonzero.body)
+
+
+@aten("aten::sum_to_size", rule=custom(), complex="parts", tests=[OpTest("sum_to_size")])
+def sum_to_size(op: Any, self: Any, size: Any) -> Any:
+    """The sum over the axes along which a tensor of another shape would be broadcast."""
+    new = self.rank - len(size)
+    over = [
+        n for n, wanted in enumerate(size, new) if _is_one(wanted) and not _is_one(self.shape[n])
+    ]
+    if (over or new or not size) and not self.onnx_dtype.is_float:
+        self = cast(op, self, DType.INT64)
+    summed = reduce(op, "ReduceSum", self, over, keepdim=True)
+    return reduce(op, "ReduceSum", summed, list(range(new)), False)
+
+
+def _is_one(n: Any) -> bool:
+    return isinstance(n, int) and n == 1
+
+
+def norm_of(op: Any, x: Any, order: float, axes: list[int], keepdim: bool) -> Any:
+    """The vector norm of an order over axes.
+
+    Args:
+        op: the operators.
+        x: a value of floats.
+        order: any number; infinities mean the largest and the smallest modulus, 0 counts.
+        axes: the axes, counted from the front.
+        keepdim: whether they stay.
+
+    Returns:
+        A value of the type of `x`.
+    """
+    if math.isinf(order):
+        return extreme(op, op.Abs(x), axes, keepdim, largest=order > 0)
+    if order == 0:
+        nonzero = op.Cast(op.Cast(x, to=DType.BOOL), to=x.onnx_dtype)
+        return reduce(op, "ReduceSum", nonzero, axes, keepdim)
+    if order in (1, 2):
+        return reduce(op, f"ReduceL{int(order)}", x, axes, keepdim)
+    powers = op.Pow(op.Abs(x), scalar(op, order, x.onnx_dtype))
+    return op.Pow(
+        reduce(op, "ReduceSum", powers, axes, keepdim), scalar(op, 1 / order, x.onnx_dtype)
+    )
+
+
+def modulus(op: Any, x: Complex) -> Any:
+    """The absolute value of complex numbers."""
+    return op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
+
+
+def _norm_type(arguments: dict[str, Any]) -> Any:
+    from_argument = arguments.get("dtype") or arguments["self"].onnx_dtype
+    real = {DType.COMPLEX64: DType.FLOAT, DType.COMPLEX128: DType.DOUBLE}
+    return real.get(from_argument, from_argument)
+
+
+def _norm(op: Any, x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if isinstance(x, Complex):
+        x = modulus(op, x)
+    if dtype is not None and not dtype.is_complex:
+        x = cast(op, x, dtype)
+    if is_value(order):
+        unsupported("a norm of an order that is known only at run time")
+    axes = reduced_axes(dim, x.rank)
+    return norm_of(op, in_working_type(op, x), float(order), axes, keepdim)
+
+
+@aten(
+    "aten::linalg_vector_norm",
+    rule=custom(_norm_type),
+    tests=[
+        OpTest("linalg.vector_norm"),
+        OpTest("norm"),
+        OpTest("norm:fro"),
+        OpTest("norm:inf"),
+        OpTest("nn.functional.normalize"),
+    ],
+)
+def linalg_vector_norm(
+    op: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
+    """The vector norm of any order over axes."""
+    return _norm(op, self, ord, dim, keepdim, dtype)
+
+
+linalg_vector_norm.on_complex(linalg_vector_norm.body)
+
+
+@aten("aten::norm.Scalar", rule=custom(_norm_type), untested="torch.norm calls linalg_vector_norm")
+def norm(op: Any, self: Any, p: Any = 2) -> Any:
+    """The vector norm of all elements."""
+    return _norm(op, self, p, None, False, None)
+
+
+norm.on_complex(norm.body)
+
+
+@aten(
+    "aten::norm.ScalarOpt_dim",
+    "aten::norm.ScalarOpt_dim_dtype",
+    "aten::norm.ScalarOpt_dtype",
+    rule=custom(_norm_type),
+    untested="torch.norm calls linalg_vector_norm",
+)
+def norm_dim(
+    op: Any, self: Any, p: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
+    """The vector norm over axes; of order 2 if none is given."""
+    return _norm(op, self, 2 if p is None else p, dim, keepdim, dtype)
+
+
+norm_dim.on_complex(norm_dim.body)
+
+
+@aten(
+    "aten::frobenius_norm.dim",
+    rule=custom(_norm_type),
+    untested="torch.norm calls linalg_vector_norm",
+)
+def frobenius_norm(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+    """The root of the sum of squares over axes."""
+    return _norm(op, self, 2, dim, keepdim, None)
+
+
+frobenius_norm.on_complex(frobenius_norm.body)

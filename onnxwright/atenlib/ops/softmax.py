@@ -1,1 +1,126 @@
 """The softmax family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import custom, elementwise, reduction
+from onnxwright.atenlib.steps import in_working_type, reduce
+from onnxwright.atenlib.support import axis_of, cast, number, scalar
+from onnxwright.types.dtypes import DType
+
+# Torch rounds between its steps in half types, each time by up to half an ulp of numbers that are
+# larger than the result; here they are computed in FLOAT.
+_HALVES = {"float16": Tol(3e-3, 1e-3), "bfloat16": Tol(3e-2, 1e-2)}
+
+
+def softmax_along(op: Any, x: Any, dim: int, logarithm: bool = False) -> Any:
+    """Exponentials that add up to one along an axis, or their logarithms.
+
+    Args:
+        op: the operators.
+        x: a value of floats.
+        dim: the axis, may count from the end.
+        logarithm: whether the logarithms are wanted.
+
+    Returns:
+        A value of the type and shape of `x`.
+    """
+    if x.rank == 0:
+        # One element alone: 1, or NaN where it is not finite.
+        rest = op.Sub(x, x)
+        return rest if logarithm else op.Exp(rest)
+    return (op.LogSoftmax if logarithm else op.Softmax)(x, axis=axis_of(dim, x.rank))
+
+
+@aten(
+    "aten::softmax.int",
+    "aten::special_softmax",
+    rule=reduction(),
+    tests=[
+        OpTest("softmax"),
+        OpTest("softmax:with_dtype"),
+        OpTest("nn.functional.softmin"),
+        OpTest("nn.functional.softmin:with_dtype"),
+    ],
+)
+def softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    """Exponentials that add up to one along an axis."""
+    return softmax_along(op, self, dim)
+
+
+@aten(
+    "aten::log_softmax.int",
+    "aten::special_log_softmax",
+    rule=reduction(),
+    tests=[OpTest("log_softmax", tol=_HALVES), OpTest("log_softmax:with_dtype")],
+)
+def log_softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    """Logarithms of exponentials that add up to one along an axis."""
+    return softmax_along(op, self, dim, logarithm=True)
+
+
+def _half_to_float(arguments: dict[str, Any]) -> DType:
+    dtype: DType = arguments["self"].onnx_dtype
+    return DType.FLOAT if arguments["half_to_float"] else dtype
+
+
+@aten(
+    "aten::_softmax",
+    rule=custom(_half_to_float),
+    untested="torch.softmax is recorded as softmax.int",
+)
+def softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+    """Exponentials that add up to one along an axis; of half types in FLOAT if asked."""
+    return softmax_along(op, in_working_type(op, self) if half_to_float else self, dim)
+
+
+@aten(
+    "aten::_log_softmax",
+    rule=custom(_half_to_float),
+    untested="torch.log_softmax is recorded as log_softmax.int",
+)
+def log_softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+    """Logarithms of exponentials that add up to one; of half types in FLOAT if asked."""
+    x = in_working_type(op, self) if half_to_float else self
+    return softmax_along(op, x, dim, logarithm=True)
+
+
+@aten(
+    "aten::_safe_softmax",
+    rule=reduction(),
+    tests=[OpTest("torch.ops.aten._safe_softmax.default")],
+)
+def safe_softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    """As softmax, but zeros where all elements along the axis are minus infinity."""
+    axes = [axis_of(dim, self.rank)] if self.rank else []
+    top = reduce(op, "ReduceMax", self, axes, True)
+    nothing = op.Equal(top, scalar(op, -float("inf"), self.onnx_dtype))
+    return op.Where(nothing, scalar(op, 0, self.onnx_dtype), softmax_along(op, self, dim))
+
+
+@aten(
+    "aten::_softmax_backward_data",
+    rule=custom(lambda a: a["input_dtype"]),
+    tests=[OpTest("_softmax_backward_data")],
+)
+def softmax_backward_data(
+    op: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any
+) -> Any:
+    """The gradient of softmax: `(grad - sum(grad * output)) * output`."""
+    grad, out = in_working_type(op, grad_output), in_working_type(op, output)
+    weighted = op.Mul(grad, out)
+    axes = [axis_of(dim, out.rank)] if out.rank else []
+    return op.Sub(weighted, op.Mul(out, reduce(op, "ReduceSum", weighted, axes, True)))
+
+
+@aten("aten::logit", rule=elementwise(promote="int_to_float"), tests=[OpTest("logit", tol=_HALVES)])
+def logit(op: Any, self: Any, eps: float | None = None) -> Any:
+    """`log(x / (1 - x))`, with `x` kept `eps` away from 0 and 1 if that is given."""
+    x = in_working_type(op, self)
+    if eps is not None:
+        low, high = number(eps, x.onnx_dtype), number(1 - eps, x.onnx_dtype)
+        x = op.Min(op.Max(x, low), high)
+    return cast(op, op.Log(op.Div(x, op.Sub(1, x))), self.onnx_dtype)

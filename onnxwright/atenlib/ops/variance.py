@@ -1,0 +1,163 @@
+"""Variances, standard deviations, and the logarithm of sums of exponentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import custom, reduction
+from onnxwright.atenlib.steps import count_along, in_working_type, reduce, reduced_axes
+from onnxwright.atenlib.support import cast, scalar
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import real_of
+
+
+def _mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """The mean and the variance over axes, in FLOAT for half types."""
+    axes = reduced_axes(dim, x.rank)
+    if isinstance(x, Complex):
+        real_mean, real_var = _mean_and_var(op, x.real, dim, correction, keepdim)
+        imag_mean, imag_var = _mean_and_var(op, x.imag, dim, correction, keepdim)
+        return Complex(real_mean, imag_mean), op.Add(real_var, imag_var)
+    x = in_working_type(op, x)
+    mean = reduce(op, "ReduceMean", x, axes, True)
+    total = reduce(op, "ReduceSumSquare", op.Sub(x, mean), axes, keepdim)
+    variance = op.Div(total, _freedom(op, x, axes, correction))
+    if count_along(op, x, axes) == 0:
+        mean = op.Div(mean, 0)
+    if not keepdim and axes:
+        mean = op.Squeeze(mean, axes)
+    return mean, variance
+
+
+def _freedom(op: Any, x: Any, axes: list[int], correction: Any) -> Any:
+    """How many elements less the correction, at least zero."""
+    if correction is None:
+        correction = 1
+    count = count_along(op, x, axes)
+    if isinstance(count, int) and not is_value(correction):
+        return scalar(op, max(0, count - correction), x.onnx_dtype)
+    left = op.Sub(scalar(op, count, x.onnx_dtype), scalar(op, correction, x.onnx_dtype))
+    return op.Max(left, 0)
+
+
+def _real_type(arguments: dict[str, Any]) -> DType:
+    return real_of(arguments["self"].onnx_dtype)
+
+
+@aten("aten::var.correction", rule=custom(_real_type), tests=[OpTest("var")])
+def var_correction(
+    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """The variance over axes; the sum of squares is divided by the count less `correction`."""
+    return _mean_and_var(op, self, dim, correction, keepdim)[1]
+
+
+@aten("aten::var", rule=custom(_real_type), tests=[OpTest("var:unbiased")])
+def var(op: Any, self: Any, unbiased: bool = True) -> Any:
+    """The variance of all elements."""
+    return _mean_and_var(op, self, None, int(unbiased), False)[1]
+
+
+@aten("aten::var.dim", rule=custom(_real_type), tests=[OpTest("var")])
+def var_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The variance over axes."""
+    return _mean_and_var(op, self, dim, int(unbiased), keepdim)[1]
+
+
+@aten("aten::std.correction", rule=custom(_real_type), tests=[OpTest("std")])
+def std_correction(
+    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance over axes."""
+    return op.Sqrt(_mean_and_var(op, self, dim, correction, keepdim)[1])
+
+
+@aten("aten::std", rule=custom(_real_type), tests=[OpTest("std:unbiased")])
+def std(op: Any, self: Any, unbiased: bool = True) -> Any:
+    """The root of the variance of all elements."""
+    return op.Sqrt(_mean_and_var(op, self, None, int(unbiased), False)[1])
+
+
+@aten("aten::std.dim", rule=custom(_real_type), tests=[OpTest("std")])
+def std_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The root of the variance over axes."""
+    return op.Sqrt(_mean_and_var(op, self, dim, int(unbiased), keepdim)[1])
+
+
+def _both(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool, root: bool) -> tuple[Any, Any]:
+    mean, variance = _mean_and_var(op, x, dim, correction, keepdim)
+    if not isinstance(mean, Complex):
+        mean = cast(op, mean, x.onnx_dtype)
+    return (op.Sqrt(variance) if root else variance), mean
+
+
+@aten("aten::var_mean.correction", rule=custom(_real_type), tests=[OpTest("var_mean")])
+def var_mean_correction(
+    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """The variance and the mean over axes."""
+    return _both(op, self, dim, correction, keepdim, root=False)
+
+
+@aten("aten::std_mean.correction", rule=custom(_real_type), tests=[OpTest("std_mean")])
+def std_mean_correction(
+    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
+) -> Any:
+    """The root of the variance and the mean over axes."""
+    return _both(op, self, dim, correction, keepdim, root=True)
+
+
+@aten("aten::var_mean", rule=custom(_real_type), tests=[OpTest("var_mean:unbiased")])
+def var_mean(op: Any, self: Any, unbiased: bool = True) -> Any:
+    """The variance and the mean of all elements."""
+    return _both(op, self, None, int(unbiased), False, root=False)
+
+
+@aten("aten::var_mean.dim", rule=custom(_real_type), tests=[OpTest("var_mean")])
+def var_mean_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The variance and the mean over axes."""
+    return _both(op, self, dim, int(unbiased), keepdim, root=False)
+
+
+@aten("aten::std_mean", rule=custom(_real_type), tests=[OpTest("std_mean:unbiased")])
+def std_mean(op: Any, self: Any, unbiased: bool = True) -> Any:
+    """The root of the variance and the mean of all elements."""
+    return _both(op, self, None, int(unbiased), False, root=True)
+
+
+@aten("aten::std_mean.dim", rule=custom(_real_type), tests=[OpTest("std_mean")])
+def std_mean_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The root of the variance and the mean over axes."""
+    return _both(op, self, dim, int(unbiased), keepdim, root=True)
+
+
+for _entry in (
+    var_correction,
+    var,
+    var_dim,
+    std_correction,
+    std,
+    std_dim,
+    var_mean_correction,
+    std_mean_correction,
+    var_mean,
+    var_mean_dim,
+    std_mean,
+    std_mean_dim,
+):
+    _entry.on_complex(_entry.body)
+
+
+@aten(
+    "aten::logsumexp",
+    "aten::special_logsumexp",
+    rule=reduction(promote="int_to_float"),
+    tests=[OpTest("logsumexp")],
+)
+def logsumexp(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+    """The logarithm of the sum of exponentials over axes."""
+    return reduce(op, "ReduceLogSumExp", self, reduced_axes(dim, self.rank), keepdim)
