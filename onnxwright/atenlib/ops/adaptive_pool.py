@@ -1,0 +1,1 @@
+"""Pooling to a given size."""

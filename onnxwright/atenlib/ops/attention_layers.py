@@ -1,0 +1,1 @@
+"""Whole attention layers as torch's fast paths have them."""

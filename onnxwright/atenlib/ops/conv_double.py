@@ -1,0 +1,1 @@
+"""Convolution as windows times a matrix, for types ONNX Runtime's Conv lacks."""

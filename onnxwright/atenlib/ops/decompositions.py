@@ -1,0 +1,1 @@
+"""Factorizations of matrices: LU, Cholesky, QR and what is made of them."""

@@ -1,0 +1,1 @@
+"""Norms, ranks and statistics of matrices."""

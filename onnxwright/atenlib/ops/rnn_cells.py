@@ -1,0 +1,1 @@
+"""Single steps of recurrent networks."""

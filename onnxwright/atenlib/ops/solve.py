@@ -1,0 +1,1 @@
+"""Linear systems, inverses and determinants."""

@@ -1,0 +1,1 @@
+"""Putting maxima back, pooling by powers and over random windows."""
