@@ -6,17 +6,132 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx_ir as ir
 
+from onnxwright.builder import control_flow
+from onnxwright.builder.closing import ModelFacts, close, ir_model
+from onnxwright.builder.constants import Pool
+from onnxwright.builder.fold import fold, foldable
+from onnxwright.builder.simplify import simplify
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.ir.facts import Array, OpCall, UnknownError, as_array, axis_in, is_shape_like
+from onnxwright.ir.infer import schema_kinds
+from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.types.kinds import OnnxType, TensorType
+
+# Two calls of these never give the same.
+_RANDOM = frozenset(
+    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
+     "Multinomial", "Dropout")
+)  # fmt: skip
+
+
+_NONE: Mapping[str, object] = {}
 
 
 class TracingBackend(GraphBackend):
     """A graph backend that simplifies each call before it becomes a node.
 
     Nothing that is written is sacred here: constants are folded, identities are their input, equal
-    nodes are shared, and nodes that nobody reads are dropped.
+    nodes are shared, and nodes that nobody reads are dropped.  Constants are no nodes: they become
+    initializers of the model, or Constant nodes of a function, when it is closed.
+
+    Args:
+        recorder: where nodes go.
+        opset: the default-domain opset.
+
+    Example:
+        >>> from onnxwright.semantics.ops import Ops
+        >>> from onnxwright.types.dtypes import DType
+        >>> b = TracingBackend(Recorder(), Opset("", 23))
+        >>> op = Ops(b)
+        >>> x = b.input("x", TensorType(DType.FLOAT, ("N", 4)))
+        >>> y = op.Reshape(x, op.Concat(op.Shape(x)[0:1] * 2, [2], axis=0))
+        >>> str(y.kind), op.Size(x).dims
+        ('FLOAT[2*N, 2]', '4*N')
+        >>> [node.op_type for node in b.to_ir_model([op.Relu(op.Identity(x) * 1.0)]).graph]
+        ['Relu']
     """
+
+    def __init__(self, recorder: Recorder, opset: Opset) -> None:
+        super().__init__(recorder, opset)
+        self.pool = Pool(recorder)
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def input(self, name: str, kind: OnnxType | None) -> GraphValue:
+        """An input of the innermost graph.
+
+        Args:
+            name: its name, made unique.
+            kind: its type.
+
+        Returns:
+            The value.
+        """
+        return self.wrap(self.recorder.input(name, kind), kind)
+
+    def initializer(self, array: Any, name: str | None = None) -> GraphValue:
+        """A value that the model holds; equal small ones and the same large ones are shared.
+
+        Args:
+            array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
+                has `__array__` or `__dlpack__`.  Large ones are not copied.
+            name: its name, made unique; a value that is there already keeps its own.
+
+        Returns:
+            The value.
+
+        Raises:
+            ScriptTypeError: it is no tensor (OW403).
+        """
+        return self._pooled(self.pool.tensor(array, name, self.here()))
+
+    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
+        """A value that holds `array` (equal ones are shared)."""
+        return self._pooled(self.pool.array(np.asarray(array)))
+
+    def _pooled(self, value: ir.Value) -> GraphValue:
+        return GraphValue(self, value, self.recorder.types[value])
+
+    def value_of(self, value: ir.Value | None) -> GraphValue:
+        """A value of this backend for one of the graph."""
+        assert value is not None
+        return GraphValue(self, value, self.recorder.types.get(value))
+
+    def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
+        """The node that makes a value, if it is a standard operator of this name."""
+        node = value.value.producer()
+        return node if node is not None and node.op_type == name and node.domain == "" else None
+
+    def axes_of(self, node: ir.Node, rank: int) -> list[int] | None:
+        """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
+        attr = node.attributes.get("axes")
+        if attr is not None:
+            given = None if attr.is_ref() else list(attr.as_ints())
+        else:
+            array = self.recorder.known.get(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
+            given = None if array is None else array.ravel().tolist()
+        return None if given is None else sorted(axis_in(a, rank) for a in given)
+
+    def attributes_of(self, call: OpCall) -> list[ir.Attr]:
+        """The attributes of a call as onnx_ir has them."""
+        kinds = schema_kinds(call.signature)
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in call.attributes.items()]
+
+    def standard(
+        self, name: str, inputs: Sequence[GraphValue], attributes: Mapping[str, object] = _NONE
+    ) -> GraphValue:
+        """The one output of a standard operator of the backend's opset."""
+        op: Op = self.opset[name]
+        return self.emit(op, inputs, attributes, 1)[0]
+
+    # -- calls -------------------------------------------------------------------------------------
 
     def emit_written(
         self,
@@ -36,8 +151,182 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator: known values, an input itself, or those of a node."""
-        return super().emit(op, inputs, attributes, outputs)
+        if op.domain == "":
+            if op.name in control_flow.NAMES:
+                return control_flow.build(self, op, inputs, attributes, outputs)
+            if op.name == "Constant":
+                return (self.constant(constant_array(attributes)),)
+        call = self._call(op, inputs, attributes, outputs)
+        if call is not None and op.domain == "":
+            if len(call.types) != len(inputs):
+                raise AssertionError("inputs and their types go together")
+            simple = simplify(self, call, list(inputs))
+            if simple is not None:
+                return (simple,)
+        return self.build(op, call, inputs, attributes, outputs)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
-        """A value that holds `array` (equal ones are shared)."""
-        return super().constant(array)
+    def build(
+        self,
+        op: Op,
+        call: OpCall | None,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """The outputs of an operator that is not its input: shared, folded, or those of a node."""
+        recorder = self.recorder
+        key = self._key(op, inputs, attributes, outputs)
+        if key is not None:
+            for scope in reversed(recorder.scopes):
+                found = scope.shared.get(key)
+                if found is not None:
+                    return tuple(self.value_of(v) for v in found)
+        attrs = self._attributes(op, attributes)
+        types = self._types(op, call, inputs, attrs) or [None] * outputs
+        made = self._without_node(op, call, types, attrs)
+        if made is None:
+            values = self._node(op, inputs, attrs, types, call, sugar=True)
+            made = tuple(GraphValue(self, v, k) for v, k in zip(values, types, strict=True))
+        if key is not None:
+            recorder.scope.shared[key] = tuple(v.value for v in made)
+        return made
+
+    def _without_node(
+        self,
+        op: Op,
+        call: OpCall | None,
+        types: Sequence[OnnxType | None],
+        attrs: list[ir.Attr],
+    ) -> tuple[GraphValue, ...] | None:
+        """The outputs as constants, where they are known now."""
+        if call is None or op.domain != "":
+            return None
+        if foldable(op, call):
+            arrays = fold(op, call, types, attrs)
+            if arrays is not None:
+                return tuple(map(self.constant, arrays))
+        if call.count != 1:
+            return None
+        array = decided(call, types)
+        kind = types[0]
+        if array is None and is_shape_like(kind) and isinstance(kind, TensorType):
+            found = values_of(call, types)
+            dims = found[0] if found is not None else None
+            array = None if dims is None else as_array(dims, kind)
+        return None if array is None else (self.constant(array),)
+
+    def _key(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> object | None:
+        """What makes two calls the same; None where they are not compared."""
+        if op.name in _RANDOM and op.domain == "":
+            return None
+        if op.signature is None:
+            return None  # nothing is known of an operator of a custom domain
+        read = tuple(None if v is None else v.value for v in inputs)
+        if not attributes:
+            return (op.name, op.domain, op.version, read, outputs)
+        written = []
+        for name, value in attributes.items():
+            exact = _exact(value)
+            if exact is None:
+                return None
+            written.append((name, exact))
+        return (op.name, op.domain, op.version, read, outputs, *written)
+
+    # -- closing -----------------------------------------------------------------------------------
+
+    def to_ir_model(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        facts: ModelFacts | None = None,
+    ) -> ir.Model:
+        """The graph built so far as a model; what no output needs is dropped.
+
+        Args:
+            outputs: the model's outputs; constants, inputs and repeated values are allowed.
+            names: their names, in order; by default those of the values.
+            facts: what else the model says: IR version, names, documentation, functions.
+
+        Returns:
+            The model; it owns the graph, so nothing can be built after it.
+        """
+        closed = close(self, outputs, names)
+        return ir_model(self, closed, facts or ModelFacts())
+
+    def to_model_proto(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        facts: ModelFacts | None = None,
+    ) -> onnx.ModelProto:
+        """As `to_ir_model`, as a ModelProto.
+
+        Args:
+            outputs: the model's outputs.
+            names: their names.
+            facts: what else the model says.
+
+        Returns:
+            The model.
+        """
+        made: onnx.ModelProto = ir.to_proto(self.to_ir_model(outputs, names, facts))
+        return made
+
+
+def _exact(value: object) -> object | None:
+    """An attribute's value such that equal means the same bits; None for what is not compared."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bytes:
+        return value
+    if kind is float:
+        return ("float", value.hex())  # type: ignore[attr-defined]
+    if kind is list or kind is tuple:
+        items = tuple(_exact(v) for v in value)  # type: ignore[attr-defined]
+        return None if None in items else ("list", items)
+    return None
+
+
+def constant_array(attributes: Mapping[str, object]) -> Array:
+    """The array that the attributes of a Constant describe.
+
+    Args:
+        attributes: one of `value`, `value_int`, `value_floats` and their like.
+
+    Returns:
+        The array.
+
+    Source:
+        ONNX Constant, version 13.
+
+    Example:
+        >>> constant_array({"value_ints": [1, 2]})
+        array([1, 2])
+    """
+    ((name, value),) = attributes.items()
+    if name == "value":
+        held: Any = adapters.attribute("value", value).value
+        array: Array = held.numpy()
+        if array.dtype == object:
+            decoded = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
+            array = np.array(decoded, dtype=object).reshape(array.shape)
+        return array
+    dtypes: dict[str, Any] = {
+        "value_int": np.int64,
+        "value_ints": np.int64,
+        "value_float": np.float32,
+        "value_floats": np.float32,
+        "value_string": object,
+        "value_strings": object,
+    }
+    if name not in dtypes:
+        raise UnknownError
+    return np.array(value, dtype=dtypes[name])
+
+
+__all__ = ["TracingBackend", "constant_array"]

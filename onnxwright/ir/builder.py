@@ -33,6 +33,8 @@ class Scope:
     inputs: list[ir.Value] = field(default_factory=list)
     nodes: list[ir.Node] = field(default_factory=list)
     constants: dict[object, ir.Value] = field(default_factory=dict)
+    # Equal calls are made once: what tells them apart -> their outputs.
+    shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
     made: set[ir.Value] = field(default_factory=set)
     mark: int = 0
     initializers: dict[ir.Value, Any] = field(default_factory=dict)
@@ -162,14 +164,14 @@ class Recorder:
         set_type(made[0], self.types.get(value))
         return made
 
-    def input(self, name: str, kind: OnnxType | None) -> ir.Value:
-        """Add an input to the innermost scope."""
+    def input(self, name: str, kind: OnnxType | None, *, held: bool = True) -> ir.Value:
+        """Add an input to the innermost scope; `held` where a Python name of its own holds it."""
         value = ir.Value(name=self.names.unique(name))
         set_type(value, kind)
         self.types[value] = kind
         self.scope.inputs.append(value)
         self.scope.made.add(value)
-        if self.exact:
+        if self.exact and held:
             self.held.setdefault(name, value)
         return value
 

@@ -54,7 +54,8 @@ def call(
     # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
     emit = getattr(b, "emit_written", b.emit)
     results: tuple[Any, ...] = emit(op, inputs, bound.attributes, count)
-    return results[0] if count == 1 else results
+    # A body of control flow may give more values than anybody asked for.
+    return results[0] if len(results) == 1 else results
 
 
 def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]:

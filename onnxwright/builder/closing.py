@@ -1,0 +1,253 @@
+"""The end of building: outputs named, dead nodes gone, constants in place, a model or a function.
+
+Everything here costs time in proportion to the size of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.ir import adapters
+from onnxwright.ir.verify import verify
+from onnxwright.opset import registry
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType
+from onnxwright.version import __version__
+
+if TYPE_CHECKING:
+    from onnxwright.builder.tracing import TracingBackend
+    from onnxwright.semantics.graph_backend import GraphValue
+
+_LOWEST_IR_VERSION = 10
+# The IR version that brought an element type.
+_IR_VERSION_OF = {"FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13,
+                  "FLOAT6E2M3": 14, "FLOAT6E3M2": 14}  # fmt: skip
+
+
+@dataclass
+class Closed:
+    """A graph that is complete."""
+
+    inputs: list[ir.Value]
+    outputs: list[ir.Value]
+    nodes: list[ir.Node]
+    constants: list[ir.Value]  # those in use, named
+    imports: dict[str, int]
+
+
+@dataclass
+class ModelFacts:
+    """What a model says beside its graph.
+
+    Fields:
+        name: the name of the graph.
+        ir_version: the IR version; by default the lowest that holds everything, at least 10.
+        functions: model-local functions.
+        producer_name: who made it.
+        doc_string: a description.
+        metadata: entries of `metadata_props`.
+        keep_inputs: whether inputs that nothing reads stay.
+        imports: further opsets and their versions.
+    """
+
+    name: str = "main"
+    ir_version: int | None = None
+    functions: Sequence[ir.Function] = ()
+    producer_name: str = "onnxwright"
+    doc_string: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    imports: Mapping[str, int] = field(default_factory=dict)
+
+
+def close(
+    b: TracingBackend, outputs: Sequence[GraphValue], names: Sequence[str] | None = None
+) -> Closed:
+    """Finish the main graph.
+
+    Args:
+        b: the backend; only its main graph may be open.
+        outputs: the outputs.
+        names: their names, in order.
+
+    Returns:
+        What the graph is made of.
+    """
+    recorder = b.recorder
+    if len(recorder.scopes) != 1:
+        raise AssertionError("a subgraph is still open")
+    scope = recorder.scope
+    if names is not None and len(names) != len(outputs):
+        raise ValueError(f"{len(outputs)} outputs have {len(names)} names")
+    final = _own_outputs(b, outputs, names)
+    recorder.remove_dead(scope.nodes, final)
+    if names is not None:
+        _rename(b, final, names)
+    used = [v for v in b.pool if v.uses()]
+    for value in used:
+        b.pool.name(value)
+    imports = _imports(b, scope.nodes)
+    verify([*scope.inputs, *used], final, scope.nodes, imports)
+    return Closed(list(scope.inputs), final, scope.nodes, used, imports)
+
+
+def _own_outputs(
+    b: TracingBackend, outputs: Sequence[GraphValue], names: Sequence[str] | None
+) -> list[ir.Value]:
+    """The outputs, each a different value that a node makes."""
+    final: list[ir.Value] = []
+    seen: set[ir.Value] = set()
+    for n, output in enumerate(outputs):
+        value = output.value
+        if value.producer() is None or value in seen:
+            hint = names[n] if names is not None else None
+            value = _copy(b, value, hint)
+        seen.add(value)
+        final.append(value)
+    return final
+
+
+def _copy(b: TracingBackend, value: ir.Value, hint: str | None) -> ir.Value:
+    """An Identity of an input, a constant or a value that is an output already."""
+    recorder = b.recorder
+    if value in b.pool:
+        b.pool.name(value)
+    (made,) = recorder.node(
+        "", "Identity", [value], [], 1, hint=hint or value.name, origin=recorder.last_origin
+    )
+    kind = recorder.types.get(value)
+    recorder.types[made] = kind
+    adapters.set_type(made, kind)
+    b.opsets.setdefault("", {}).setdefault(b.opset.version, None)
+    return made
+
+
+def _rename(b: TracingBackend, values: Sequence[ir.Value], names: Sequence[str]) -> None:
+    """Give values exactly these names; whatever else has one of them gets another."""
+    wanted = dict(zip(names, values, strict=True))
+    if all(value.name == name for name, value in wanted.items()):
+        return
+    for holder in _values(b):
+        mine = wanted.get(holder.name or "")
+        if mine is not None and mine is not holder:
+            holder.name = b.recorder.names.unique(holder.name or "value")
+    for name, value in wanted.items():
+        if value.name != name:
+            b.recorder.names.unique(name)
+            value.name = name
+
+
+def _values(b: TracingBackend) -> Iterator[ir.Value]:
+    yield from b.recorder.scope.inputs
+    yield from b.pool
+    for node in all_nodes(b.recorder.scope.nodes):
+        yield from node.outputs
+        for graph in subgraphs(node):
+            yield from graph.inputs
+
+
+def subgraphs(node: ir.Node) -> Iterator[ir.Graph]:
+    """The graphs in the attributes of a node."""
+    for attr in node.attributes.values():
+        if not attr.is_ref():
+            if attr.type is ir.AttributeType.GRAPH:
+                yield attr.as_graph()
+            elif attr.type is ir.AttributeType.GRAPHS:
+                yield from attr.as_graphs()
+
+
+def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
+    """Nodes and, after each, those of its subgraphs, at any depth."""
+    stack = [iter(nodes)]
+    while stack:
+        for node in stack[-1]:
+            yield node
+            inner = [iter(g) for g in subgraphs(node)]
+            if inner:
+                stack += inner[::-1]
+                break
+        else:
+            stack.pop()
+
+
+def _imports(b: TracingBackend, nodes: list[ir.Node]) -> dict[str, int]:
+    """One version for each domain that is used."""
+    used = {node.domain for node in all_nodes(nodes)}
+    imports = {"": b.opset.version} if "" in used or not used else {}
+    for domain in sorted(used - {""}):
+        imports[domain] = max(b.opsets.get(domain, {1: None}))
+    return imports
+
+
+def ir_model(b: TracingBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
+    """A finished graph as a model.
+
+    Args:
+        b: the backend that built it.
+        closed: the graph.
+        facts: what else the model says.
+
+    Returns:
+        The model.
+    """
+    for value in closed.constants:
+        value.const_value = b.pool.as_tensor(value)
+    imports = dict(closed.imports)
+    for function in facts.functions:
+        for domain, version in function.opset_imports.items():
+            imports[domain] = max(imports.get(domain, 0), version)
+    imports.update(facts.imports)
+    for function in facts.functions:
+        imports.setdefault(function.domain, 1)
+    graph = ir.Graph(
+        closed.inputs,
+        closed.outputs,
+        nodes=closed.nodes,
+        initializers=closed.constants,
+        opset_imports=dict(sorted(imports.items())),
+        name=facts.name,
+        doc_string=facts.doc_string,
+    )
+    return ir.Model(
+        graph,
+        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.types.values()),
+        producer_name=facts.producer_name,
+        producer_version=__version__ if facts.producer_name == "onnxwright" else None,
+        doc_string=facts.doc_string,
+        functions=facts.functions,
+        metadata_props=dict(facts.metadata),
+    )
+
+
+def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | None]) -> int:
+    """The lowest IR version that holds opsets and element types, at least 10.
+
+    Args:
+        imports: the version of each domain.
+        kinds: the types of all values.
+
+    Returns:
+        The version.
+    """
+    lowest = _LOWEST_IR_VERSION
+    known = [
+        onnx.helper.make_opsetid(d, v) for d, v in imports.items() if registry.is_known_domain(d)
+    ]
+    if known:
+        lowest = max(lowest, onnx.helper.find_min_ir_version_for(known, ignore_unknown=True))
+    seen: set[DType] = set()
+    for kind in kinds:
+        inner: Any = kind
+        while hasattr(inner, "elem"):
+            inner = inner.elem
+        dtype = getattr(inner, "dtype", None)
+        if dtype is not None:
+            seen.add(dtype)
+    return max([lowest, *(_IR_VERSION_OF.get(d.name, 0) for d in seen)])
+
+
+__all__ = ["Closed", "ModelFacts", "all_nodes", "close", "ir_model", "lowest_ir_version"]

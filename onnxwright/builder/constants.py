@@ -1,0 +1,191 @@
+"""`Pool`: the arrays a graph holds, each once; they become initializers or Constant nodes later."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.diagnostics.catalogue import types as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.ir.facts import Array
+from onnxwright.semantics.literals import array_of, describe, is_number_like
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import TensorType
+
+# Arrays up to this many bytes are compared by what they hold, larger ones by identity.
+SHARED_BYTES = 4096
+
+
+class Pool:
+    """Values that hold arrays, without nodes; equal small ones are one value.
+
+    Args:
+        recorder: whose values they are.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.held: dict[ir.Value, tuple[Any, str | None]] = {}
+        self._known: dict[object, ir.Value] = {}
+        self._owners: list[Any] = []
+
+    def __contains__(self, value: ir.Value) -> bool:
+        return value in self.held
+
+    def __iter__(self) -> Iterator[ir.Value]:
+        return iter(self.held)
+
+    def array(self, array: Array, name: str | None = None) -> ir.Value:
+        """The value that holds a numpy array.
+
+        Args:
+            array: the array; a large one is not copied, and must not change.
+            name: the name a new value asks for.
+
+        Returns:
+            The value, a new one or one that holds the same.
+        """
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        key = _key(array, array)
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        if array.nbytes <= SHARED_BYTES:
+            array = array.copy()
+            array.flags.writeable = False
+        kind = TensorType(DType.from_numpy(array.dtype), array.shape)
+        value = self._add(key, array, kind, name)
+        self.recorder.known[value] = array
+        return value
+
+    def tensor(self, given: Any, name: str | None, span: Span | None) -> ir.Value:
+        """The value that holds a tensor of any library.
+
+        Args:
+            given: numpy, a number or list, a TensorProto, a tensor of onnx_ir, or anything with
+                `__array__` or `__dlpack__`.
+            name: the name a new value asks for.
+            span: the place, for the message.
+
+        Returns:
+            The value.
+        """
+        found = self._known.get(("object", id(given)))
+        if found is not None:
+            return found
+        if is_number_like(given):
+            return self.array(array_of(_Place(span), given), name)  # type: ignore[arg-type]
+        held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
+        if isinstance(held, ir.TensorProtocol):
+            return self._ir_tensor(given, held, name)
+        array = np.asarray(given) if isinstance(given, np.generic) else _foreign(given)
+        if array is None:
+            fail(messages.NotATensor(what=describe(given), span=span))
+        value = self.array(array, name)
+        if array.nbytes > SHARED_BYTES:
+            self._remember(given, value)
+        return value
+
+    def _remember(self, owner: Any, value: ir.Value) -> None:
+        """Know an object again; it has to stay alive for that."""
+        self._known["object", id(owner)] = value
+        self._owners.append(owner)
+
+    def _ir_tensor(self, owner: Any, tensor: Any, name: str | None) -> ir.Value:
+        """A tensor of onnx_ir; one in a file or made when needed stays so."""
+        lazy = isinstance(tensor, (ir.ExternalTensor, ir.LazyTensor))
+        if not lazy and tensor.nbytes <= SHARED_BYTES:
+            array = tensor.numpy()
+            if array.dtype == object:
+                texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
+                array = np.array(texts, dtype=object).reshape(array.shape)
+            return self.array(array, name or tensor.name)
+        shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
+        kind = TensorType(DType(int(tensor.dtype)), shape)
+        value = self._add(("object", id(owner)), tensor, kind, name or tensor.name)
+        self._owners.append(owner)
+        return value
+
+    def _add(self, key: object, held: Any, kind: TensorType, name: str | None) -> ir.Value:
+        value = ir.Value(name=self.recorder.names.unique(name) if name else None)
+        adapters.set_type(value, kind)
+        self.recorder.types[value] = kind
+        self.recorder.scopes[0].made.add(value)
+        self.held[value] = (held, name)
+        self._known[key] = value
+        return value
+
+    def name(self, value: ir.Value) -> None:
+        """Give a value that is used its name, if it has none."""
+        if value.name is None:
+            value.name = self.recorder.names.unique("const")
+
+    def as_tensor(self, value: ir.Value) -> Any:
+        """What a value holds, as a tensor of onnx_ir with the value's name."""
+        held = self.held[value][0]
+        if isinstance(held, np.ndarray):
+            return adapters.tensor(held, value.name)
+        return held
+
+
+class _Place:
+    """What `array_of` needs of a backend: a place for its messages."""
+
+    def __init__(self, span: Span | None) -> None:
+        self.span = span
+
+    def here(self) -> Span | None:
+        return self.span
+
+
+def _key(owner: Any, array: Array) -> object:
+    if array.dtype == object:
+        texts = tuple(array.ravel()) if array.size <= 64 else id(owner)
+        return ("str", array.shape, texts)
+    if array.nbytes > SHARED_BYTES:
+        return ("object", id(owner))
+    return (array.dtype.str, array.dtype.name, array.shape, array.tobytes())
+
+
+def _foreign(given: Any) -> Array | None:
+    """The array of another library's tensor, without a copy where it allows that."""
+    if isinstance(given, np.ndarray):
+        return np.asarray(given)
+    if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
+        return np.from_dlpack(given)
+    if not hasattr(given, "__array__") and not hasattr(given, "__array_interface__"):
+        return None
+    detached = given.detach() if callable(getattr(given, "detach", None)) else given
+    try:
+        return np.asarray(detached)
+    except (TypeError, RuntimeError):
+        pass
+    try:
+        return np.from_dlpack(detached)
+    except (TypeError, RuntimeError, BufferError, AttributeError):
+        return _reinterpreted(detached)
+
+
+def _reinterpreted(given: Any) -> Array | None:
+    """A tensor of a type that numpy has not, read as integers of its width."""
+    name = str(getattr(given, "dtype", "")).rpartition(".")[2]
+    known = {d.numpy.name: d for d in DType if d.bits in (8, 16) and d.is_float}
+    target = known.get(name)
+    view = getattr(given, "view", None)
+    if target is None or view is None:
+        return None
+    library = sys.modules.get(type(given).__module__.partition(".")[0])
+    whole = getattr(library, f"int{target.bits}", None)
+    return None if whole is None else np.asarray(view(whole)).view(target.numpy)
+
+
+__all__ = ["SHARED_BYTES", "Pool"]

@@ -1,0 +1,89 @@
+"""Parts of a shape in one node: `Shape` with a start and an end instead of what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from onnxwright.ir.facts import OpCall, UnknownError, axis_in
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+    from onnxwright.builder.tracing import TracingBackend
+    from onnxwright.semantics.graph_backend import GraphValue
+
+
+def _shape_node(b: TracingBackend, value: Any) -> tuple[ir.Node, int, int] | None:
+    """The Shape node that made a value, with the axes it reads."""
+    node = b.made_by(value, "Shape")
+    if node is None or b.opset.version < 15:
+        return None
+    source = b.value_of(node.inputs[0])
+    if source.rank is None or any(a.is_ref() for a in node.attributes.values()):
+        return None
+    start = node.attributes["start"].as_int() if "start" in node.attributes else 0
+    end = node.attributes["end"].as_int() if "end" in node.attributes else source.rank
+    low, high, _ = slice(start, end).indices(source.rank)
+    return node, low, max(high, low)
+
+
+def _part(b: TracingBackend, node: ir.Node, start: int, end: int) -> GraphValue:
+    source = b.value_of(node.inputs[0])
+    attributes = {"start": start} if start else {}
+    if end != source.rank:
+        attributes["end"] = end
+    return b.standard("Shape", [source], attributes)
+
+
+class Site(NamedTuple):
+    """A call where it is made: what a rule needs to say what comes out."""
+
+    b: TracingBackend
+    call: OpCall
+    inputs: Sequence[Any]
+
+
+def part_of_shape(s: Site) -> GraphValue | None:
+    """A slice of a shape."""
+    found = _shape_node(s.b, s.inputs[0])
+    starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
+    if found is None or starts is None or ends is None or len(starts) != 1:
+        return None
+    node, low, high = found
+    first, last, _ = slice(starts[0], ends[0]).indices(high - low)
+    return _part(s.b, node, low + first, low + last) if first < last else None
+
+
+def gathered_shape(s: Site) -> GraphValue | None:
+    """Consecutive dimensions taken from a shape as a vector."""
+    found = _shape_node(s.b, s.inputs[0])
+    if found is None or len(s.call.shape(1)) != 1:
+        return None
+    node, low, high = found
+    places = [axis_in(n, high - low) for n in s.call.numbers(1)]
+    if not places or places != list(range(places[0], places[0] + len(places))):
+        return None
+    return _part(s.b, node, low + places[0], low + places[-1] + 1)
+
+
+def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
+    """One dimension taken from a shape as a scalar, and made a vector again."""
+    gather = s.b.made_by(s.inputs[0], "Gather")
+    if gather is None or axes not in ((0,), (-1,)) or s.call.shape(0) != ():
+        return None
+    if "axis" in gather.attributes and gather.attributes["axis"].as_int() != 0:
+        return None
+    index = s.b.constant_value(s.b.value_of(gather.inputs[1]))
+    found = _shape_node(s.b, s.b.value_of(gather.inputs[0]))
+    if found is None or index is None or index.size != 1:
+        return None
+    node, low, high = found
+    try:
+        place = low + axis_in(int(index.item()), high - low)
+    except UnknownError:
+        return None
+    return _part(s.b, node, place, place + 1)
+
+
+__all__ = ["gathered_shape", "one_of_shape", "part_of_shape"]
