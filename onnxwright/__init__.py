@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
     from onnxwright.errors import PassError as PassError
     from onnxwright.errors import ScriptError as ScriptError
+    from onnxwright.exporter import ONNXProgram as ONNXProgram
+    from onnxwright.exporter import export as export
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
@@ -55,6 +57,8 @@ _HOMES = {
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.testing.diffing",
+    "export": "onnxwright.exporter",
+    "ONNXProgram": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
     "show": "onnxwright.viz",

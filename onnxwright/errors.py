@@ -104,6 +104,14 @@ class ExportError(OnnxwrightError):
     """A PyTorch program that cannot be exported."""
 
 
+class ExportTypeError(ExportError, TypeError):
+    """An exported program called with inputs of another kind."""
+
+
+class ExportValueError(ExportError, ValueError):
+    """An argument of an export that cannot be used."""
+
+
 class PassError(OnnxwrightError):
     """A graph pass that cannot be applied."""
 

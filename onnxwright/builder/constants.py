@@ -95,6 +95,21 @@ class Pool:
             self._remember(given, value)
         return value
 
+    def weight(self, tensor: Any, name: str) -> ir.Value:
+        """The value of a tensor of onnx_ir whose numbers may still change: never folded or shared.
+
+        Args:
+            tensor: the tensor; it is not read.
+            name: the name a new value asks for.
+
+        Returns:
+            A value of its own.
+        """
+        shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
+        kind = TensorType(DType(int(tensor.dtype)), shape)
+        self._owners.append(tensor)
+        return self._add(("object", id(tensor)), tensor, kind, name)
+
     def _remember(self, owner: Any, value: ir.Value) -> None:
         """Know an object again; it has to stay alive for that."""
         self._known["object", id(owner)] = value

@@ -1,0 +1,126 @@
+"""Messages of the exporter (OW82x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.errors import ExportError, ExportTypeError, ExportValueError, OnnxwrightError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureFailed(Diagnostic):
+    """PyTorch could not capture the model as a graph, with any of the ways that were tried."""
+
+    code: ClassVar[str] = "OW821"
+    title: ClassVar[str] = "PyTorch could not capture the model"
+    label: ClassVar[str] = "here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoLowering(Diagnostic):
+    """Operators of the program for which there is no ONNX function; all of them are listed."""
+
+    code: ClassVar[str] = "OW822"
+    title: ClassVar[str] = "there is no ONNX for {count}: {names}"
+    label: ClassVar[str] = "{target}"
+    help: ClassVar[str] = (
+        "give functions for them: `custom_translation_table={{{first}: function}}`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    count: str
+    names: str
+    target: str
+    first: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoweringFailed(Diagnostic):
+    """A function of the library could not translate one node."""
+
+    code: ClassVar[str] = "OW823"
+    title: ClassVar[str] = "`{node}` ({target}) cannot be translated: {reason}"
+    label: ClassVar[str] = "{target} comes from here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    node: str
+    target: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongResult(Diagnostic):
+    """A translated node has another element type or shape than PyTorch says."""
+
+    code: ClassVar[str] = "OW824"
+    title: ClassVar[str] = "`{node}` ({target}) gives {got}, PyTorch has {wanted}"
+    label: ClassVar[str] = "{target} comes from here"
+    help: ClassVar[str] = (
+        "this is a fault of the function for {target}; give another with "
+        "`custom_translation_table`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    node: str
+    target: str
+    got: str
+    wanted: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadExportArgument(Diagnostic):
+    """An argument of `export` or of an exported program cannot be used."""
+
+    code: ClassVar[str] = "OW825"
+    title: ClassVar[str] = "`{name}`: {reason}"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportValueError
+    name: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadProgramInput(Diagnostic):
+    """An exported program is called with inputs it does not take."""
+
+    code: ClassVar[str] = "OW826"
+    title: ClassVar[str] = "{reason}"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportTypeError
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedDimension(Diagnostic):
+    """A dimension declared dynamic has one size in the captured program."""
+
+    code: ClassVar[str] = "OW827"
+    title: ClassVar[str] = "{dimension} was declared dynamic, but the program fixes it to {size}"
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "the model is written with the constant; to keep it dynamic, find what depends on the "
+        "size in the module (`TORCH_LOGS=+dynamic` shows it)"
+    )
+    severity: ClassVar[str] = "warning"
+    dimension: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyFailed(Diagnostic):
+    """The exported model does not compute what PyTorch computes."""
+
+    code: ClassVar[str] = "OW828"
+    title: ClassVar[str] = "the model parts from PyTorch: {summary}"
+    label: ClassVar[str] = "verified here"
+    help: ClassVar[str] = "`program.first_divergence(...)` finds the first node that differs"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    summary: str

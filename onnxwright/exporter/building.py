@@ -1,0 +1,267 @@
+"""An exported program as an ONNX model: inputs, weights, nodes, outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from onnxwright.atenlib.complexes import Complex, pack
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import metadata, mutation
+from onnxwright.exporter.dimensions import Dimensions, dimensions_of
+from onnxwright.exporter.lowerings import Lowerings
+from onnxwright.exporter.places import module_of, span_of
+from onnxwright.exporter.signature import (
+    MUTATIONS,
+    WEIGHT_KINDS,
+    ProgramInput,
+    ProgramOutput,
+    checked_names,
+    inputs_of,
+    outputs_of,
+    weight_of,
+)
+from onnxwright.exporter.translate import MISSING, Translator, as_array
+
+
+@dataclass
+class Settings:
+    """How a program is translated.
+
+    Fields:
+        opset_version: the version of the standard opset.
+        input_names, output_names: names for the flattened values.
+        dimension_names: torch's symbol -> the user's name.
+        lowerings: the functions to use.
+        mutations: "outputs" or "drop": what becomes of new values of buffers and inputs.
+        metadata: "full", "short" or "off".
+        strict: make a result of another type or shape than torch's an error.
+    """
+
+    opset_version: int
+    lowerings: Lowerings
+    input_names: Sequence[str] | None = None
+    output_names: Sequence[str] | None = None
+    dimension_names: dict[str, str] = field(default_factory=dict)
+    mutations: str = "outputs"
+    metadata: str = "full"
+    strict: bool = False
+
+
+@dataclass
+class Built:
+    """A translated program.
+
+    Fields:
+        model: the model.
+        program: the program it was made from, after functionalization where that was needed.
+        inputs: for each placeholder that is a user input, the name of the model's input or None.
+        outputs: for each result, the name of the model's output or None (a plain Python value).
+        complex_inputs, complex_outputs: names whose value is a complex tensor as a real pair.
+        numbers: outputs that are Python numbers -> what makes one of the tensor's element.
+        dimensions: the names of sizes.
+        seconds: seconds of each step.
+        nodes: (FX node name, number of ONNX nodes) of each translated node.
+    """
+
+    model: ir.Model
+    program: ExportedProgram
+    inputs: list[tuple[ProgramInput, str | None]]
+    outputs: list[tuple[ProgramOutput, str | None]]
+    complex_inputs: set[str]
+    complex_outputs: set[str]
+    numbers: dict[str, Any]
+    dimensions: Dimensions
+    seconds: dict[str, float]
+    nodes: list[tuple[str, str, int]]
+
+
+def build(program: ExportedProgram, settings: Settings) -> Built:
+    """Translate a program.
+
+    Args:
+        program: the exported program.
+        settings: how.
+
+    Returns:
+        The model, and how it belongs to the program.
+
+    Raises:
+        ExportError: something has no ONNX; all missing operators are named at once.
+    """
+    seconds: dict[str, float] = {}
+    begun = time.perf_counter()
+    program = mutation.functional(program)
+    seconds["functionalize"] = time.perf_counter() - begun
+    begun = time.perf_counter()
+    builder = _Builder(program, settings)
+    built = builder.build(seconds)
+    seconds["translate"] = time.perf_counter() - begun
+    return built
+
+
+class _Builder:
+    def __init__(self, program: ExportedProgram, settings: Settings) -> None:
+        self.program = program
+        self.settings = settings
+        self.dimensions = dimensions_of(program, settings.dimension_names)
+        self.notes = metadata.Notes(settings.metadata)
+        self.counts: list[tuple[str, str, int]] = []
+        self.t = Translator(
+            settings.opset_version,
+            settings.lowerings,
+            self.dimensions,
+            strict=settings.strict,
+            watch=self._watch,
+        )
+        self.inputs: list[tuple[ProgramInput, str | None]] = []
+        self.complex_inputs: set[str] = set()
+        self.numbers: dict[str, Any] = {}
+
+    def _watch(self, node: Any, result: Any, before: int) -> None:
+        made = self.t.recorder.scope.nodes[before:]
+        self.counts.append((node.name, str(node.target), len(made)))
+        self.notes.write(node, made)
+
+    def build(self, seconds: dict[str, float]) -> Built:
+        entries = inputs_of(self.program)
+        values = self._placeholders(entries)
+        results = self.t.run(self.program.graph_module, values)
+        self._check_missing()
+        outputs = outputs_of(self.program)
+        names, kept, complex_outputs = self._results(outputs, results)
+        model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
+        model.producer_name = "onnxwright"
+        self.notes.finish(model, self.program, self.inputs, list(zip(outputs, names, strict=True)))
+        return Built(
+            model,
+            self.program,
+            self.inputs,
+            list(zip(outputs, names, strict=True)),
+            self.complex_inputs,
+            complex_outputs,
+            self.numbers,
+            self.dimensions,
+            seconds,
+            self.counts,
+        )
+
+    def _placeholders(self, entries: list[ProgramInput]) -> list[Any]:
+        """A value for each placeholder; user inputs first, so that their names are free."""
+        users = [e for e in entries if e.kind is InputKind.USER_INPUT and not e.constant]
+        names = checked_names(
+            "input_names", self.settings.input_names, [e.node.name for e in users]
+        )
+        values: dict[Any, Any] = {}
+        for entry, name in zip(users, names, strict=True):
+            fake = entry.node.meta["val"]
+            values[entry.node] = self.t.input(name, fake)
+            if isinstance(values[entry.node], Complex):
+                self.complex_inputs.add(name)
+        named = dict(zip((e.node for e in users), names, strict=True))
+        shared: dict[Any, Any] = {}
+        for entry in entries:
+            if entry.kind is InputKind.USER_INPUT:
+                self.inputs.append((entry, named.get(entry.node)))
+                values.setdefault(entry.node, entry.value)
+            elif entry.kind in WEIGHT_KINDS:
+                values[entry.node] = self._weight(entry, shared)
+            else:
+                values[entry.node] = None
+        return [values[e.node] for e in entries]
+
+    def _weight(self, entry: ProgramInput, shared: dict[Any, Any]) -> Any:
+        """The value of a weight; tied weights are one."""
+        tensor = weight_of(self.program, entry)
+        key = _memory(tensor)
+        if key not in shared:
+            fixed = entry.kind is InputKind.CONSTANT_TENSOR
+            shared[key] = self.t.weight(entry.target, tensor, fixed=fixed)
+        return shared[key]
+
+    def _check_missing(self) -> None:
+        missing = self.t.missing
+        if not missing:
+            return
+        names = sorted(missing)
+        details = []
+        for name in names:
+            nodes = missing[name]
+            path, kind = module_of(nodes[0])
+            place = f" in `{path}` ({kind})" if path else ""
+            near = self.settings.lowerings.nearest(name)
+            hint = f"; the nearest function is `{near}`" if near else ""
+            details.append(f"{name}, {len(nodes)} times, first as `{nodes[0].name}`{place}{hint}")
+        first = missing[names[0]][0]
+        count = "one operator" if len(names) == 1 else f"{len(names)} operators"
+        fail(
+            messages.NoLowering(
+                count=count,
+                names=", ".join(f"`{n}`" for n in names),
+                target=names[0],
+                first=f"torch.ops.{names[0].replace('::', '.')}",
+                notes=tuple(details),
+                span=span_of(first),
+            )
+        )
+
+    def _results(
+        self, entries: list[ProgramOutput], results: list[Any]
+    ) -> tuple[list[str | None], list[tuple[str, Any]], set[str]]:
+        """The values that become outputs, and their names."""
+        node = next(n for n in self.program.graph.nodes if n.op == "output")
+        own: list[str] = []
+        symbolic: dict[int, Any] = {}
+        chosen: list[tuple[int, Any]] = []
+        order = [n for n, e in enumerate(entries) if e.kind not in MUTATIONS]
+        if self.settings.mutations == "outputs":
+            order += [n for n, e in enumerate(entries) if e.kind in MUTATIONS]
+        for n in order:
+            value = results[n]
+            if value is None or value is MISSING or isinstance(value, str):
+                continue
+            if isinstance(value, (bool, int, float)):
+                value = self.t.op.constant(as_array(value))
+            fake = getattr(node.args[0][n], "meta", {}).get("val")
+            if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                symbolic[n] = {"SymInt": int, "SymFloat": float}.get(type(fake).__name__, bool)
+            chosen.append((n, value))
+            own.append(self._result_name(n, entries[n], node.args[0][n]))
+        names = checked_names("output_names", self.settings.output_names, own)
+        given: list[str | None] = [None] * len(entries)
+        kept: list[tuple[str, Any]] = []
+        pairs = set()
+        for (n, value), name in zip(chosen, names, strict=True):
+            given[n] = name
+            if n in symbolic:
+                self.numbers[name] = symbolic[n]
+            if isinstance(value, Complex):
+                pairs.add(name)
+                value = pack(self.t.op, value)
+            kept.append((name, value))
+        return given, kept, pairs
+
+    @staticmethod
+    def _result_name(n: int, entry: ProgramOutput, source: Any) -> str:
+        if entry.kind is OutputKind.BUFFER_MUTATION:
+            return f"{entry.target}.new"
+        if entry.kind is OutputKind.USER_INPUT_MUTATION:
+            return f"{entry.target}_new"
+        return getattr(source, "name", f"output_{n}")
+
+
+def _memory(tensor: torch.Tensor) -> Any:
+    """What two tensors have in common only if they are the same numbers in the same memory."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type == "meta":
+        return id(tensor)
+    if tensor.numel() == 0:
+        return id(tensor)
+    return (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))

@@ -1,0 +1,111 @@
+"""Higher-order operators of torch: `cond` as If, `while_loop` as Loop, `scan` and `map` as Scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.fx import GraphModule, Node
+
+Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
+Handler = Callable[[Translator, Node, list[Any], dict[str, Any]], Any]
+
+
+def _cond(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`cond(pred, true_graph, false_graph, operands)` (torch.cond) as ONNX If."""
+    predicate, on_true, on_false, operands = args
+    if isinstance(predicate, bool):
+        return t.run(on_true if predicate else on_false, operands)
+    return _several(
+        t.op.If(
+            predicate,
+            then_branch=lambda: _branch(t, on_true, operands),
+            else_branch=lambda: _branch(t, on_false, operands),
+        )
+    )
+
+
+def _branch(t: Translator, graph: GraphModule, operands: list[Any]) -> Any:
+    results = t.run(graph, operands)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _several(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop."""
+    condition, body, carried, additional = args
+    first = t.run(condition, [*carried, *additional])[0]
+
+    def step(i: Any, going: Any, *values: Any) -> Any:
+        made = t.run(body, [*values, *additional])
+        again = t.run(condition, [*made, *additional])[0]
+        return (again, *made)
+
+    return _several(t.op.Loop(None, first, *carried, body=step))
+
+
+def _map(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`map_impl(body, xs, others)` (torch map) as ONNX Scan over the first axis."""
+    body, xs, others = args
+
+    def step(*rows: Any) -> Any:
+        results = t.run(body, [*rows, *others])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return _several(t.op.Scan(*xs, body=step, num_scan_inputs=len(xs)))
+
+
+def _scan(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`scan(combine, init, xs, additional)` (torch scan, dim 0) as ONNX Scan."""
+    combine, init, xs, additional = args
+
+    def step(*values: Any) -> Any:
+        results = t.run(combine, [*values, *additional])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return _several(t.op.Scan(*init, *xs, body=step, num_scan_inputs=len(xs)))
+
+
+def _associative_scan(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`associative_scan(combine, xs, additional)` as ONNX Scan whose state is the result so far."""
+    combine, xs, additional = args
+    op = t.op
+    first = [op.Gather(x, 0, axis=0) for x in xs]
+    rest = [op.Slice(x, [1], [2**63 - 1], [0]) for x in xs]
+
+    def step(*values: Any) -> Any:
+        made = t.run(combine, [*values, *additional])
+        return (*made, *made)
+
+    results = _several(op.Scan(*first, *rest, body=step, num_scan_inputs=len(xs)))
+    rows = results[len(xs) :]
+    return [
+        op.Concat(op.Unsqueeze(start, [0]), row, axis=0)
+        for start, row in zip(first, rows, strict=True)
+    ]
+
+
+def _inline(place: int, first: int) -> Handler:
+    """A handler that runs the graph at one position on the arguments from another on."""
+
+    def run(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        return t.run(args[place], args[first:])
+
+    return run
+
+
+HANDLERS: dict[str, Handler] = {
+    "higher_order::cond": _cond,
+    "higher_order::while_loop": _while_loop,
+    "higher_order::map_impl": _map,
+    "higher_order::scan": _scan,
+    "higher_order::associative_scan": _associative_scan,
+    "higher_order::wrap_with_set_grad_enabled": _inline(1, 2),
+    "higher_order::invoke_subgraph": _inline(0, 2),
+    "higher_order::wrap": _inline(0, 1),
+    "higher_order::tag_activation_checkpoint": _inline(0, 1),
+    "higher_order::hints_wrapper": lambda t, node, args, kwargs: t.run(args[0], args[1]),
+}

@@ -1,0 +1,127 @@
+"""Which function translates a target: the user's, the library's, or torch's decomposition of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from onnxwright.atenlib.load import functions
+from onnxwright.atenlib.op import AtenFunction
+from onnxwright.exporter.places import target_name
+
+Lowering = Callable[..., Any]
+
+
+class Lowerings:
+    """The functions of one export.
+
+    Args:
+        custom: the user's table: torch operator (or its full name) -> function.
+        fallback: asked where neither the user nor the library has a function: a function of the
+            full name, that gives a lowering or None.
+    """
+
+    def __init__(
+        self,
+        custom: Mapping[Any, Any] | None = None,
+        fallback: Callable[[str], Lowering | None] | None = None,
+    ) -> None:
+        self.custom: dict[str, Lowering] = {}
+        for key, function in (custom or {}).items():
+            for name in _names(key):
+                self.custom[name] = _as_lowering(function)
+        self.fallback = fallback
+        self.fallen: dict[str, int] = {}
+        self._table = functions()
+
+    def find(self, name: str) -> Lowering | None:
+        """The function for a full name; None where there is none.
+
+        Args:
+            name: `aten::add.Tensor`.
+
+        Returns:
+            A function of (op, *args, **kwargs).
+        """
+        found = self.custom.get(name) or self._table.get(name)
+        if found is None and self.fallback is not None:
+            found = self.fallback(name)
+            if found is not None:
+                self.fallen[name] = self.fallen.get(name, 0) + 1
+        return found
+
+    def nearest(self, name: str) -> str:
+        """The name in the table that is most like another, for messages."""
+        import difflib
+
+        near = difflib.get_close_matches(name, self._table, 1, cutoff=0.7)
+        return near[0] if near else ""
+
+
+def _names(key: Any) -> list[str]:
+    """The full names a key of a custom table stands for."""
+    if isinstance(key, str):
+        return [key]
+    if isinstance(key, torch._ops.OpOverloadPacket):
+        return [target_name(getattr(key, overload)) for overload in key.overloads()]
+    return [target_name(key)]
+
+
+def _as_lowering(function: Any) -> Lowering:
+    """A user's function in the form of the library's: `op` comes first."""
+    if isinstance(function, AtenFunction):
+        return function
+    try:
+        first = next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):
+        first = None
+    if first == "op":
+        chosen: Lowering = function
+        return chosen
+    return lambda op, *args, **kwargs: function(*args, **kwargs)
+
+
+def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
+    """Torch's own decomposition of one operator, traced on fake tensors.
+
+    Args:
+        target: the operator.
+        args, kwargs: fake tensors and plain values, as the node's.
+
+    Returns:
+        A graph module of simpler operators over the flat tensor inputs; None where torch has no
+        decomposition.
+
+    Source: torch._decomp, torch.ops.*.decompose.
+    """
+    from torch._decomp import core_aten_decompositions
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    table = core_aten_decompositions()
+    rule = table.get(target)
+    if rule is None and target._can_decompose():
+        rule = target.decompose
+    if rule is None:
+        rule = torch._decomp.global_decomposition_table["post_autograd"].get(target)
+    if rule is None:
+        return None
+    flat, spec = torch.utils._pytree.tree_flatten((args, kwargs))
+    places = [n for n, x in enumerate(flat) if isinstance(x, (torch.Tensor, torch.SymInt))]
+
+    def run(*inputs: Any) -> Any:
+        filled = list(flat)
+        for n, x in zip(places, inputs, strict=True):
+            filled[n] = x
+        given, named = torch.utils._pytree.tree_unflatten(filled, spec)
+        return rule(*given, **named)
+
+    try:
+        made = make_fx(run, pre_dispatch=False)(*[flat[n] for n in places])
+    except NotImplementedError:  # a decomposition that does not take these arguments
+        return None
+    if any(n.target is target for n in made.graph.nodes):
+        return None
+    return made

@@ -1,0 +1,109 @@
+"""What is written beside nodes and values: module, FX node and stack, as torch.onnx names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+from torch.export import ExportedProgram
+
+from onnxwright.exporter.signature import ProgramInput, ProgramOutput
+
+_STACK = "pkg.torch.onnx.stack_trace"
+_CLASSES = "pkg.torch.onnx.class_hierarchy"
+_SCOPES = "pkg.torch.onnx.name_scopes"
+_NODE = "pkg.torch.onnx.fx_node"
+_KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
+_PERSISTENT = "pkg.torch.export.graph_signature.InputSpec.persistent"
+_OUT_KIND = "pkg.torch.export.graph_signature.OutputSpec.kind"
+_ORIGINAL = "pkg.torch.onnx.original_node_name"
+
+
+class Notes:
+    """Writes metadata.
+
+    Args:
+        level: "full" (as torch.onnx writes it), "short" (module path and place only), "off".
+    """
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self._scopes: dict[int, tuple[Any, dict[str, str]]] = {}
+
+    def write(self, node: Any, made: Sequence[ir.Node]) -> None:
+        """Note on ONNX nodes which FX node they come from."""
+        if self.level == "off" or not made:
+            return
+        props = self._of_module(node)
+        if self.level == "full":
+            props = {
+                **props,
+                "namespace": f"{props.get('namespace', '')}{node.name}: {node.target}",
+                _NODE: node.format_node() or "",
+            }
+            trace = node.meta.get("stack_trace")
+            if trace:
+                props[_STACK] = trace
+        for one in made:
+            one.metadata_props.update(props)
+
+    def _of_module(self, node: Any) -> dict[str, str]:
+        stack = node.meta.get("nn_module_stack")
+        if not stack:
+            return {}
+        # NOTE: nodes of one call of a module share the object; it is kept to keep its id.
+        known = self._scopes.get(id(stack))
+        if known is None:
+            known = self._scopes[id(stack)] = (stack, _module_notes(stack, self.level))
+        return known[1]
+
+    def finish(
+        self,
+        model: ir.Model,
+        program: ExportedProgram,
+        inputs: Sequence[tuple[ProgramInput, str | None]],
+        outputs: Sequence[tuple[ProgramOutput, str | None]],
+    ) -> None:
+        """Note on the graph, its inputs, outputs and initializers what they were in the program."""
+        if self.level != "full":
+            return
+        graph = model.graph
+        graph.metadata_props["pkg.torch.export.ExportedProgram.graph_signature"] = str(
+            program.graph_signature
+        )
+        graph.metadata_props["pkg.torch.export.ExportedProgram.range_constraints"] = str(
+            program.range_constraints
+        )
+        by_name = {v.name: v for v in graph.inputs}
+        for entry, name in inputs:
+            if name is not None and name in by_name:
+                props = by_name[name].metadata_props
+                props[_KIND] = entry.kind.name
+                props[_ORIGINAL] = entry.node.name
+        for spec, node in zip(
+            program.graph_signature.input_specs, program.graph.nodes, strict=False
+        ):
+            value = graph.initializers.get(spec.target) if spec.target else None
+            if value is not None:
+                value.metadata_props[_KIND] = spec.kind.name
+                value.metadata_props[_ORIGINAL] = node.name
+                if spec.persistent is not None:
+                    value.metadata_props[_PERSISTENT] = str(spec.persistent)
+        results = {v.name: v for v in graph.outputs}
+        for entry_out, name in outputs:
+            if name is not None and name in results:
+                results[name].metadata_props[_OUT_KIND] = entry_out.kind.name
+
+
+def _module_notes(stack: dict[str, tuple[str, Any]], level: str) -> dict[str, str]:
+    paths, kinds = [], []
+    for path, kind in stack.values():
+        paths.append(path.replace("L['self'].", "").replace("L['self']", ""))
+        kinds.append(kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
+    named = [f"{p}: {k}" for p, k in zip(paths, kinds, strict=True)]
+    notes = {"namespace": "/".join([*named, ""])}
+    if level == "full":
+        notes[_CLASSES] = repr(kinds)
+        notes[_SCOPES] = repr(paths)
+    return notes

@@ -1,0 +1,97 @@
+"""Where a node of a captured program comes from: the user's line, the module, torch's own names."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from onnxwright.diagnostics.span import Span
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
+_TORCH = str(Path(torch.__file__).resolve().parent)
+
+
+def frames_of(node: Any) -> list[tuple[str, int]]:
+    """The files and lines of a node's stack, outermost first.
+
+    Args:
+        node: an FX node.
+
+    Returns:
+        (file, line) pairs; empty where torch kept no stack.
+    """
+    trace = node.meta.get("stack_trace") or ""
+    return [(m["file"], int(m["line"])) for m in _FRAME.finditer(trace)]
+
+
+def span_of(node: Any) -> Span | None:
+    """The innermost line of the user's own code that made a node.
+
+    Args:
+        node: an FX node.
+
+    Returns:
+        The line; None where torch kept no stack.
+    """
+    frames = frames_of(node)
+    own = [f for f in frames if not f[0].startswith(_TORCH)]
+    chosen = (own or frames)[-1:]
+    return _line(*chosen[0]) if chosen else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _line(file: str, line: int) -> Span:
+    text = linecache.getline(file, line).rstrip("\n")
+    start = len(text) - len(text.lstrip())
+    return Span(file, line, start, line, max(len(text), start + 1))
+
+
+def module_of(node: Any) -> tuple[str, str]:
+    """The module that a node was called in.
+
+    Args:
+        node: an FX node.
+
+    Returns:
+        Its path (`encoder.layers.0`) and its class; two empty strings outside any module.
+    """
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return "", ""
+    path, kind = list(stack.values())[-1]
+    return _clean(path), kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _clean(path: str) -> str:
+    """A module path without the words torch.export writes around it."""
+    return re.sub(r"^L\['self'\]\.?", "", path).replace("['", ".").replace("']", "").strip(".")
+
+
+def target_name(target: Any) -> str:
+    """What an FX target is called: `aten::add.Tensor`, `_operator::mul`, `higher_order::cond`.
+
+    Args:
+        target: the target of a `call_function` node.
+
+    Returns:
+        The full name.
+
+    Example:
+        >>> import operator, torch
+        >>> target_name(torch.ops.aten.relu.default), target_name(operator.mul)
+        ('aten::relu', '_operator::mul')
+    """
+    if isinstance(target, torch._ops.OpOverload):
+        schema = target._schema
+        name, overload = schema.name, schema.overload_name
+        return f"{name}.{overload}" if overload else str(name)
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"{target.namespace}::{target.name()}"
+    module = getattr(target, "__module__", "") or ""
+    name = getattr(target, "__name__", str(target))
+    return f"{module}::{name}"

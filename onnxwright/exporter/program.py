@@ -1,0 +1,227 @@
+"""`ONNXProgram`: what an export gives: the model, and how it is called like the PyTorch module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import saving
+from onnxwright.exporter.building import Built
+from onnxwright.exporter.running import Session
+from onnxwright.exporter.torch_types import to_torch
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class ONNXProgram:
+    """An exported program.
+
+    Attributes:
+        model: the model; it may be changed.
+        exported_program: the torch program it was made from.
+        report: what happened, step by step.
+    """
+
+    def __init__(self, built: Built, exported: ExportedProgram, report: Any) -> None:
+        self.model: ir.Model = built.model
+        self.exported_program = exported
+        self.report = report
+        self._built = built
+        self._session: Session | None = None
+
+    def __repr__(self) -> str:
+        graph = self.model.graph
+        inputs = ", ".join(f"{v.name}: {v.type}{v.shape}" for v in graph.inputs)
+        outputs = ", ".join(str(v.name) for v in graph.outputs)
+        return f"<ONNXProgram ({inputs}) -> ({outputs}), {len(graph)} nodes>"
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model as a ModelProto, weights included."""
+        proto: onnx.ModelProto = ir.to_proto(self.model)
+        return proto
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model in ONNX Runtime, like the module.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            What the module returns, nested in the same way; numbers as numbers.
+
+        Raises:
+            ExportTypeError: the inputs do not fit.
+            EagerError: the runtime failed.
+        """
+        feeds = self.feeds(args, kwargs)
+        if self._session is None:
+            self._session = Session(self.model)
+        return self.nested(self._session.run(feeds))
+
+    def initialize_inference_session(self, **options: Any) -> Any:
+        """Make the session that calls use.
+
+        Args:
+            options: `providers` and `session_options`, as ONNX Runtime has them.
+
+        Returns:
+            The `onnxruntime.InferenceSession`.
+        """
+        self._session = Session(self.model, **options)
+        return self._session.session
+
+    def release(self) -> None:
+        """Let the session and its memory go; the next call makes another."""
+        self._session = None
+
+    def feeds(
+        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """The inputs of the model for arguments of the module.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            An array for each input of the model.
+
+        Raises:
+            ExportTypeError: they are nested in another way, or a value that is fixed differs.
+        """
+        flat = self._flat_inputs(tuple(args), dict(kwargs or {}))
+        entries = [e for e in self._built.inputs if e[0].kind is InputKind.USER_INPUT]
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for (entry, name), value in zip(entries, flat, strict=True):
+            if name is None:
+                self._check_constant(entry, value)
+                continue
+            found[name] = self._array(name, value)
+        kept = {v.name for v in self.model.graph.inputs}
+        return {name: array for name, array in found.items() if name in kept}
+
+    def _flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        wanted = self.exported_program.call_spec.in_spec
+        assert wanted is not None
+        order = wanted.children()[1].context or []
+        if set(order) == set(kwargs):
+            kwargs = {name: kwargs[name] for name in order}
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != wanted:
+            fail(
+                messages.BadProgramInput(
+                    reason="the inputs are nested in another way than the program's",
+                    hint=f"the program was exported with {wanted}, this is {spec}",
+                    span=user_span(),
+                )
+            )
+        return flat
+
+    def _check_constant(self, entry: Any, value: Any) -> None:
+        same = value is entry.value or (
+            type(value) is type(entry.value) and bool(value == entry.value)
+        )
+        if not same and not isinstance(value, torch.Tensor):
+            fail(
+                messages.BadProgramInput(
+                    reason=f"`{entry.node.name}` was {entry.value!r} when the program was "
+                    f"exported, and is {value!r} now",
+                    hint="the value is part of the model; export again with the other one",
+                    span=user_span(),
+                )
+            )
+
+    def _array(self, name: str, value: Any) -> np.ndarray[Any, Any]:
+        if isinstance(value, torch.Tensor):
+            if name in self._built.complex_inputs:
+                value = torch.view_as_real(value.to(value.dtype).resolve_conj())
+            array: np.ndarray[Any, Any] = ir.tensor_adapters.TorchTensor(
+                value.detach().cpu().contiguous()
+            ).numpy()
+            return array
+        if isinstance(value, bool):
+            return np.array(value)
+        if isinstance(value, int):
+            return np.array(value, np.int64)
+        return np.array(value, np.float32)
+
+    def nested(self, arrays: Sequence[Any]) -> Any:
+        """What the module would return, from the outputs of the model.
+
+        Args:
+            arrays: the outputs in the model's order.
+
+        Returns:
+            Tensors, numbers and None, nested as the module's result.
+        """
+        by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
+        flat = []
+        for entry, name in self._built.outputs:
+            if entry.kind is not OutputKind.USER_OUTPUT:
+                continue
+            flat.append(entry.value if entry.constant else self._tensor(name, by_name))
+        spec = self.exported_program.call_spec.out_spec
+        assert spec is not None
+        return pytree.tree_unflatten(flat, spec)
+
+    def _tensor(self, name: str | None, by_name: dict[str | None, Any]) -> Any:
+        if name is None:
+            return None
+        tensor = to_torch(by_name[name])
+        if name in self._built.complex_outputs:
+            return torch.view_as_complex(tensor.contiguous())
+        symbolic = self._built.numbers.get(name)
+        return symbolic(tensor.item()) if symbolic is not None else tensor
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        external_data: bool | str | None = None,
+        threshold: int = 1024,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+    ) -> Path:
+        """Write the model.
+
+        Args:
+            path: where to.
+            external_data: True: weights beside the model in one file `NAME.data`; "per_tensor":
+                one file a weight in a folder `NAME.weights`; False: everything in the model; None:
+                beside it where the model would be larger than 1.5 GB.
+            threshold: weights of fewer bytes stay in the model.
+            include_initializers: write the weights at all.
+            keep_initializers_as_inputs: list weights as inputs too.
+
+        Returns:
+            The path.
+
+        Raises:
+            ExportValueError: the options contradict each other, or the model does not fit in one
+                file.
+            OSError: the file cannot be written; an old one is left as it was.
+        """
+        return saving.save(
+            self.model,
+            Path(path),
+            external_data=external_data,
+            threshold=threshold,
+            include_initializers=include_initializers,
+            keep_initializers_as_inputs=keep_initializers_as_inputs,
+        )

@@ -1,0 +1,194 @@
+"""Models on disk: weights inside, or beside the model in one file or many, never half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+# A file of protobuf holds 2 GB; what is not weights needs some of it.
+_LIMIT = 1_500_000_000
+# Tensors begin at multiples of this, so that they can be mapped into memory.
+_ALIGNMENT = 4096
+
+
+def weight_bytes(model: ir.Model) -> int:
+    """The bytes of all initializers of a model.
+
+    Args:
+        model: the model.
+
+    Returns:
+        The bytes.
+    """
+    return sum(v.const_value.nbytes for v in _weights(model))
+
+
+def _weights(model: ir.Model) -> Iterator[Any]:
+    for graph in (model.graph, *(f.graph for f in model.functions.values())):
+        for value in graph.initializers.values():
+            if value.const_value is not None:
+                yield value
+
+
+def save(
+    model: ir.Model,
+    path: Path,
+    *,
+    external_data: bool | str | None = None,
+    threshold: int = 1024,
+    include_initializers: bool = True,
+    keep_initializers_as_inputs: bool = False,
+) -> Path:
+    """Write a model; the arguments are those of `ONNXProgram.save`.
+
+    Args:
+        model: the model; it is the same afterwards.
+        path: where to.
+        external_data: where weights go.
+        threshold: weights of fewer bytes stay in the model.
+        include_initializers: write the weights at all.
+        keep_initializers_as_inputs: list weights as inputs too.
+
+    Returns:
+        The path.
+
+    Raises:
+        ExportValueError: the options contradict each other, or the model does not fit in a file.
+        OSError: the file cannot be written.
+    """
+    if external_data not in (None, True, False, "per_tensor"):
+        _refuse("external_data", f"{external_data!r} is no way to write weights")
+    size = weight_bytes(model) if include_initializers else 0
+    if external_data is None:
+        external_data = size > _LIMIT
+    if external_data is False and size > _LIMIT:
+        _refuse("external_data", f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB")
+    kept = [(v, v.const_value) for v in _weights(model)]
+    inputs = list(model.graph.inputs)
+    temporary: list[Path] = []
+    try:
+        if not include_initializers:
+            _leave_out(model)
+        elif external_data:
+            temporary = _write_weights(model, path, threshold, external_data == "per_tensor")
+        if keep_initializers_as_inputs:
+            model.graph.inputs.extend(model.graph.initializers.values())
+        staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        staged.write_bytes(ir.to_proto(model).SerializeToString())
+    except BaseException:
+        for file in temporary:
+            _remove(file)
+        raise
+    finally:
+        _restore(model, kept, inputs)
+    for file in temporary:
+        final = file.with_name(file.name.split(".", 1)[1].rsplit(".", 2)[0])
+        if final.is_dir():
+            shutil.rmtree(final)
+        os.replace(file, final)
+    os.replace(staged, path)
+    return path
+
+
+def _refuse(name: str, reason: str) -> None:
+    fail(
+        messages.BadExportArgument(
+            name=name,
+            reason=reason,
+            hint="choose True (one file beside the model), 'per_tensor', False or None",
+            span=user_span(),
+        )
+    )
+
+
+def _remove(file: Path) -> None:
+    if file.is_dir():
+        shutil.rmtree(file, ignore_errors=True)
+    else:
+        file.unlink(missing_ok=True)
+
+
+def _leave_out(model: ir.Model) -> None:
+    """Initializers become inputs of the graph, without numbers."""
+    for value in list(model.graph.initializers.values()):
+        model.graph.inputs.append(value)
+    model.graph.initializers.clear()
+
+
+def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) -> None:
+    for value, tensor in kept:
+        value.const_value = tensor
+        if value.name not in value.graph.initializers if value.graph is not None else False:
+            value.graph.initializers[value.name] = value
+    if list(model.graph.inputs) != inputs:
+        model.graph.inputs.clear()
+        model.graph.inputs.extend(inputs)
+
+
+def _write_weights(model: ir.Model, path: Path, threshold: int, per_tensor: bool) -> list[Path]:
+    """Write large weights to temporary files, and let the model point where they will be."""
+    large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
+    if not large:
+        return []
+    name = path.name.removesuffix(".onnx")
+    if per_tensor:
+        return _one_file_each(large, path, f"{name}.weights")
+    final = f"{name}.onnx.data"
+    staged = path.with_name(f".{final}.{os.getpid()}.tmp")
+    with staged.open("wb") as file:
+        for value in large:
+            tensor = value.const_value
+            offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
+            file.truncate(offset)
+            file.seek(offset)
+            _write(tensor, file)
+            value.const_value = _pointer(tensor, final, offset, path)
+    return [staged]
+
+
+def _goes_out(tensor: Any, threshold: int) -> bool:
+    """Whether a tensor is written beside the model; what shapes are read from stays inside."""
+    of_shapes = tensor.dtype == ir.DataType.INT64 and tensor.nbytes <= 1024
+    return tensor.nbytes >= threshold and tensor.nbytes > 0 and not of_shapes
+
+
+def _one_file_each(large: list[Any], path: Path, folder: str) -> list[Path]:
+    staged = path.with_name(f".{folder}.{os.getpid()}.tmp")
+    staged.mkdir()
+    for n, value in enumerate(large):
+        tensor = value.const_value
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value.name))
+        file_name = f"{n:05d}_{safe[:100]}.bin"
+        with (staged / file_name).open("wb") as file:
+            _write(tensor, file)
+        value.const_value = _pointer(tensor, f"{folder}/{file_name}", 0, path)
+    return [staged]
+
+
+def _write(tensor: Any, file: Any) -> None:
+    write = getattr(tensor, "tofile", None)
+    if write is not None:
+        write(file)
+    else:
+        file.write(tensor.tobytes())
+
+
+def _pointer(tensor: Any, location: str, offset: int, path: Path) -> ir.ExternalTensor:
+    return ir.ExternalTensor(
+        location,
+        offset,
+        tensor.nbytes,
+        tensor.dtype,
+        shape=tensor.shape,
+        name=tensor.name,
+        base_dir=str(path.parent),
+    )

@@ -1,0 +1,204 @@
+"""`dynamic_shapes` in every form torch takes, and names as strings; what became of them after."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.export.dynamic_shapes import _combine_args, _DimHint, _tree_map_with_path
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.exporter.capture import as_module
+from onnxwright.exporter.signature import inputs_of
+
+# For each flat input: axis -> what the user wrote (a string, or a torch Dim).
+Axes = list[dict[int, Any]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Example inputs and dynamic shapes, ready for torch.
+
+    Fields:
+        args, kwargs: the example inputs; those whose dynamic sizes are 1 are made larger, because
+            torch takes a size of 1 as fixed.
+        dynamic_shapes: in torch's form, without strings.
+        axes: for each flat input, what the user wrote for its axes.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    dynamic_shapes: Any
+    axes: Axes
+
+
+def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Wanted:
+    """Read the dynamic shapes of an export.
+
+    Args:
+        model: a module or function.
+        args, kwargs: example inputs.
+        dynamic_shapes: by argument name or by position, nested as the inputs; a dimension is a
+            torch `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, `Dim.STATIC`, a string, an int or None.
+
+    Returns:
+        What torch is given.
+
+    Raises:
+        ExportValueError: the shapes do not have the form of the inputs (OW825).
+    """
+    module = as_module(model)
+    given = _in_signature_order(module, tuple(args), dict(kwargs))
+    if not dynamic_shapes:
+        return Wanted(tuple(args), given, None, [])
+    combined = _combine_args(module, tuple(args), given)
+    shapes = _by_name(combined, dynamic_shapes)
+    axes: Axes = []
+    larger: list[Any] = []
+
+    def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
+        wanted = _axes(leaf, spec)
+        axes.append(wanted)
+        larger.append(_enlarged(leaf, wanted))
+        return _for_torch(spec)
+
+    try:
+        cleaned = _tree_map_with_path(visit, combined, shapes, tree_name="inputs")
+    except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
+        fail(
+            messages.BadExportArgument(
+                name="dynamic_shapes",
+                reason=f"it does not have the form of the inputs ({str(error).splitlines()[0]})",
+                hint="nest it as the inputs are, by argument name or by position; "
+                "None stands for inputs without dynamic dimensions",
+                span=user_span(),
+            )
+        )
+    flat, spec = pytree.tree_flatten((tuple(args), given))
+    if len(flat) == len(larger):
+        new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
+    else:
+        new_args, new_kwargs = tuple(args), given
+    if not isinstance(dynamic_shapes, Mapping):
+        cleaned = tuple(cleaned.values())
+    return Wanted(new_args, new_kwargs, cleaned, axes)
+
+
+def _in_signature_order(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Keyword arguments in the order of the parameters, as torch flattens them."""
+    order = list(inspect.signature(module.forward).parameters)
+    known = [n for n in order if n in kwargs]
+    return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
+
+
+def _by_name(combined: dict[str, Any], shapes: Any) -> dict[str, Any]:
+    """Shapes for every argument by its name; None for those that are not mentioned."""
+    if isinstance(shapes, Mapping):
+        unknown = [n for n in shapes if n not in combined]
+        if unknown:
+            fail(
+                messages.BadExportArgument(
+                    name="dynamic_shapes",
+                    reason=f"there is no argument `{unknown[0]}`",
+                    hint=f"the arguments given are {', '.join(combined) or 'none'}",
+                    span=user_span(),
+                )
+            )
+        return {name: shapes.get(name) for name in combined}
+    if len(shapes) != len(combined):
+        fail(
+            messages.BadExportArgument(
+                name="dynamic_shapes",
+                reason=f"{len(shapes)} entries for {len(combined)} arguments",
+                hint=f"the arguments given are {', '.join(combined)}",
+                span=user_span(),
+            )
+        )
+    return dict(zip(combined, shapes, strict=True))
+
+
+def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
+    """Axis -> what is written for it, without those that are fixed."""
+    if not isinstance(leaf, torch.Tensor) or spec is None:
+        return {}
+    items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
+    found = {}
+    for axis, dim in items:
+        static = isinstance(dim, _DimHint) and dim.type.name == "STATIC"
+        if dim is not None and not isinstance(dim, int) and not static:
+            found[axis % max(leaf.ndim, 1)] = dim
+    return found
+
+
+def _for_torch(spec: Any) -> Any:
+    if isinstance(spec, str):
+        return Dim.AUTO
+    if isinstance(spec, Mapping):
+        return {k: _for_torch(v) for k, v in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return type(spec)(_for_torch(v) for v in spec)
+    return spec
+
+
+def _enlarged(leaf: Any, axes: dict[int, Any]) -> Any:
+    """An example input whose dynamic sizes are not 1."""
+    if not axes or not isinstance(leaf, torch.Tensor):
+        return leaf
+    repeats = [2 if n in axes and leaf.shape[n] == 1 else 1 for n in range(leaf.ndim)]
+    if all(r == 1 for r in repeats):
+        return leaf
+    with torch.no_grad():
+        return leaf.detach().repeat(repeats)
+
+
+def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
+    """Torch's symbols under the strings the user wrote, with warnings for fixed dimensions.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        Symbol -> name; a name written for two symbols goes to the first, the second gets
+        `name_1`.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    names: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for entry, axes in zip(entries, wanted.axes, strict=False):
+        fake = entry.node.meta.get("val")
+        if not isinstance(fake, torch.Tensor):
+            continue
+        for axis, dim in axes.items():
+            size = fake.shape[axis]
+            name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+            if isinstance(size, int):
+                _warn_fixed(entry.node.name, axis, name, size)
+            elif isinstance(dim, str):
+                symbol = str(size.node.expr)
+                if symbol in names or not size.node.expr.is_Symbol:
+                    continue
+                chosen, n = dim, 0
+                while chosen in taken and taken[chosen] != symbol:
+                    n += 1
+                    chosen = f"{dim}_{n}"
+                names[symbol] = chosen
+                taken[chosen] = symbol
+    return names
+
+
+def _warn_fixed(argument: str, axis: int, name: str | None, size: int) -> None:
+    shown = f"dimension {axis} of `{argument}`"
+    if name is not None:
+        shown += f" (`{name}`)"
+    warn(messages.FixedDimension(dimension=shown, size=size, span=user_span()))

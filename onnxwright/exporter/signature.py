@@ -1,0 +1,164 @@
+"""The inputs and outputs of a captured program: which placeholder is what, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+WEIGHT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+@dataclass(frozen=True)
+class ProgramInput:
+    """One placeholder of a program.
+
+    Fields:
+        node: the FX placeholder.
+        kind: parameter, buffer, constant, user input ...
+        target: the qualified name of a weight, else empty.
+        constant: whether the caller has to pass `value` there, and nothing is computed from it.
+        value: that number, string or None.
+        persistent: whether a buffer is part of the state dict.
+    """
+
+    node: Any
+    kind: InputKind
+    target: str
+    constant: bool
+    value: Any
+    persistent: bool | None
+
+
+@dataclass(frozen=True)
+class ProgramOutput:
+    """One result of a program.
+
+    Fields:
+        kind: user output, mutation of a buffer ...
+        target: the name of what is mutated, else empty.
+        constant: whether it is a plain Python value.
+        value: that value.
+    """
+
+    kind: OutputKind
+    target: str
+    constant: bool
+    value: Any
+
+
+def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
+    """The placeholders of a program, in order.
+
+    Args:
+        program: the program.
+
+    Returns:
+        An entry for each placeholder.
+    """
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
+    found = []
+    for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
+        constant = isinstance(spec.arg, ConstantArgument)
+        found.append(
+            ProgramInput(
+                node,
+                spec.kind,
+                spec.target or "",
+                constant,
+                spec.arg.value if constant else None,
+                spec.persistent,
+            )
+        )
+    return found
+
+
+def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
+    """The results of a program, in order.
+
+    Args:
+        program: the program.
+
+    Returns:
+        An entry for each.
+    """
+    found = []
+    for spec in program.graph_signature.output_specs:
+        constant = isinstance(spec.arg, ConstantArgument)
+        found.append(
+            ProgramOutput(
+                spec.kind, spec.target or "", constant, spec.arg.value if constant else None
+            )
+        )
+    return found
+
+
+def weight_of(program: ExportedProgram, entry: ProgramInput) -> torch.Tensor:
+    """The tensor of a parameter, buffer or constant.
+
+    Args:
+        program: the program.
+        entry: its placeholder.
+
+    Returns:
+        The tensor itself.
+    """
+    if entry.target in program.state_dict:
+        found: torch.Tensor = program.state_dict[entry.target]
+        return found
+    constant: torch.Tensor = program.constants[entry.target]
+    return constant
+
+
+def checked_names(kind: str, given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
+    """The names to use for inputs or outputs.
+
+    Args:
+        kind: "input_names" or "output_names", for the message.
+        given: the user's names, for the first ones at least.
+        own: the names there would be otherwise.
+
+    Returns:
+        A name for each of `own`, all different.
+
+    Raises:
+        ExportValueError: more names than values, or a name twice (OW825).
+    """
+    names = list(given or ())
+    if len(names) > len(own):
+        fail(
+            messages.BadExportArgument(
+                name=kind,
+                reason=f"{len(names)} names for {len(own)} values: {', '.join(own) or 'none'}",
+                hint="give at most one name for each value",
+                span=user_span(),
+            )
+        )
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        fail(
+            messages.BadExportArgument(
+                name=kind,
+                reason=f"`{sorted(twice)[0]}` stands there twice",
+                hint="give each value a name of its own",
+                span=user_span(),
+            )
+        )
+    taken = set(names)
+    for name in own[len(names) :]:
+        chosen, n = name, 0
+        while chosen in taken:
+            n += 1
+            chosen = f"{name}_{n}"
+        taken.add(chosen)
+        names.append(chosen)
+    return names

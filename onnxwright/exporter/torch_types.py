@@ -1,0 +1,84 @@
+"""Tensors and element types of PyTorch as those of ONNX, without copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from onnx_ir.tensor_adapters import TorchTensor, from_torch_dtype
+
+from onnxwright.types.dtypes import DType
+
+_KNOWN: dict[torch.dtype, DType] = {}
+
+
+def dtype_of(dtype: torch.dtype) -> DType:
+    """The ONNX element type of a torch dtype.
+
+    Args:
+        dtype: the torch dtype; complex32 is taken as COMPLEX64.
+
+    Returns:
+        The element type.
+
+    Raises:
+        TypeError: ONNX has no such type.
+
+    Example:
+        >>> import torch
+        >>> dtype_of(torch.bfloat16).name
+        'BFLOAT16'
+    """
+    found = _KNOWN.get(dtype)
+    if found is None:
+        wanted = torch.complex64 if dtype is torch.complex32 else dtype
+        found = _KNOWN[dtype] = DType(int(from_torch_dtype(wanted)))
+    return found
+
+
+def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
+    """A torch tensor as an onnx_ir tensor that shares its memory.
+
+    Args:
+        tensor: a dense tensor, real or fake.
+        name: the name of the initializer.
+
+    Returns:
+        The tensor.
+    """
+    made: ir.TensorProtocol = TorchTensor(tensor.detach(), name=name)
+    return made
+
+
+# Types that numpy does not have: the bits travel as integers.
+_BITS = {
+    "bfloat16": (torch.int16, torch.bfloat16),
+    "float8_e4m3fn": (torch.uint8, torch.float8_e4m3fn),
+    "float8_e5m2": (torch.uint8, torch.float8_e5m2),
+}
+
+
+def to_torch(array: Any) -> torch.Tensor:
+    """An array as a torch tensor that shares its memory where it can.
+
+    Args:
+        array: a numpy array, of ml_dtypes types too.
+
+    Returns:
+        The tensor, of the same shape.
+
+    Example:
+        >>> import numpy as np
+        >>> to_torch(np.array([1, 2]))
+        tensor([1, 2])
+    """
+    array = np.asarray(array)
+    if not array.flags.writeable or not array.flags.c_contiguous:
+        array = array.copy()
+    bits = _BITS.get(array.dtype.name)
+    if bits is None:
+        return torch.from_numpy(array)
+    width = np.int16 if bits[0] is torch.int16 else np.uint8
+    return torch.from_numpy(array.view(width)).view(bits[1])

@@ -1,0 +1,366 @@
+"""FX graph to ONNX graph: each node becomes a call of a function of the library.
+
+A `Translator` walks a graph once.  Values of FX nodes are values of the tracing backend, `Complex`
+pairs, Python numbers, or lists of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx import GraphModule, Node
+
+from onnxwright.atenlib.complexes import Complex, unpack
+from onnxwright.atenlib.widen import AtenTracingBackend
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import AtenError, ExportError, OnnxwrightError
+from onnxwright.exporter.dimensions import Dimensions
+from onnxwright.exporter.higher_order import HANDLERS
+from onnxwright.exporter.lowerings import Lowerings, decompose
+from onnxwright.exporter.places import module_of, span_of, target_name
+from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.ops import Ops
+from onnxwright.types.kinds import TensorType
+from onnxwright.types.promotion import real_of
+
+# Targets that hand their first argument on.
+_ALIASES = frozenset(
+    {
+        "aten::alias",
+        "aten::detach",
+        "aten::detach_",
+        "aten::lift_fresh",
+        "aten::lift_fresh_copy",
+        "aten::lift",
+        "aten::resolve_conj",
+        "aten::resolve_neg",
+        "aten::contiguous",
+    }
+)
+
+
+class Translator:
+    """Builds one ONNX graph from FX graphs.
+
+    Args:
+        opset_version: the version of the standard opset.
+        lowerings: the functions to use.
+        dimensions: the names of dynamic sizes.
+        strict: make a result of another type or shape than torch's an error.
+        watch: called with each FX node and what it became; for metadata and reports.
+    """
+
+    def __init__(
+        self,
+        opset_version: int,
+        lowerings: Lowerings,
+        dimensions: Dimensions,
+        *,
+        strict: bool = False,
+        watch: Callable[[Node, Any, int], None] | None = None,
+    ) -> None:
+        self.recorder = Recorder()
+        self.backend = AtenTracingBackend(self.recorder, Opset("", opset_version))
+        self.op = Ops(self.backend)
+        self.lowerings = lowerings
+        self.dimensions = dimensions
+        self.strict = strict
+        self.watch = watch
+        self.missing: dict[str, list[Node]] = {}
+        self._named: set[Any] = set()
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def input(self, name: str, fake: Any) -> Any:
+        """A graph input for a fake tensor or a symbolic number.
+
+        Args:
+            name: its name.
+            fake: what torch knows of it.
+
+        Returns:
+            The value; a complex tensor is an input `[..., 2]` and a `Complex`.
+        """
+        if isinstance(fake, (torch.SymInt, int)):
+            value = self.backend.input(name, TensorType(dtype_of(torch.int64), ()))
+            return self.backend.as_weak(value, "int")
+        if isinstance(fake, (torch.SymFloat, float)):
+            value = self.backend.input(name, TensorType(dtype_of(torch.float32), ()))
+            return self.backend.as_weak(value, "float")
+        if isinstance(fake, (torch.SymBool, bool)):
+            return self.backend.input(name, TensorType(dtype_of(torch.bool), ()))
+        dtype = dtype_of(fake.dtype)
+        shape = self.dimensions.shape(fake.shape)
+        if dtype.is_complex:
+            kind = TensorType(real_of(dtype), (*shape, 2))
+            return unpack(self.op, self.backend.input(name, kind))
+        return self.backend.input(name, TensorType(dtype, shape))
+
+    def weight(self, name: str, tensor: torch.Tensor, *, fixed: bool = False) -> Any:
+        """An initializer that holds a tensor, not copied.
+
+        Args:
+            name: its name.
+            tensor: the tensor.
+            fixed: whether its numbers are part of the program: such may be folded and shared.
+
+        Returns:
+            The value; a `Complex` for a complex tensor.
+        """
+        pair = tensor.is_complex()
+        if pair:
+            tensor = torch.view_as_real(tensor.resolve_conj())
+        held = onnx_tensor(tensor, name)
+        if fixed:
+            value = self.backend.initializer(held, name)
+        else:
+            value = self.backend.value_of(self.backend.pool.weight(held, name))
+        return unpack(self.op, value) if pair else value
+
+    # -- graphs ------------------------------------------------------------------------------------
+
+    def run(self, module: GraphModule, arguments: Sequence[Any]) -> list[Any]:
+        """Translate a graph whose placeholders have values.
+
+        Args:
+            module: the graph, with its submodules as attributes.
+            arguments: a value for each placeholder.
+
+        Returns:
+            What its output node holds, as a list.
+        """
+        env: dict[Node, Any] = {}
+        given = iter(arguments)
+        last_use = _last_uses(module.graph)
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                env[node] = next(given)
+            elif node.op == "get_attr":
+                env[node] = self._attribute(module, node)
+            elif node.op == "call_function":
+                env[node] = self._call(module, node, env)
+            elif node.op == "output":
+                result = self.convert(node.args[0], env)
+                return list(result) if isinstance(result, (tuple, list)) else [result]
+            for dead in last_use.get(node, ()):
+                env.pop(dead, None)
+        raise AssertionError("a graph without an output")
+
+    def _attribute(self, module: GraphModule, node: Node) -> Any:
+        found: Any = module
+        for part in str(node.target).split("."):
+            found = getattr(found, part)
+        if isinstance(found, torch.Tensor):
+            return self.weight(str(node.target), found.detach(), fixed=True)
+        return found
+
+    def convert(self, x: Any, env: dict[Node, Any]) -> Any:
+        """An FX argument as functions take it."""
+        if isinstance(x, Node):
+            return env[x]
+        if isinstance(x, (list, tuple)):
+            return [self.convert(v, env) for v in x]
+        if isinstance(x, dict):
+            return {k: self.convert(v, env) for k, v in x.items()}
+        if isinstance(x, torch.dtype):
+            return dtype_of(x)
+        if isinstance(x, (torch.device, torch.layout, torch.memory_format)):
+            return str(x)
+        if isinstance(x, torch.Tensor):
+            return self.weight("constant", x.detach(), fixed=True)
+        return x
+
+    def _call(self, module: GraphModule, node: Node, env: dict[Node, Any]) -> Any:
+        name = target_name(node.target)
+        args = [self.convert(a, env) for a in node.args]
+        kwargs = {k: self.convert(v, env) for k, v in node.kwargs.items()}
+        if name == "_operator::getitem" and isinstance(args[0], (list, tuple)):
+            return args[0][args[1]]
+        if any(a is MISSING for a in torch.utils._pytree.tree_leaves((args, kwargs))):
+            return _missing_like(node)
+        before = len(self.recorder.scope.nodes)
+        span = span_of(node)
+        try:
+            with self.backend.at(span):
+                result = self._lower(module, node, name, args, kwargs)
+        except ExportError:
+            raise
+        except OnnxwrightError as error:
+            self._failed(node, name, error)
+        if result is MISSING:
+            self.missing.setdefault(name, []).append(node)
+            return _missing_like(node)
+        result = self._settle(node, name, result)
+        if self.watch is not None:
+            self.watch(node, result, before)
+        return result
+
+    def _lower(
+        self, module: GraphModule, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        handler = HANDLERS.get(name)
+        if handler is not None and name not in self.lowerings.custom:
+            return handler(self, node, args, kwargs)
+        if name in _ALIASES and name not in self.lowerings.custom:
+            return args[0]
+        lowering = self.lowerings.find(name)
+        if lowering is None:
+            lowering = self.lowerings.find(functional_name(name))
+        if lowering is not None:
+            return lowering(self.op, *args, **kwargs)
+        return self._decomposed(node, args, kwargs)
+
+    def _decomposed(self, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The result by torch's decomposition of this one operator; MISSING without one."""
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return MISSING
+        fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+        inner = decompose(node.target, *fakes)
+        if inner is None:
+            return MISSING
+        flat_fakes = torch.utils._pytree.tree_leaves(fakes)
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs), is_leaf=_is_whole)
+        values = [
+            value
+            for fake, value in zip(flat_fakes, leaves, strict=True)
+            if isinstance(fake, (torch.Tensor, torch.SymInt))
+        ]
+        for other in inner.graph.nodes:
+            other.meta.setdefault("stack_trace", node.meta.get("stack_trace"))
+            if "nn_module_stack" in node.meta:
+                other.meta.setdefault("nn_module_stack", node.meta["nn_module_stack"])
+        results = self.run(inner, values)
+        return results if isinstance(node.meta.get("val"), (tuple, list)) else results[0]
+
+    def _failed(self, node: Node, name: str, error: OnnxwrightError) -> None:
+        first = error.diagnostic
+        path, kind = module_of(node)
+        notes = [f"the node: {node.format_node()}"]
+        if path or kind:
+            notes.append(f"in module `{path or '(the model)'}` of class {kind}")
+        hint = first.optional_words(type(first).help) if isinstance(error, AtenError) else ""
+        fail(
+            messages.LoweringFailed(
+                node=node.name,
+                target=name,
+                reason=first.words(type(first).title),
+                hint=hint or "give a function of your own with `custom_translation_table`",
+                notes=tuple(notes),
+                span=span_of(node),
+            )
+        )
+
+    # -- types -------------------------------------------------------------------------------------
+
+    def _settle(self, node: Node, name: str, result: Any) -> Any:
+        """Give results the names of the FX node, and the sizes that torch knows."""
+        fake = node.meta.get("val")
+        if isinstance(result, (list, tuple)):
+            if isinstance(fake, (list, tuple)) and len(fake) == len(result):
+                for n, (one, known) in enumerate(zip(result, fake, strict=True)):
+                    self._refine(node, name, one, known, f"{node.name}_{n}")
+            return result
+        self._refine(node, name, result, fake, node.name)
+        return result
+
+    def _refine(self, node: Node, name: str, value: Any, fake: Any, hint: str) -> None:
+        if isinstance(value, Complex):
+            return
+        if not isinstance(fake, torch.Tensor) or getattr(value, "kind", None) is None:
+            return
+        wanted = dtype_of(fake.dtype)
+        shape = self.dimensions.shape(fake.shape)
+        if self.strict or value.dtype is not wanted:
+            self._compare(node, name, value, wanted, shape)
+        self._sizes(value, shape)
+        if value.value.producer() is not None and value.value not in self._named:
+            self._named.add(value.value)
+            self.recorder.rename(value.value, hint)
+
+    def _sizes(self, value: Any, shape: Any) -> None:
+        """Let a value know the sizes that torch knows of it."""
+        known = value.shape
+        if known is None:
+            known = (None,) * len(shape)
+        merged = tuple(a if isinstance(a, int) or b is None else b for a, b in zip(known, shape))
+        if merged != value.shape:
+            value.kind = TensorType(value.dtype, merged)
+            self.recorder.types[value.value] = value.kind
+            adapters.set_type(value.value, value.kind)
+
+    def _compare(self, node: Node, name: str, value: Any, wanted: Any, shape: Any) -> None:
+        got = value.kind
+        fits = got.dtype in (wanted, None)
+        if fits and got.shape is not None:
+            fits = len(got.shape) == len(shape) and all(
+                a == b or not (isinstance(a, int) and isinstance(b, int))
+                for a, b in zip(got.shape, shape, strict=True)
+            )
+        if not fits:
+            fail(
+                messages.WrongResult(
+                    node=node.name,
+                    target=name,
+                    got=str(got),
+                    wanted=str(TensorType(wanted, shape)),
+                    span=span_of(node),
+                )
+            )
+
+
+class _Missing:
+    """Stands for the result of an operator without a function, so that all of them are found."""
+
+    def __repr__(self) -> str:
+        return "<no ONNX>"
+
+
+MISSING: Any = _Missing()
+
+
+def _missing_like(node: Node) -> Any:
+    value = node.meta.get("val")
+    return [MISSING] * len(value) if isinstance(value, (list, tuple)) else MISSING
+
+
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, Complex)
+
+
+def functional_name(name: str) -> str:
+    """The name of the operator without mutation: `aten::add_.Tensor` -> `aten::add.Tensor`.
+
+    Example:
+        >>> functional_name("aten::add_.Tensor"), functional_name("aten::__and__.Scalar")
+        ('aten::add.Tensor', 'aten::__and__.Scalar')
+    """
+    base, dot, overload = name.partition(".")
+    if base.endswith("_") and not base.endswith("__"):
+        base = base[:-1]
+    return f"{base}{dot}{overload}"
+
+
+def _last_uses(graph: torch.fx.Graph) -> dict[Node, list[Node]]:
+    """For each node, those whose value nobody needs after it."""
+    last: dict[Node, Node] = {}
+    for node in graph.nodes:
+        for used in node.all_input_nodes:
+            last[used] = node
+    freed: dict[Node, list[Node]] = {}
+    for used, by in last.items():
+        freed.setdefault(by, []).append(used)
+    return freed
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """A Python number as the array a model output holds."""
+    if isinstance(value, bool):
+        return np.array(value, np.bool_)
+    return np.array(value, np.int64 if isinstance(value, int) else np.float32)
