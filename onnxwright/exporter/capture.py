@@ -1,4 +1,4 @@
-"""A model as an ExportedProgram: the ways to capture, tried in a stated order, each one recorded."""
+"""A model as an ExportedProgram: ways to capture, tried in a stated order, each one recorded."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def as_module(model: Any) -> torch.nn.Module:
     return _FunctionModule(model)
 
 
-class _FunctionModule(torch.nn.Module):
+class _FunctionModule(torch.nn.Module):  # type: ignore[misc]
     """A module whose forward is a function; the modules it refers to are its children."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Names of dynamic dimensions: torch's symbols under the names the user gave, as our expressions."""
+"""Names of dynamic dimensions: torch's symbols by the user's names, as our expressions."""
 
 from __future__ import annotations
 

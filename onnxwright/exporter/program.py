@@ -120,6 +120,7 @@ class ONNXProgram:
         order = wanted.children()[1].context or []
         if set(order) == set(kwargs):
             kwargs = {name: kwargs[name] for name in order}
+        flat: list[Any]
         flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != wanted:
             fail(

@@ -94,8 +94,8 @@ def save(
         final = file.with_name(file.name.split(".", 1)[1].rsplit(".", 2)[0])
         if final.is_dir():
             shutil.rmtree(final)
-        os.replace(file, final)
-    os.replace(staged, path)
+        file.replace(final)
+    staged.replace(path)
     return path
 
 

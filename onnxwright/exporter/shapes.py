@@ -56,7 +56,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
     module = as_module(model)
-    given = _in_signature_order(module, tuple(args), dict(kwargs))
+    given = _in_signature_order(module, dict(kwargs))
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)
@@ -92,9 +92,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     return Wanted(new_args, new_kwargs, cleaned, axes)
 
 
-def _in_signature_order(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> dict[str, Any]:
+def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments in the order of the parameters, as torch flattens them."""
     order = list(inspect.signature(module.forward).parameters)
     known = [n for n in order if n in kwargs]

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a captured program: which placeholder is what, and what they are called."""
+"""The inputs and outputs of a captured program: what each is, and what it is called."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def checked_names(kind: str, given: Sequence[str] | None, own: Sequence[str]) ->
         fail(
             messages.BadExportArgument(
                 name=kind,
-                reason=f"`{sorted(twice)[0]}` stands there twice",
+                reason=f"`{min(twice)}` stands there twice",
                 hint="give each value a name of its own",
                 span=user_span(),
             )

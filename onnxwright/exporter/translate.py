@@ -145,7 +145,7 @@ class Translator:
             elif node.op == "get_attr":
                 env[node] = self._attribute(module, node)
             elif node.op == "call_function":
-                env[node] = self._call(module, node, env)
+                env[node] = self._call(node, env)
             elif node.op == "output":
                 result = self.convert(node.args[0], env)
                 return list(result) if isinstance(result, (tuple, list)) else [result]
@@ -177,7 +177,7 @@ class Translator:
             return self.weight("constant", x.detach(), fixed=True)
         return x
 
-    def _call(self, module: GraphModule, node: Node, env: dict[Node, Any]) -> Any:
+    def _call(self, node: Node, env: dict[Node, Any]) -> Any:
         name = target_name(node.target)
         args = [self.convert(a, env) for a in node.args]
         kwargs = {k: self.convert(v, env) for k, v in node.kwargs.items()}
@@ -189,7 +189,7 @@ class Translator:
         span = span_of(node)
         try:
             with self.backend.at(span):
-                result = self._lower(module, node, name, args, kwargs)
+                result = self._lower(node, name, args, kwargs)
         except ExportError:
             raise
         except OnnxwrightError as error:
@@ -202,9 +202,7 @@ class Translator:
             self.watch(node, result, before)
         return result
 
-    def _lower(
-        self, module: GraphModule, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]
-    ) -> Any:
+    def _lower(self, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         handler = HANDLERS.get(name)
         if handler is not None and name not in self.lowerings.custom:
             return handler(self, node, args, kwargs)
