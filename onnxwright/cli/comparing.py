@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from onnxwright.cli import values
@@ -9,6 +10,7 @@ from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, w
 from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, command, sizes
 from onnxwright.cli.running import add_inputs, outputs_of
+from onnxwright.errors import OnnxwrightError
 from onnxwright.viz.text import clean
 
 _COLOURS = {"+": "32", "-": "31", "~": "33", ">": "36"}
@@ -100,8 +102,8 @@ def _compare(given: Any) -> int:
         )  # fmt: skip
         theirs = dict(zip(values.needed(right.proto), inputs.values(), strict=False))
         theirs = {**theirs, **{k: v for k, v in inputs.items() if k in theirs}}
-        one = outputs_of(left, inputs, given.evaluator)
-        two = outputs_of(right, theirs, given.evaluator)
+        one = _outputs(left, inputs, given.evaluator)
+        two = _outputs(right, theirs, given.evaluator)
         for (name, x), y in zip(one.items(), two.values(), strict=True):
             reason = difference(x, y, rtol=given.rtol, atol=given.atol)
             entry = report.setdefault(name, {"same": True, "reason": "", "largest": 0.0})
@@ -112,8 +114,9 @@ def _compare(given: Any) -> int:
                 entry |= {"same": False, "reason": reason, "seed": given.seed + number}
         if given.where and not where and not all(e["same"] for e in report.values()):
             found = first_divergence(
-                left.source, right.source, list(inputs.values()), rtol=given.rtol, atol=given.atol
-            )
+                left.source, _renamed(left, right), list(inputs.values()), rtol=given.rtol,
+                atol=given.atol,
+            )  # fmt: skip
             where = str(found) if found is not None else "no value inside differs node by node"
     same = all(entry["same"] for entry in report.values())
     if given.json:
@@ -121,6 +124,24 @@ def _compare(given: Any) -> int:
         return OK if same else DIFFERS
     _print_report(report, runs, where)
     return OK if same else DIFFERS
+
+
+def _outputs(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[str, Any]:
+    """What a model gives; where it fails, which of the two it was."""
+    try:
+        return outputs_of(loaded, inputs, evaluator)
+    except OnnxwrightError:
+        print(clean(f"onnxwright compare: {loaded.label} fails:"), file=sys.stderr)
+        raise
+
+
+def _renamed(left: Loaded, right: Loaded) -> Any:
+    """The second model with the names that the first has for the same values."""
+    from onnxwright.testing.renaming import with_names_of
+
+    folders = [str(x.path.parent) if x.path is not None else "." for x in (left, right)]
+    made = with_names_of(left.proto, right.proto, (folders[0], folders[1]))
+    return right.source if made is right.proto else made
 
 
 def _print_report(report: dict[str, dict[str, Any]], runs: int, where: str) -> None:
@@ -131,7 +152,8 @@ def _print_report(report: dict[str, dict[str, Any]], runs: int, where: str) -> N
         print("\n" + "\n".join(map(clean, where.splitlines())))
     wrong = sum(not entry["same"] for entry in report.values())
     times = f" in {runs} runs" if runs > 1 else ""
-    print(f"{len(report)} outputs{times}, {wrong} differ" if wrong else f"all outputs agree{times}")
+    many = f"{len(report)} output{'' if len(report) == 1 else 's'}"
+    print(f"{many}{times}, {wrong} differ" if wrong else f"all outputs agree{times}")
 
 
 def _same_interface(left: Loaded, right: Loaded) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def _run(given: Any) -> int:
     target = split_target(given.script)
     if target is None:
         raise Trouble(f"a script is named as FILE.py:fn, not {given.script}")
+    if given.output == "-" and sys.stdout.isatty():
+        raise Trouble("the result is binary; redirect it, or name a file with -o")
     script = find_script(*target)
     try:
         model = script.to_model_proto(

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, TypeVar
@@ -14,7 +15,7 @@ from onnxwright.viz.text import clean
 
 T = TypeVar("T")
 
-OK, DIFFERS, USAGE = 0, 1, 2
+OK, DIFFERS, USAGE, BUG = 0, 1, 2, 3
 _WIDTH = 24
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
@@ -60,6 +61,13 @@ def wants_color(choice: str = "auto", stream: IO[str] | None = None) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return (stream or sys.stdout).isatty()
+
+
+def width(stream: IO[str] | None = None) -> int:
+    """How many characters a line of a terminal has; 76 for what is none."""
+    if not (stream or sys.stdout).isatty():
+        return 76
+    return shutil.get_terminal_size().columns
 
 
 def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
@@ -117,7 +125,8 @@ class Bar:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON that every reader takes: NaN and infinities become strings."""
-    print(json.dumps(_strict(value), indent=2, ensure_ascii=False))
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(_strict(value), indent=2, ensure_ascii=plain))
 
 
 def _strict(value: Any) -> Any:
@@ -133,6 +142,7 @@ def _strict(value: Any) -> Any:
 
 
 __all__ = [
+    "BUG",
     "DIFFERS",
     "OK",
     "USAGE",
@@ -142,4 +152,5 @@ __all__ = [
     "print_json",
     "progress",
     "wants_color",
+    "width",
 ]

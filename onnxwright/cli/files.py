@@ -83,8 +83,32 @@ def load(argument: str, *, function: bool = False) -> Loaded:
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:
-        raise Trouble(f"{path} is not an ONNX model: {_first_line(error)}") from error
-    return Loaded(_checked(proto, str(path)), path, argument)
+        raise Trouble(f"{path} is not an ONNX model: {_why(error, size)}") from error
+    return Loaded(_checked(proto, str(path), size), path, argument)
+
+
+def check_weights(loaded: Loaded) -> None:
+    """Raise where a model's weights are in other files that cannot be found.
+
+    Args:
+        loaded: the model; one from a pipe has its weights beside nothing but the working folder.
+
+    Raises:
+        Trouble: a file is missing; the text names it.
+    """
+    import onnx
+
+    folder = loaded.path.parent if loaded.path is not None else Path()
+    for tensor in loaded.proto.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        name = next((e.value for e in tensor.external_data if e.key == "location"), "")
+        if not (folder / name).is_file():
+            where = f"{folder / name} is not there" if loaded.path is not None else (
+                f"{name} is not in the working folder, where those of a model from a pipe are "
+                "looked for"
+            )  # fmt: skip
+            raise Trouble(f"the weights of {loaded.label} are in other files, and {where}")
 
 
 def check_file(path: Path) -> None:
@@ -106,14 +130,24 @@ def _parsed(data: bytes, label: str) -> Any:
     try:
         proto = onnx.load_model_from_string(data)
     except Exception as error:
-        raise Trouble(f"{label} is not an ONNX model: {_first_line(error)}") from error
-    return _checked(proto, label)
+        raise Trouble(f"{label} is not an ONNX model: {_why(error, len(data))}") from error
+    return _checked(proto, label, len(data))
 
 
-def _checked(proto: Any, label: str) -> Any:
+def _checked(proto: Any, label: str, size: int = 1) -> Any:
+    if not size:
+        raise Trouble(f"{label} is not an ONNX model: it is empty")
     if not proto.HasField("graph") or not proto.ir_version:
         raise Trouble(f"{label} is not an ONNX model: it has no graph")
     return proto
+
+
+def _why(error: BaseException, size: int) -> str:
+    """Why bytes are no model, without protobuf's own words where they say nothing more."""
+    words = _first_line(error)
+    if type(error).__name__ == "DecodeError":
+        return f"its {size:,} bytes are damaged, cut short or something else"
+    return words
 
 
 def _first_line(error: BaseException) -> str:
@@ -226,4 +260,4 @@ def write_model(target: str, proto: Any) -> None:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
 
 
-__all__ = ["LIMIT", "Loaded", "check_file", "load", "write", "write_model"]
+__all__ = ["LIMIT", "Loaded", "check_file", "check_weights", "load", "write", "write_model"]

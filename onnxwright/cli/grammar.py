@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from onnxwright.cli.console import Trouble
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that asks whether something near was meant, and says where the help is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line and end with status 2."""
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if wrong is not None:
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), 1)
+            message += f"; did you mean {near[0]}?" if near else ""
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def command(
@@ -78,4 +94,4 @@ def add_dims(parser: argparse.ArgumentParser) -> None:
     )
 
 
-__all__ = ["add_color", "add_dims", "add_json", "command", "sizes"]
+__all__ = ["Parser", "add_color", "add_dims", "add_json", "command", "sizes"]

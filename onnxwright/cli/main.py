@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
+import json
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -20,11 +23,21 @@ from onnxwright.cli import (
     small,
     sweeping,
 )
-from onnxwright.cli.console import DIFFERS, USAGE, Trouble, harmless, wants_color
+from onnxwright.cli.console import (
+    BUG,
+    DIFFERS,
+    USAGE,
+    Trouble,
+    harmless,
+    print_json,
+    wants_color,
+)
+from onnxwright.cli.grammar import Parser
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
 
+_BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # The groups of commands, in the order `--help` shows them.
 GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, completion)
 
@@ -39,10 +52,11 @@ def parser() -> argparse.ArgumentParser:
         >>> parser().parse_args(["explain", "OW302"]).command
         'explain'
     """
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="onnxwright",
         description="Write ONNX functions and models in plain Python, and look at any model.",
-        epilog="Exit status: 0 fine, 1 something differs or failed, 2 the command could not run.\n"
+        epilog="Exit status: 0 fine, 1 something differs or failed, 2 the command could not run,\n"
+        "3 a bug in onnxwright, 130 stopped by Ctrl-C.\n"
         "MODEL is a file, FILE.py:fn for a script, or - for a pipe.\n"
         "example: onnxwright compile model.py:fn -o - | onnxwright show -",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -61,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the command line after the program's name, `sys.argv` where None.
 
     Returns:
-        The exit status: 0 fine, 1 the command found something wrong, 2 it could not be run.
+        The exit status: 0 fine, 1 the command found something wrong, 2 it could not be run, 3 a
+        bug of ours.
 
     Raises:
         SystemExit: the command line is not understood, or help was asked for.
@@ -73,7 +88,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["explain", "OW000"])
         2
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            # A terminal that cannot show a letter gets its number instead of an error.
+            stream.reconfigure(errors="backslashreplace")
     given = parser().parse_args(arguments)
+    try:
+        status = _carried_out(given)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader of the pipe has gone (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print(f"\nonnxwright {given.command}: stopped", file=sys.stderr)
+        return 130
+
+
+def _carried_out(given: Any) -> int:
+    """Run the command; say what went wrong without a traceback."""
     color = wants_color(getattr(given, "color", "auto"), sys.stderr)
     try:
         with warnings.catch_warnings():
@@ -82,24 +116,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return status
     except Trouble as trouble:
-        print(harmless(f"onnxwright {given.command}: {trouble}"), file=sys.stderr)
-        return trouble.status
+        return _told(given, str(trouble), trouble.status)
     except OnnxwrightError as error:
-        from onnxwright.diagnostics.render import render_all
-
-        text = render_all(map(_without_us, error.diagnostics), color=color)
-        print(harmless(text, color=color), file=sys.stderr)
-        return DIFFERS
+        return _diagnosed(given, [_without_us(d) for d in error.diagnostics], color=color)
     except BrokenPipeError:
-        # The reader of the pipe has gone (`| head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        print(f"\nonnxwright {given.command}: stopped", file=sys.stderr)
-        return 130
+        raise
     except (OSError, MemoryError) as error:
-        print(f"onnxwright {given.command}: {str(error) or 'out of memory'}", file=sys.stderr)
-        return USAGE
+        words = getattr(error, "strerror", None) or str(error) or "out of memory"
+        named = getattr(error, "filename", None)
+        return _told(given, f"{named}: {words}" if named else words, USAGE)
+    except Exception:  # noqa: BLE001 - whatever else comes is ours to mend, and 1 means something
+        traceback.print_exc()
+        print(_BUG, file=sys.stderr)
+        return BUG
+
+
+def _told(given: Any, words: str, status: int) -> int:
+    """What the user has to know: on standard error, and as JSON where that was asked for."""
+    print(harmless(f"onnxwright {given.command}: {words}"), file=sys.stderr)
+    if getattr(given, "json", False):
+        print_json({"error": words})
+    return status
+
+
+def _diagnosed(given: Any, found: list[Diagnostic], *, color: bool) -> int:
+    """Messages with their places, likewise."""
+    from onnxwright.diagnostics.render import render_all, render_json
+
+    print(harmless(render_all(found, color=color), color=color), file=sys.stderr)
+    if getattr(given, "json", False):
+        data = [json.loads(render_json(d)) for d in found]
+        title = data[0]["title"] if data else "unknown"
+        print_json({"error": title, "diagnostics": data})
+    return DIFFERS
 
 
 def _without_us(diagnostic: Diagnostic) -> Diagnostic:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli import values
 from onnxwright.cli.console import OK, Bar, Trouble, print_json
-from onnxwright.cli.files import load, write
+from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_dims, add_json, command, sizes
 from onnxwright.viz.text import clean
 
@@ -79,6 +79,7 @@ def outputs_of(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[s
     Raises:
         EagerError: it cannot be run, or fails.
     """
+    check_weights(loaded)
     if evaluator == "reference":
         from onnxwright.eager import debug
         from onnxwright.eager import evaluator as using
@@ -146,6 +147,7 @@ def _run(given: Any) -> int:
 
 
 def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
+    check_weights(loaded)
     from onnxwright.eager import debug, evaluator
 
     bar = Bar(sum(len(node.output) for node in loaded.proto.graph.node), "running")

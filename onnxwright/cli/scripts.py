@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import OK, Trouble, print_json
-from onnxwright.cli.files import load, write
+from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.viz.text import clean
 
@@ -49,6 +51,10 @@ def _run(given: Any) -> int:
     from onnxwright.decompiler import to_script
 
     loaded = load(given.model, function=True)
+    if given.weights == "external" and loaded.path is None:
+        raise Trouble(f"--weights external needs a model in a file, not {loaded.label}")
+    if given.weights != "external":
+        check_weights(loaded)
     reasons: list[str] = []
     weights_file = given.weights_file
     if given.weights == "npz" and weights_file is None:
@@ -64,6 +70,8 @@ def _run(given: Any) -> int:
         weights_file=weights_file,
         explain=reasons,
     )
+    if given.weights == "external" and loaded.path is not None:
+        text = looking_in(text, loaded.path.parent, Path(given.output).parent)
     if given.json:
         print_json({"script": text, "reasons": reasons})
     else:
@@ -72,6 +80,30 @@ def _run(given: Any) -> int:
         for reason in reasons:
             print(clean(reason), file=sys.stderr)
     return OK
+
+
+def looking_in(text: str, folder: Path, beside: Path) -> str:
+    """A script that finds external data in the model's folder, not beside itself.
+
+    Args:
+        text: what the decompiler wrote.
+        folder: where the model is.
+        beside: where the script will be.
+
+    Returns:
+        The script.
+
+    Example:
+        >>> looking_in("folder = Path(__file__).parent", Path("a/models"), Path("a"))
+        "folder = Path(__file__).parent / 'models'"
+    """
+    way = Path(os.path.relpath(folder.resolve(), beside.resolve())).as_posix()
+    lines = text.split("\n")
+    for node in ast.parse(text).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and target.id == "folder" and way != ".":
+            lines[node.lineno - 1] += f" / {way!r}"
+    return "\n".join(lines)
 
 
 def _limit(text: str) -> int | bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import Trouble
+from onnxwright.cli.console import Trouble, width
 from onnxwright.cli.files import check_file
 from onnxwright.viz.text import clean
 
@@ -337,7 +337,10 @@ def as_text(name: str, value: Any) -> str:
             inner.append(f"... and {len(value) - _ITEMS} more")
         return "\n".join([f"{head} =", *("  " + x for i in inner for x in i.splitlines())])
     if isinstance(value, np.ndarray):
-        shown = np.array2string(value, threshold=64, edgeitems=3, precision=6)
+        wide = max(min(width(), 120), 40)
+        shown = np.array2string(
+            value, threshold=64, edgeitems=3, precision=6, max_line_width=wide - 1
+        )
         if value.dtype == object:
             shown = clean(shown)
     else:

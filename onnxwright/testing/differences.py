@@ -50,6 +50,21 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     return found
 
 
+def matched(a: Scope, b: Scope, folders: Folders) -> Mapping[Unit, Unit]:
+    """Which node of one graph, its subgraphs included, stands for which of another.
+
+    Args:
+        a, b: the graphs.
+        folders: where the external data of each is.
+
+    Returns:
+        Node of the first -> node of the second.
+    """
+    work = _Bodies(Diff(), a, b, folders)
+    list(work.align())
+    return work.known.units
+
+
 def _facts(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto) -> None:
     for name in ("ir_version", "producer_name", "producer_version", "domain", "model_version",
                  "doc_string"):  # fmt: skip
@@ -119,7 +134,7 @@ class _Bodies:
 
     def run(self) -> None:
         """Match everything, then note the differences."""
-        scopes = list(self._align(self.a, self.b, ()))
+        scopes = list(self.align())
         for a, b, _ in scopes:
             made = Constants(a, b, self.known.units, self.contents)
             self.pairs.update(made.pairs)
@@ -128,6 +143,10 @@ class _Bodies:
             self.constants[a] = made
         for a, b, where in scopes:
             self._scope(a, b, where)
+
+    def align(self) -> Iterator[tuple[Scope, Scope, Where]]:
+        """Match the nodes of every graph; each pair of graphs, with where it is."""
+        return self._align(self.a, self.b, ())
 
     def _align(self, a: Scope, b: Scope, outer: Where) -> Iterator[tuple[Scope, Scope, Where]]:
         where = (*outer, a.label)
@@ -388,4 +407,4 @@ def _described(a: Unit, b: Unit) -> list[str]:
     return lines
 
 
-__all__ = ["compare"]
+__all__ = ["compare", "matched"]

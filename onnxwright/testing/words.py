@@ -101,7 +101,7 @@ def change_of(x: onnx.TensorProto, y: onnx.TensorProto, folders: tuple[str, str]
         one = numpy_helper.to_array(x, folders[0])
         other = numpy_helper.to_array(y, folders[1])
     except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
-        return f"other numbers in {left}"
+        return f"{left}, and its numbers cannot be read on both sides"
     if one.dtype == object or one.shape != other.shape:
         return f"other values in {left}"
     wide = np.complex128 if one.dtype.kind == "c" else np.float64

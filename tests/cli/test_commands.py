@@ -205,7 +205,7 @@ WRONG = {
     "no such file": (["show", "no where.onnx"], "there is no file no where.onnx"),
     "a folder": (["show", "."], ". is a folder, not a file"),
     "not a model": (["show", "junk.onnx"], "junk.onnx is not an ONNX model"),
-    "an empty file": (["run", "empty.onnx"], "empty.onnx is not an ONNX model: it has no graph"),
+    "an empty file": (["run", "empty.onnx"], "empty.onnx is not an ONNX model: it is empty"),
     "a cut file": (["to-script", "cut.onnx"], "cut.onnx is not an ONNX model"),
     "an empty pipe": (["show", "-"], "standard input is not an ONNX model"),
     "two pipes": (["diff", "-", "-"], "only one of the two"),
