@@ -6,9 +6,9 @@ from typing import Any
 
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.rules import custom, elementwise, reduction
+from onnxwright.atenlib.rules import custom, reduction
 from onnxwright.atenlib.steps import in_working_type, reduce
-from onnxwright.atenlib.support import axis_of, cast, number, scalar
+from onnxwright.atenlib.support import axis_of, scalar
 from onnxwright.types.dtypes import DType
 
 # Torch rounds between its steps in half types, each time by up to half an ulp of numbers that are
@@ -114,13 +114,3 @@ def softmax_backward_data(
     weighted = op.Mul(grad, out)
     axes = [axis_of(dim, out.rank)] if out.rank else []
     return op.Sub(weighted, op.Mul(out, reduce(op, "ReduceSum", weighted, axes, True)))
-
-
-@aten("aten::logit", rule=elementwise(promote="int_to_float"), tests=[OpTest("logit", tol=_HALVES)])
-def logit(op: Any, self: Any, eps: float | None = None) -> Any:
-    """`log(x / (1 - x))`, with `x` kept `eps` away from 0 and 1 if that is given."""
-    x = in_working_type(op, self)
-    if eps is not None:
-        low, high = number(eps, x.onnx_dtype), number(1 - eps, x.onnx_dtype)
-        x = op.Min(op.Max(x, low), high)
-    return cast(op, op.Log(op.Div(x, op.Sub(1, x))), self.onnx_dtype)
