@@ -8,7 +8,7 @@ from typing import Any
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.rules import custom, elementwise, like, reduction
+from onnxwright.atenlib.rules import custom, like, reduction
 from onnxwright.atenlib.steps import (
     count_along,
     extreme,
@@ -206,22 +206,6 @@ def max_(op: Any, self: Any) -> Any:
 def min_(op: Any, self: Any) -> Any:
     """The smallest of all elements; NaN if there is one."""
     return extreme(op, self, reduced_axes(None, self.rank), False, largest=False)
-
-
-@aten("aten::max.other", rule=elementwise(("self", "other")), tests=[OpTest("max:binary")])
-def max_other(op: Any, self: Any, other: Any) -> Any:
-    """The larger of two elements."""
-    if self.onnx_dtype.is_bool:
-        return op.Or(self, other)
-    return op.Max(self, other)
-
-
-@aten("aten::min.other", rule=elementwise(("self", "other")), tests=[OpTest("min:binary")])
-def min_other(op: Any, self: Any, other: Any) -> Any:
-    """The smaller of two elements."""
-    if self.onnx_dtype.is_bool:
-        return op.And(self, other)
-    return op.Min(self, other)
 
 
 @aten("aten::aminmax", rule=like(), tests=[OpTest("aminmax")])
