@@ -75,7 +75,7 @@ class Branches(Expressions):
         span: Span,
     ) -> None:
         """Run one of two pieces of code; afterwards `live` names hold what it left in them."""
-        before = self.frame.env
+        before, held = self.frame.env, set(self.b.recorder.held)
         first = self._side(then, before)
         second = self._side(orelse, before)
         merged: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class Branches(Expressions):
         for name in before:
             if name not in first.env or name not in second.env:
                 merged.setdefault(name, Poison(self._maybe(name, span)))
-        made = self._emit_if(test, first, second, hints, span)
+        made = self._emit_if(test, first, second, hints, span, held)
         for name, value in merged.items():
             self.frame.env[name] = map_leaves(
                 value, lambda x: made[x.place] if isinstance(x, _Output) else x
@@ -264,7 +264,13 @@ class Branches(Expressions):
                 self._unused(self.b.wrap(value, None))
 
     def _emit_if(
-        self, test: GraphValue, first: _Side, second: _Side, hints: list[str], span: Span
+        self,
+        test: GraphValue,
+        first: _Side,
+        second: _Side,
+        hints: list[str],
+        span: Span,
+        held: set[str],
     ) -> list[GraphValue]:
         """The If node, unless nothing comes out of it."""
         recorder = self.b.recorder
@@ -278,6 +284,7 @@ class Branches(Expressions):
             recorder.resume(side.scope)
             values = [v.value for v in side.outputs]
             graph = recorder.pop(values, name)
+            recorder.sides[graph.name or ""] = name
             graphs.append(graph)
         b = self.at(span)
         op = b.opset["If"]
@@ -295,12 +302,8 @@ class Branches(Expressions):
             named = self.b.wrap(value.value, kind, weak)
             if hint:
                 self.name_value(named, hint)
-                if recorder.exact:
-                    recorder.held[hint] = value.value
-                    recorder.held.setdefault(f"{hint}.then", x.value)
-                    recorder.held.setdefault(f"{hint}.else", y.value)
-                    for graph, word in zip(graphs, ("then", "else"), strict=True):
-                        recorder.sides.setdefault(graph.name or "", f"{hint}.{word}")
+                if recorder.exact and hint not in held:
+                    recorder.held[hint] = value.value  # what the sides held goes by its place
             result.append(named)
         return result
 

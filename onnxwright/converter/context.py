@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -55,6 +55,21 @@ def is_script(x: object) -> bool:
     return getattr(type(x), "__ow_script__", False) is True
 
 
+@dataclass(frozen=True)
+class ExactPlan:
+    """What exact lowering of one function must know beside its text.
+
+    Attributes:
+        shared: equal constants are made once, as they are when compiling as usual.
+        copies: results that a graph did not make itself get an Identity, as usual.
+        loops: for each loop, in order: `carried` (names), `first` and `again` (its condition).
+    """
+
+    shared: bool = False
+    copies: bool = False
+    loops: tuple[Mapping[str, Any], ...] = ()
+
+
 @dataclass
 class Context:
     """One compilation.
@@ -68,6 +83,7 @@ class Context:
         opset_version: the ai.onnx version asked for, if any.
         default_version: the ai.onnx version of functions that name no opset.
         exact: nodes as they are written: nothing shared, copied, removed or added.
+        plans: for exact lowering, by Python function.
     """
 
     choose: Callable[[Script], str] = lambda script: "auto"
@@ -77,6 +93,7 @@ class Context:
     opset_version: int | None = None
     default_version: int | None = None
     exact: bool = False
+    plans: dict[object, ExactPlan] = field(default_factory=dict)
 
     @contextmanager
     def entering(self, key: object, name: str, span: Span | None, limit: int = 1) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Loops of Python that stands for a given model: one Loop node each, with what it carries as given.
 
-Nothing is found out by lowering twice: the names a loop carries, their order, and how its condition
-is made come from the statement, and from the plan of the function where the statement is not enough.
+Nothing is found out by lowering twice: the names a loop carries, their order, and how its
+condition is made come from the statement, or else from the plan of the function.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ class ExactLoops(Loops):
                 return False
         elif form.get("first", "true") not in ("true", "absent"):
             first = self.frame.lookup(form["first"], s.span)
-        again = form.get("again", "identity")
 
-        def go_on(flag: GraphValue) -> GraphValue:
+        def go_on(flag: GraphValue) -> GraphValue | None:
             if s.until is not None:
                 return self._until(s.until)
             if s.broken is not None:
                 made: GraphValue = self.frame.env[s.broken]
                 return made
-            return self._unchanged(flag, again)
+            return None
 
         def start(number: GraphValue, flag: GraphValue) -> None:
             self.bind(s.target, number)
@@ -129,7 +128,7 @@ class ExactLoops(Loops):
         made: GraphValue = flag
         if how == "true":
             made = b.constant(np.array(True))
-        elif how == "identity":
+        elif how == "identity" and not b.recorder.copies:
             (copy,) = b.recorder.node("", "Identity", [flag.value], [], 1, sugar=False)
             b.recorder.types[copy] = _FLAG
             made = b.wrap(copy, _FLAG)
@@ -140,27 +139,29 @@ class ExactLoops(Loops):
         s: AnyLoop,
         form: dict[str, Any],
         start: Callable[[GraphValue, GraphValue], None],
-        go_on: Callable[[GraphValue], GraphValue],
+        go_on: Callable[[GraphValue], GraphValue | None],
         condition: str | None = None,
-    ) -> tuple[ir.Graph, list[str], list[GraphValue]]:
+    ) -> tuple[ir.Graph, list[str], list[Any]]:
         """The body's graph, the names it carries, and the values they start with."""
         b, recorder, before = self.b, self.b.recorder, self.frame.env
         own = {*(target_names(s.target) if isinstance(s, hir.For) else ()), s.broken, condition}
         usual = [n for n in s.carried if n not in own and isinstance(before.get(n), _CARRIED)]
         names: list[str] = list(form.get("carried", usual))
-        inits = [self._carried(before[name]) for name in names]
+        inits = [before[name] for name in names]
         recorder.push()
         try:
             self.frame.env = dict(before)
             number = b.wrap(recorder.input("turn", _NUMBER, held=False), _NUMBER)
             flag = b.wrap(recorder.input("go_on", _FLAG, held=False), _FLAG)
             for name, init in zip(names, inits, strict=True):
-                kind = _any_shape(init.kind)
+                kind = _any_shape(init)
                 self.frame.env[name] = b.wrap(recorder.input(name, kind, held=False), kind)
             start(number, flag)
             self.block(s.body)
             again = go_on(flag)
             results = [self._carried(self.frame.env[name]) for name in names]
+            if again is None:
+                again = self._unchanged(flag, form.get("again", "identity"))
             graph = recorder.pop([again.value, *(v.value for v in results)], "body")
         except BaseException:
             recorder.drop()
@@ -180,21 +181,23 @@ class ExactLoops(Loops):
         first: GraphValue | None,
         graph: ir.Graph,
         names: list[str],
-        inits: list[GraphValue],
+        starts: list[Any],
     ) -> None:
         b = self.at(s.span)
+        inits = [self._carried(x) for x in starts]
         inputs = [None if v is None else v.value for v in (trip, first, *inits)]
         attribute = ir.Attr("body", ir.AttributeType.GRAPH, graph)
         made = b.recorder.node("", "Loop", inputs, [attribute], len(names), sugar=False)
         b.opsets.setdefault("", {}).setdefault(b.opset.version, s.span)
         for name, value, init in zip(names, made, inits, strict=True):
-            kind = _any_shape(init.kind)
+            kind = _any_shape(init)
             b.recorder.types[value] = kind
             self.frame.env[name] = b.wrap(value, kind)
 
 
-def _any_shape(kind: OnnxType | None) -> OnnxType | None:
-    """A carried value may change its shape from turn to turn."""
+def _any_shape(start: Any) -> OnnxType | None:
+    """The type of a carried value, which may change its shape from turn to turn."""
+    kind = start.kind if isinstance(start, GraphValue) else TensorType(_USUAL[type(start)], ())
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
 
 

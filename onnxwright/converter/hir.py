@@ -265,7 +265,8 @@ class For:
     """A `for` loop.
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
-    values go from one turn to the next or out of the loop.
+    values go from one turn to the next or out of the loop.  `keep` is for exact lowering: where it
+    is set, `broken` is true as long as the loop goes on; `until` is the test of a last `break`.
     """
 
     span: Span
@@ -276,6 +277,8 @@ class For:
     broken: str | None = None
     carried: tuple[str, ...] = ()
     live_out: tuple[str, ...] = ()
+    keep: bool = False
+    until: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +373,8 @@ def children(node: object) -> Iterator[object]:
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
-        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken")
+        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken",
+                 "keep")
         found = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
         names = _FIELDS[kind] = tuple(found)
     for name in names:

@@ -14,7 +14,7 @@ import onnx_ir as ir
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.calls import Calls
-from onnxwright.converter.context import Context, Script
+from onnxwright.converter.context import Context, ExactPlan, Script
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.reconcile import reconcile
@@ -205,8 +205,11 @@ def _lower(
     *,
     main: bool,
 ) -> Lowered:
-    made = front(script.function, script.source_text)
+    made = front(script.function, script.source_text, exact=context.exact)
     recorder = Recorder(exact=context.exact)
+    plan = context.plans.get(script.function, ExactPlan())
+    recorder.shares = plan.shared or not context.exact
+    recorder.copies = plan.copies or not context.exact
     recorder.keeps_initializers = main or context.exact
     own_opset = sugar_opset(script, made, context)
     b = GraphBackend(recorder, own_opset or default_opset(context))
@@ -235,6 +238,7 @@ def _lower(
     local = frozenset((*made.parsed.params, *bound_in(made.body)))
     frame = Frame(script.name, local, OuterNames(script.function), env)
     lowering = Lowering(b, frame, context)
+    lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)
     if entered:
         result = lowering.result(script.signature, made)

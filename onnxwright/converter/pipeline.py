@@ -15,6 +15,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.capture import capture
 from onnxwright.converter.frame import check_names
+from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.diagnostic import Sink
@@ -23,6 +24,7 @@ from onnxwright.diagnostics.diagnostic import Sink
 STAGES: tuple[tuple[str, str, str], ...] = (
     ("capture", "function -> SourceUnit", "everything else reads its text and columns"),
     ("parse", "ast -> HIR", "first, so that all that is unsupported is reported together"),
+    ("normalize.exact_exits", "HIR -> HIR", "in exact functions only, before exits become flags"),
     (
         "normalize.loop_exits",
         "HIR -> HIR",
@@ -52,19 +54,22 @@ class Front:
 _fronts: dict[tuple[Any, ...], Front] = {}
 
 
-def front(function: FunctionType, source: str | None = None) -> Front:
+def front(function: FunctionType, source: str | None = None, *, exact: bool = False) -> Front:
     """The front end's result for a function, made once for each code object.
+
+    `exact` is for Python that stands for a given model.
 
     Raises:
         ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
     """
     # NOTE: code objects of two files may be equal.
-    key = (function.__code__.co_filename, function.__code__, source)
+    key = (function.__code__.co_filename, function.__code__, source, exact)
     found = _fronts.get(key)
     sink = Sink()
     if found is None:
         parsed = parse(capture(function, source), sink)
-        body = liveness(normalize(parsed.body))
+        plain = exact_exits(parsed.body) if exact else parsed.body
+        body = liveness(normalize(plain))
         found = Front(parsed, body, tuple(_chains(body)))
         if not sink.errors:
             _fronts[key] = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.converter import hir
-from onnxwright.converter.loops import Loops
+from onnxwright.converter.exact_loops import ExactLoops
 from onnxwright.converter.values import is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
@@ -16,7 +16,7 @@ from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.kinds import fits
 
 
-class Statements(Loops):
+class Statements(ExactLoops):
     """Lowers blocks of statements."""
 
     def block(self, statements: hir.Block) -> None:
@@ -100,12 +100,15 @@ class Statements(Loops):
     def while_(self, s: hir.While) -> None:
         self.dynamic_depth += 1
         try:
+            if self.b.recorder.exact and self.exact_while(s):
+                return
             self.while_loop(s)
         finally:
             self.dynamic_depth -= 1
 
     def for_(self, s: hir.For) -> None:
-        self.for_loop(s)
+        if not (self.b.recorder.exact and self.exact_for(s)):
+            self.for_loop(s)
 
     def expression(self, s: hir.Evaluate) -> None:
         self.evaluate(s.value)

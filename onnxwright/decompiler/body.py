@@ -6,6 +6,8 @@ is meant wherever the file speaks of one; only what a loop carries keeps its nam
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -34,6 +36,7 @@ from onnxwright.ir.content import attribute_kind
 from onnxwright.ir.wiring import Scope, Unit, Wire
 
 _A = onnx.AttributeProto
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 # What stands in one expression: operators in one another, columns, and columns of a whole call.
 _DEEPEST, _LONGEST = 3, 88
 
@@ -51,7 +54,7 @@ class Written:
     pending: list[tuple[Wire, Piece]] = field(default_factory=list)
 
 
-class Body:
+class Body(ABC):
     """Writes one function: the main graph of a model, or an ONNX function."""
 
     def __init__(
@@ -100,7 +103,7 @@ class Body:
                 made = wire.producer
                 if wire.scope is not None and not (made and self.nameless(made, wire)):
                     self.kept[wire] = self.names.take(wire.name)
-        self.facts.shared = self.plan.shared
+        self.facts.shared, self.facts.copies = self.plan.shared, self.plan.copies
         lines = self.returning(self.scope)
         self.places.finish()
         usual = usual_outputs(len(set(self.scope.outputs)))
@@ -118,9 +121,20 @@ class Body:
 
     def results(self, scope: Scope, written: Written) -> list[str]:
         """What a function returns; the last expressions stand there where they may."""
-        wires = [w for w in scope.outputs]
-        merged = self.merged(wires, written, lambda pieces: True)
-        return [merged[w].text if w in merged else self.name(w) for w in wires]
+        wires = self.plan.results(scope)
+        merged = self.merged(wires, written, lambda _: True)
+        shown = [merged[w].text if w in merged else self.name(w) for w in wires]
+        for wire in scope.outputs:
+            if wire in self.plan.sources:
+                self.copy(wire)
+        return shown
+
+    def copy(self, wire: Wire) -> None:
+        """Note a copy that is made where a graph ends."""
+        assert wire.producer is not None
+        self.places.made(wire.producer)
+        self.node_facts(wire.producer)
+        self.facts.value(wire, wire.info, typed=self.typed(wire))
 
     def block(self, scope: Scope) -> Written:
         """The statements of a graph."""
@@ -142,9 +156,9 @@ class Body:
             self.expression(unit, unit.outputs[0], written)
         self.written.add(unit)
 
+    @abstractmethod
     def loop(self, unit: Unit, written: Written) -> None:
         """A Loop as `for` or `while`."""
-        raise AssertionError("given by the room of loops")
 
     def expression(self, unit: Unit, made: Wire, written: Written) -> None:
         """A node of one result."""
@@ -193,9 +207,7 @@ class Body:
             return True
         return machine_made(made.name, unit.proto.op_type)
 
-    def merged(
-        self, wires: list[Wire], written: Written, fits: object
-    ) -> dict[Wire, Piece]:
+    def merged(self, wires: list[Wire], written: Written, fits: object) -> dict[Wire, Piece]:
         """Waiting expressions that may stand where `wires` are read; others get names.
 
         Nodes stay in order: only the newest expressions may stand there, and in their own order.
@@ -262,11 +274,11 @@ class Body:
     def made(self, unit: Unit) -> None:
         """Note a node, and before it the constants it makes."""
         for wire in unit.inputs:
-            self.constant(wire, unit)
+            self.constant(wire)
         self.places.made(unit)
         self.node_facts(unit)
 
-    def constant(self, wire: Wire | None, user: Unit) -> None:
+    def constant(self, wire: Wire | None) -> None:
         """Note a constant that is written as a number, where it is first read."""
         producer = wire.producer if wire is not None else None
         if producer is None or producer not in self.plan.numbers or producer in self.written:
@@ -381,24 +393,30 @@ class Body:
             scope = unit.graphs[name][0]
             self.places.attribute[scope] = name
             direct = len(targets) == 1 and fresh[0]
-            lines.append(indented(self.side(unit, scope, targets, direct=direct)))
+            lines.append(indented(self.side(scope, targets, direct=direct)))
             self.graph_facts(scope, name)
         self.width += 4
-        written.lines += [f"if {head}:", *lines[0], "else:", *lines[1]]
+        written.lines += [f"if {head}:", *(lines[0] or ["    pass"])]
+        if lines[1]:
+            written.lines += ["else:", *lines[1]]
         self.bound.extend(targets)
         self.made(unit)
 
-    def side(self, unit: Unit, scope: Scope, targets: list[str], *, direct: bool) -> list[str]:
+    def side(self, scope: Scope, targets: list[str], *, direct: bool) -> list[str]:
         """One side of an If; its results are bound to the names of the If's outputs."""
-        result = scope.outputs[0]
+        results = self.plan.results(scope)
+        result = results[0]
         producer = result.producer
         plain = producer is not None and (producer in self.plan.branches or not producer.graphs)
         if direct and plain and result.scope is scope and producer not in self.plan.inlined:
             if result not in self.places.python and result not in self.plan.ends:
                 self.places.python[result] = targets[0]
         written = self.block(scope)
-        for end in self.bind(list(zip(targets, scope.outputs, strict=True)), written):
-            self.constant(end, unit)
+        for end in self.bind(list(zip(targets, results, strict=True)), written):
+            self.constant(end)
+        for wire in scope.outputs:
+            if wire in self.plan.sources:
+                self.copy(wire)
         self.outer_facts(scope)
         return written.lines
 
@@ -412,11 +430,11 @@ class Body:
         Returns the constants that are numbers there.
         """
         left = self.unbound(pairs)
-        merged = self.merged([left[0][1]], written, lambda _: True) if len(left) == 1 else {}
+        merged = self.merged([w for _, w in left], written, lambda p: not _crossed(left, p))
         self.flush(written)
         made = [(n, self.argument(w, merged, self.plan.ends.get(w))) for n, w in left]
         names = {name for name, _ in made}
-        if len(made) > 1 and any(piece.text in names for _, piece in made):
+        if not merged and len(made) > 1 and any(piece.text in names for _, piece in made):
             values = ", ".join(piece.text for _, piece in made)
             written.lines.append(f"{', '.join(n for n, _ in made)} = {values}")
         else:
@@ -479,7 +497,7 @@ class Body:
         extra = rest_of_graph(graph, scope)
         if extra:
             more["extra"] = data(extra)
-        described = self.facts.described(graph, **more)
+        described = self.facts.described(graph, more)
         if described is not None:
             self.facts.graphs[scope] = described
 
@@ -493,11 +511,23 @@ class Body:
         extra = rest.SerializeToString(deterministic=True)
         without = ORIGIN if origin_of(unit) is not None else None
         more: dict[str, Expr] = {"extra": data(extra)} if extra else {}
-        described = self.facts.described(node, without, **more)
+        described = self.facts.described(node, more, without)
         if node.name:
             self.facts.node_names[unit] = node.name
         if described is not None:
             self.facts.nodes[unit] = described
+
+
+def _crossed(left: list[tuple[str, Wire]], pieces: dict[Wire, Piece]) -> bool:
+    """Whether one of several bindings reads what an earlier one has bound by then."""
+    bound: set[str] = set()
+    for name, wire in left:
+        if wire not in pieces and len(left) > 1:
+            return True
+        if len(left) > 1 and bound & set(_WORD.findall(pieces[wire].text)):
+            return True
+        bound.add(name)
+    return False
 
 
 def usual_outputs(count: int) -> list[str]:

@@ -40,6 +40,7 @@ class Facts:
     absent: list[str] = field(default_factory=list)
     initializers: list[str] = field(default_factory=list)
     shared: bool = False
+    copies: bool = False
     loops: list[dict[str, Any]] = field(default_factory=list)
     extra: bytes = b""
 
@@ -60,9 +61,11 @@ class Facts:
             annotation = data(proto.SerializeToString(deterministic=True))
         self.types[key] = annotation
 
-    def described(self, proto: Any, without: str | None = None, **more: Expr) -> Expr | None:
+    def described(
+        self, proto: Any, more: dict[str, Expr] | None = None, without: str | None = None
+    ) -> Expr | None:
         """The doc string and metadata of anything, with other facts, as a dict; None if empty."""
-        entries: dict[str, Expr] = dict(more)
+        entries: dict[str, Expr] = dict(more or {})
         if proto.doc_string:
             entries["doc_string"] = text(proto.doc_string)
         pairs = [(k, v) for k, v in properties(proto.metadata_props).items() if k != without]
@@ -85,6 +88,8 @@ class Facts:
             given["opset_imports"] = mapping((domain, str(version)) for domain, version in pairs)
         if self.shared:
             given["shared"] = "True"
+        if self.copies:
+            given["copies"] = "True"
         if any(self.loops):
             given["loops"] = listed(map(_form, self.loops))
         self._tables(given)

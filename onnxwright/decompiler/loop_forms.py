@@ -29,6 +29,7 @@ class LoopForm:
             that is true, or "" where it is any other value.
         again: the condition after a turn: "identity", "same", "true", or "" where it is computed.
         is_while: there is no number of turns.
+        copied: the condition is passed on by a copy that is made anyway.
         tests: for a `while` over an expression: the nodes before the loop that compute it, last one
             last, and those in its body.
     """
@@ -41,6 +42,7 @@ class LoopForm:
     is_while: bool
     tests: list[Unit] = field(default_factory=list)
     inner_tests: list[Unit] = field(default_factory=list)
+    copied: bool = False
 
     def match_tests(self, plan: Plan) -> None:
         """See whether both conditions are one expression, and plan it so."""

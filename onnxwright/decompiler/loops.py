@@ -42,10 +42,12 @@ class LoopBody(Body):
         self.places.attribute[form.body] = "body"
         mark, loops = len(self.bound), len(self.facts.loops)
         self.facts.loops.append({})
-        for start in self.starting:
-            self.constant(start, unit)
-        self.starting.clear()
+        starting, self.starting = self.starting, []
         lines = self._body(form, variables, condition, head)
+        if form.first == "true":
+            self.constant(unit.inputs[1])
+        for start in starting:
+            self.constant(start)
         shape = self._shape(form, variables, self.bound[mark:])
         self.facts.loops[loops] = shape
         for (_, _, _, result), variable in zip(form.carried, variables, strict=True):
@@ -68,13 +70,13 @@ class LoopBody(Body):
             merged = self.merged([trip], written, fits)
             number = merged[trip].text if trip in merged else self.name(trip)
         else:
-            self.constant(trip, form.unit)
+            self.constant(trip)
         self.flush(written)
         return number
 
     def _variable(self, form: LoopForm, place: int, written: Written) -> _Variable:
         """The variable of a carried value, which starts as it should."""
-        start, inner, end, result = form.carried[place]
+        start, inner, end, _ = form.carried[place]
         name = self.places.python.get(start)
         if start in self.module.sugar.free:
             name = self.names.take(self._wish(form, place))
@@ -88,14 +90,14 @@ class LoopBody(Body):
             written.lines.append(f"{name} = {self.name(start)}")
         self._hold(inner, name)
         self.facts.value(inner, inner.info)
-        return _Variable(name, inner, end)
+        return _Variable(name, inner, self.plan.sources.get(end, end))
 
     def _wish(self, form: LoopForm, place: int) -> str:
         """What a variable is best called."""
         start, inner, end, result = form.carried[place]
         for wire in (inner, result, start, end):
             if not machine_made(wire.name, "Loop") and wire.name:
-                return re.sub(r"(?<=\D)_\d+$|_(in|out)$", "", wire.name) or wire.name
+                return re.sub(r"(?<=\w)((_\d+)+|_(in|out))$", "", wire.name) or wire.name
         return inner.name
 
     def _may_take(self, start: Wire, form: LoopForm) -> bool:
@@ -123,7 +125,7 @@ class LoopBody(Body):
             self.bound.append(name)
             written.lines.append(f"{name} = {self.name(first)}")
         self._hold(inner, name)
-        return _Variable(name, inner, end)
+        return _Variable(name, inner, self.plan.sources.get(end, end))
 
     # -- the body ----------------------------------------------------------------------------------
 
@@ -138,7 +140,7 @@ class LoopBody(Body):
         self.facts.value(number, number.info)
         self.facts.value(flag, flag.info)
         for variable in all_variables:
-            if self._may_bind(form, variable, all_variables):
+            if self._may_bind(form, variable):
                 self._hold(variable.end, variable.name)
         self.width -= 4
         written = self.block(body)
@@ -151,27 +153,32 @@ class LoopBody(Body):
             piece = Piece("")
         ends = self.bind(pairs, written)
         self.flush(written)
+        copies = [w for w in body.outputs if w in self.plan.sources]
         lines = written.lines
         if not form.is_while and condition is not None:
             lines = [f"if not {condition.name}:", "    break", *lines]
         elif last:
-            shown = piece if piece.text else Piece(self.name(test))
-            made = test.producer
-            negated = bool(piece.text) and made is not None and made in self.plan.symbols
-            if negated and shown.text.startswith("~"):
-                lines += [f"if {shown.text[1:]}:", "    break"]
-            else:
-                lines += [f"if not {shown.inside(UNARY)}:", "    break"]
-        elif not form.is_while and form.again in ("identity", "true"):
-            self._condition_node(form)
+            lines += [f"if {self._stop(test, piece)}:", "    break"]
         for end in ends:
-            self.constant(end, form.unit)
+            self.constant(end)
+        if not form.is_while and condition is None and form.again in ("identity", "true"):
+            self._condition_node(form)
+        for wire in copies:
+            self.copy(wire)
         for unit in form.inner_tests:
             self.made(unit)
             self.results_facts(unit)
         self.outer_facts(body)
         self.width += 4
         return [*front, *indented(lines or ["pass"])]
+
+    def _stop(self, test: Wire, piece: Piece) -> str:
+        """The test that ends a loop: that its condition is not true."""
+        made = test.producer
+        if piece.text and made is not None and self.plan.symbols.get(made) == "~":
+            text = piece.text[1:]
+            return text[1:-1] if text.startswith("(") else text
+        return f"not {(piece if piece.text else Piece(self.name(test))).inside(UNARY)}"
 
     def _condition_node(self, form: LoopForm) -> None:
         """The node that the statement makes for its condition."""
@@ -194,13 +201,12 @@ class LoopBody(Body):
                 return [f"while {condition.name}:"]
             made: dict[Wire, Piece] = {}
             for unit in form.tests:
-                wire = unit.outputs[0]
-                assert wire is not None
+                (wire,) = (w for w in unit.outputs if w is not None)
                 made[wire] = self.piece(unit, made)
                 self.made(unit)
                 self.results_facts(unit)
                 self.written.add(unit)
-            return [f"while {made[wire].text}:"]
+            return [f"while {list(made.values())[-1].text}:"]
         number = form.body.inputs[0]
         read = bool(number.uses) or number in form.body.outputs
         if not read:
@@ -211,10 +217,10 @@ class LoopBody(Body):
             self.places.name(number, self.names.take("i"))
         return [f"for {self.name(number)} in range({head}):"]
 
-    def _may_bind(self, form: LoopForm, variable: _Variable, others: list[_Variable]) -> bool:
+    def _may_bind(self, form: LoopForm, variable: _Variable) -> bool:
         """Whether what a turn leaves may have the variable's name from the node that makes it."""
         end, producer = variable.end, variable.end.producer
-        outputs = form.body.outputs
+        outputs = self.plan.results(form.body)
         if producer is None or end.scope is not form.body or end in self.places.python:
             return False
         if producer in self.plan.inlined or producer in self.plan.loops:
@@ -238,7 +244,10 @@ class LoopBody(Body):
         live = {
             v.name
             for v, (_, inner, _, result) in zip(variables, form.carried, strict=True)
-            if inner.uses or inner in form.body.outputs or result.uses or result.is_output
+            if inner.uses
+            or inner in self.plan.results(form.body)
+            or result.uses
+            or result.is_output
         }
         usual = [name for name in dict.fromkeys(bound) if name in names and name in live]
         if usual != names:

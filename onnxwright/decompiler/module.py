@@ -9,8 +9,6 @@ import onnx
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
 from onnxwright.decompiler.body import Body, indented, rest_of_graph
-from onnxwright.decompiler.loops import LoopBody
-from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.facts import Facts
 from onnxwright.decompiler.layout import (
     Expr,
@@ -23,6 +21,8 @@ from onnxwright.decompiler.layout import (
     render,
     text,
 )
+from onnxwright.decompiler.loops import LoopBody
+from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.ir.content import attribute_kind, is_plain, properties
@@ -46,7 +46,9 @@ _PYTHON_KIND = {
     AttrKind.TYPE_PROTOS: "list[onnx.TypeProto]",
     AttrKind.SPARSE_TENSORS: "list[onnx.SparseTensorProto]",
 }
-_FROM_ONNXWRIGHT = frozenset({"Details", "External", "Op", "Opset", "DType", "graph", "initializer"})
+_FROM_ONNXWRIGHT = frozenset(
+    {"Details", "External", "Op", "Opset", "DType", "graph", "initializer"}
+)
 
 
 def write_model(

@@ -46,7 +46,9 @@ def binary(symbol: str, left: Piece, right: Piece) -> Piece:
 
     Example:
         >>> a, b = Piece("a"), Piece("b")
-        >>> binary("*", binary("+", a, b), binary("**", binary("*", a, b), number_piece("-2.0"))).text
+        >>> binary(
+        ...     "*", binary("+", a, b), binary("**", binary("*", a, b), number_piece("-2.0"))
+        ... ).text
         '(a + b) * (a * b) ** -2.0'
     """
     binds = _BINDS.get(symbol, COMPARE)

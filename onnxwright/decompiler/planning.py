@@ -1,4 +1,4 @@
-"""What of a function is written with operators, numbers, `if` and loops, before any of it is written.
+"""What of a function is written with operators, numbers, `if` and loops: decided beforehand.
 
 Only what is expected to come back as the same nodes is planned so; the result is compiled and
 compared, so a wrong guess costs time, not truth.
@@ -26,6 +26,7 @@ class Plan:
         branches, loops: nodes that become statements.
         ends: constants written as numbers at the end of a branch or turn.
         returns: results that stand once in what their graph returns.
+        sources: results that are copies -> what they are copies of.
         shared: equal constants are one node.
     """
 
@@ -43,10 +44,12 @@ class Plan:
         self.loops: dict[Unit, LoopForm] = {}
         self.returns: dict[Wire, bool] = {}
         self.ends: dict[Wire, str] = {}
-        self.shared = False
+        self.sources: dict[Wire, Wire] = {}
+        self.shared = self.copied = False
         self._signatures: dict[Unit, Any] = {}
         self._walk(root)
         if module.sugar.on:
+            self._copies()
             self._constants()
             for unit in self.number:
                 if module.sugar.allows(self.number[unit]):
@@ -64,6 +67,37 @@ class Plan:
                 for inner in scopes:
                     self._walk(inner)
 
+    # -- copies ------------------------------------------------------------------------------------
+
+    @property
+    def copies(self) -> bool:
+        """Whether results that a graph does not make itself get an Identity."""
+        return self.copied
+
+    def results(self, scope: Scope) -> list[Wire]:
+        """The results of a graph; where they are copies, what they are copies of."""
+        return [self.sources.get(w, w) for w in scope.outputs]
+
+    def _copies(self) -> None:
+        """Find the Identity nodes that compiling makes by itself; all or none."""
+        found: dict[Wire, Wire] = {}
+        for scope in self.order:
+            final: list[Wire] = []
+            for wire in scope.outputs:
+                made = wire.producer
+                if made is None or wire.scope is not scope or wire in final:
+                    return
+                final.append(wire)
+                source = made.inputs[0] if made.key == ("", "Identity", "") else None
+                if source is None or wire.uses or not self.module.sugar.allows(self.number[made]):
+                    continue
+                own = source.scope is scope and source.input_index is None
+                if not own or source in final:
+                    found[wire] = source
+        self.sources = found
+        self.copied = bool(found)
+        self.inlined.update(w.producer for w in found if w.producer is not None)
+
     # -- constants ---------------------------------------------------------------------------------
 
     def _constants(self) -> None:
@@ -76,8 +110,7 @@ class Plan:
             if wire is None or sugar.constant(wire) is None:
                 continue
             if wire.is_output:
-                if not wire.uses and self.returns.get(wire) and self._may_end(wire, unit):
-                    self.ends[wire] = sugar.text(wire) or ""
+                if not wire.uses and self.returns.get(wire) and self._may_end(wire, wire):
                     found.append(wire)
             elif wire.uses and wire.uses[0][0].scope is unit.scope:
                 found.append(wire)
@@ -88,6 +121,9 @@ class Plan:
                 single = [w for w in found if len(w.uses) <= 1]
                 sugar.free.clear()
                 self._settle(single)
+        for wire in sugar.free:
+            if wire.is_output or any(user in self.inlined for user, _ in wire.uses):
+                self.ends[wire] = sugar.text(wire) or ""
         self.numbers = {w.producer for w in sugar.free if w.producer is not None}
         self.inlined |= self.numbers
 
@@ -102,18 +138,21 @@ class Plan:
             for wire in bad:
                 del sugar.free[wire]
 
-    def _may_end(self, wire: Wire, unit: Unit) -> bool:
-        """Whether a constant that a branch or a turn leaves may be a number there."""
-        sugar, owner = self.module.sugar, unit.scope.owner
+    def _may_end(self, wire: Wire, result: Wire) -> bool:
+        """Whether a constant that a branch or a turn leaves, or a copy of it, may be a number."""
+        scope = result.scope
+        assert scope is not None
+        sugar, owner = self.module.sugar, scope.owner
         made = sugar.constant(wire)
         if owner is None or made is None or made[0].ndim or sugar.text(wire) is None:
             return False
         if not sugar.allows(self.number[owner]):
             return False
-        place = unit.scope.outputs.index(wire)
+        place = scope.outputs.index(result)
         if sugar.branch(owner):
             sides = [scopes[0].outputs[place] for scopes in owner.graphs.values()]
-            return all(w is wire or sugar.constant(w) is None for w in sides)
+            others = [self.sources.get(w, w) for w in sides if w is not result]
+            return all(sugar.constant(w) is None for w in others)
         if owner.key == ("", "Loop", ""):
             usual = made[1].name in ("BOOL", "INT64", "FLOAT")
             return place > 0 and usual and loop_form(owner, sugar) is not None
@@ -124,6 +163,8 @@ class Plan:
         sugar = self.module.sugar
         if not sugar.allows(self.number[user]):
             return False
+        if user.outputs and user.outputs[0] in self.sources:
+            return self._may_end(wire, user.outputs[0])
         if user.key == ("", "Loop", ""):
             if place == 1 and user.inputs[0] is None:
                 return False
@@ -216,9 +257,11 @@ class Plan:
                 self.literals[unit, place] = str(made[0].item())
         if (form.again == "true" and self.shared) or not form.first:
             form.again = ""
-        result = form.body.outputs[0].producer
-        if form.again in ("identity", "true") and result is not None:
-            self.inlined.add(result)
+        result = form.body.outputs[0]
+        if form.again in ("identity", "true") and result.producer is not None:
+            self.inlined.add(result.producer)
+            self.sources.pop(result, None)
+            form.copied = self.copied and form.again == "identity"
         if form.is_while:
             form.match_tests(self)
 

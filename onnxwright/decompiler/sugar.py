@@ -158,7 +158,7 @@ class Sugar:
         return _number_text(array, dtype)
 
     def loop_input(self, wire: Wire, place: int) -> bool:
-        """Whether a loop takes a number: how often it turns, that it goes on, what it starts with."""
+        """Whether a loop takes a number: how often it turns, that it goes on, where it starts."""
         made = self.constant(wire)
         if made is None or made[0].ndim:
             return False

@@ -13,10 +13,12 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, Script
+from onnxwright.converter.context import Context, ExactPlan, Script
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
 from onnxwright.ir import adapters
+from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
+from onnxwright.ir.names import Namer
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType
@@ -27,6 +29,10 @@ from onnxwright.types.signature import EMPTY
 class Details:
     """What a graph or function says beside its computation, by the Python names in its script.
 
+    Values and nodes without a name of their own go by their place: `#3` is the fourth node (each
+    node is counted before those of its graphs) and its first output, `#3:1` its second output,
+    `#3.0` the first input of its graph, `#3.body` that graph.
+
     Attributes:
         name: the name of the graph; the script's by default.
         doc_string: its description; the script's docstring by default.
@@ -36,10 +42,18 @@ class Details:
         types: types of values: an annotation such as `FLOAT["N", 3]`, or a serialized TypeProto.
         values: `doc_string` and `metadata` of values.
         node_names: the name of the node that makes a value.
+        numbered: nodes are named after their operator and place (`Add_3`), as compiling does.
+        origins: for each node in order where it was written, `line:column`, or `-`, by file.
         nodes: `doc_string`, `metadata` and `extra` of the node that makes a value.
         graphs: `name`, `doc_string`, `metadata` and `extra` of a nested function's graph.
         absent: outputs that a node does not make though a later one is made.
         initializers: initializers that nothing reads.
+        shared: equal constants are one node, as they are when compiling as usual.
+        copies: results that a graph does not make itself get an Identity, as they do when compiling
+            as usual.
+        loops: for each `for` and `while` in order how its Loop is made, where the statement does
+            not say it: `carried` (names in order), `first` and `again` (its condition before the
+            first turn: "true", "absent" or a name; and after each: "identity", "same" or "true").
         extra: a serialized part of the GraphProto or FunctionProto that has no word here.
     """
 
@@ -55,7 +69,17 @@ class Details:
     graphs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     absent: Iterable[str] = ()
     initializers: Iterable[Initializer] = ()
+    numbered: bool = False
+    origins: Iterable[tuple[str, str]] = ()
+    shared: bool = False
+    copies: bool = False
+    loops: Iterable[Mapping[str, Any]] = ()
     extra: bytes = b""
+
+    @property
+    def plan(self) -> ExactPlan:
+        """What lowering must know of it."""
+        return ExactPlan(self.shared, self.copies, tuple(self.loops))
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,7 @@ class ModelFacts:
 def exact_function(script: Script, details: Details) -> onnx.FunctionProto:
     """A script as a FunctionProto, one node for each call."""
     context = Context(choose=lambda _: "call", exact=True)
+    context.plans[script.function] = details.plan
     return _Writer(lower_function(script, context), details).function()
 
 
@@ -88,6 +113,8 @@ def exact_model(
 ) -> onnx.ModelProto:
     """A script and its functions as a model, one node for each call."""
     context = Context(choose=lambda _: "call", exact=True)
+    for one, its in ((script, details), *functions.items()):
+        context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
     made = onnx.ModelProto()
     made.graph.CopyFrom(_Writer(main, details).graph())
@@ -122,6 +149,12 @@ class _Writer:
         self.lowered = lowered
         self.details = details
         self.final: dict[str, str] = {}
+        self.place = 0
+        self.origins = [
+            f"{file}:{entry}" if entry != "-" else ""
+            for file, entries in details.origins
+            for entry in entries.split()
+        ]
 
     def graph(self) -> onnx.GraphProto:
         """As the main graph of a model."""
@@ -192,7 +225,9 @@ class _Writer:
             for n, unread in enumerate(details.initializers):
                 value = ir.Value(name=unread.onnx_name or f"initializer_{n}")
                 scope.initializers[value] = unread
-        self._name_values(held)
+        places: dict[str, ir.Value] = {}
+        _note_places(low.nodes, places, 0)
+        self._name_values(held, places)
         top = ir.Graph(low.inputs, low.outputs, nodes=low.nodes, name=name)
         if not recorder.graphs and not low.nodes:
             made = onnx.GraphProto(name=name)
@@ -206,14 +241,14 @@ class _Writer:
             made.doc_string = doc
         _entries(made, details.metadata)
         self._infos = self._value_infos()
-        self._by_output = {self.final.get(n, n): facts for n, facts in details.nodes.items()}
-        self._node_names = {self.final.get(n, n): text for n, text in details.node_names.items()}
+        self._facts_of = _by_place(details.nodes, self.final)
+        self._names_of = _by_place(details.node_names, self.final)
         self._absent = {self.final.get(n, n) for n in details.absent}
         add_initializers(made, recorder.scopes[0].initializers)
         self._finish(made)
         return made
 
-    def _name_values(self, held: Mapping[ir.Value, str]) -> None:
+    def _name_values(self, held: Mapping[ir.Value, str], places: Mapping[str, ir.Value]) -> None:
         """Each value under its ONNX name; what sugar made under a name of its own."""
         details, recorder = self.details, self.lowered.recorder
         declared: dict[ir.Value, Any] = dict(recorder.scopes[0].initializers)
@@ -229,17 +264,23 @@ class _Writer:
                 wanted[value] = details.names.get(python, python)
             if python is not None and value in wanted:
                 self.final[python] = wanted[value]
-        taken = set(wanted.values())
-        count = 0
+        for key, value in places.items():
+            if key in details.names:
+                wanted[value] = details.names[key]
+        outputs = dict.fromkeys(self.lowered.outputs)
+        names = Namer()
+        for name in (*wanted.values(), *details.names.values()):
+            names.unique(name)
+        for n, value in enumerate(outputs):
+            hint = "output" if len(outputs) == 1 else f"output_{n}"
+            if value not in wanted and value not in recorder.aliases:
+                wanted[value] = names.unique(hint)
         for value in dict.fromkeys((*recorder.types, *declared)):
             value.type, value.shape = None, None
-            if value in wanted:
-                value.name = wanted[value]
-                continue
-            while f"value_{count}" in taken:
-                count += 1
-            value.name = f"value_{count}"
-            taken.add(value.name)
+            made = wanted.get(value)
+            value.name = made if made is not None else names.unique(_hint(value))
+        for key, value in places.items():
+            self.final[key] = value.name or ""
         for alias, value in recorder.aliases.items():
             alias.name = value.name
 
@@ -278,12 +319,9 @@ class _Writer:
             self._note(graph, name, seen)
         for node in graph.node:
             outputs = list(node.output)
-            facts = self._by_output.get(outputs[0], {}) if outputs else {}
-            node.name = self._node_names.get(outputs[0], "") if outputs else ""
-            if facts.get("doc_string"):
-                node.doc_string = facts["doc_string"]
-            _entries(node, facts.get("metadata", {}))
-            node.MergeFromString(facts.get("extra", b""))
+            place = f"#{self.place}"
+            self._finish_node(node, place)
+            self.place += 1
             for name in outputs:
                 self._note(graph, name, seen)
             if self._absent.intersection(outputs):
@@ -292,7 +330,19 @@ class _Writer:
             for attr in node.attribute:
                 for inner in (attr.g, *attr.graphs) if attr.type in (5, 10) else ():
                     if inner.name in self.lowered.recorder.graphs:
-                        self._finish_inner(inner)
+                        self._finish_inner(inner, f"{place}.{attr.name}")
+
+    def _finish_node(self, node: onnx.NodeProto, place: str) -> None:
+        first = node.output[0] if node.output else place
+        facts = self._facts_of.get(place) or self._facts_of.get(first, {})
+        usual = f"{node.op_type}_{self.place}" if self.details.numbered else ""
+        node.name = self._names_of.get(place) or self._names_of.get(first, usual)
+        if facts.get("doc_string"):
+            node.doc_string = facts["doc_string"]
+        if self.place < len(self.origins) and self.origins[self.place]:
+            _entries(node, {ORIGIN: self.origins[self.place]})
+        _entries(node, facts.get("metadata", {}))
+        node.MergeFromString(facts.get("extra", b""))
 
     def _note(self, graph: onnx.GraphProto, name: str, seen: set[str]) -> None:
         known = self._infos.get(name)
@@ -300,19 +350,46 @@ class _Writer:
             graph.value_info.append(known)
             seen.add(name)
 
-    def _finish_inner(self, graph: onnx.GraphProto) -> None:
+    def _finish_inner(self, graph: onnx.GraphProto, place: str) -> None:
         key = graph.name
         _, scope = self.lowered.recorder.graphs[key]
-        side = self.lowered.recorder.sides.get(key)
-        facts = self.details.graphs.get(side or key, {})
-        usual = f"{side.rsplit('.', 1)[1]}_branch" if side else key
-        graph.name = facts.get("name", usual)
+        usual = self.lowered.recorder.sides.get(key)
+        facts = self.details.graphs.get(place if usual else key, {})
+        graph.name = facts.get("name", usual or key)
         if facts.get("doc_string"):
             graph.doc_string = facts["doc_string"]
         _entries(graph, facts.get("metadata", {}))
         graph.MergeFromString(facts.get("extra", b""))
         add_initializers(graph, scope.initializers)
         self._finish(graph)
+
+
+def _note_places(nodes: Iterable[ir.Node], places: dict[str, ir.Value], count: int) -> int:
+    """Values by the place of the node that makes them, or whose graph they go into."""
+    for node in nodes:
+        here = f"#{count}"
+        count += 1
+        for n, value in enumerate(node.outputs):
+            places[f"{here}:{n}" if n else here] = value
+        for attr in node.attributes.values():
+            if attr.is_ref() or attr.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+                continue
+            graphs = [attr.as_graph()] if attr.type is ir.AttributeType.GRAPH else attr.as_graphs()
+            for graph in graphs:
+                for n, value in enumerate(graph.inputs):
+                    places.setdefault(f"{here}.{n}", value)
+                count = _note_places(graph, places, count)
+    return count
+
+
+def _by_place(table: Mapping[str, Any], final: Mapping[str, str]) -> dict[str, Any]:
+    """Facts by the place of a node, or by the ONNX name of what it makes."""
+    return {n if n.startswith("#") else final.get(n, n): facts for n, facts in table.items()}
+
+
+def _hint(value: ir.Value) -> str:
+    producer = value.producer()
+    return value.name or "value" if producer is None else producer.op_type.lower()
 
 
 def _rename_references(nodes: Iterable[onnx.NodeProto], renamed: Mapping[str, str]) -> None:

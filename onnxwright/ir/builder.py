@@ -55,6 +55,7 @@ class Recorder:
         # Exact: nodes and outputs as they are given, and a note of what each name held.
         self.exact = exact
         self.shares = not exact  # equal constants are made once
+        self.copies = not exact  # results that a graph did not make itself get an Identity
         self.held: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
         self.aliases: dict[ir.Value, ir.Value] = {}  # results that stand for values further out
@@ -123,7 +124,7 @@ class Recorder:
 
     def own_outputs(self, outputs: Sequence[ir.Value]) -> list[ir.Value]:
         """The outputs of the innermost scope, each a different value made by one of its nodes."""
-        if self.exact:
+        if not self.copies:
             return [self._here(v) for v in outputs]
         final: list[ir.Value] = []
         for value in outputs:

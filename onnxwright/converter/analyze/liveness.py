@@ -71,7 +71,7 @@ class _Liveness:
         return self.kill(live, list(bound)) | set(read)
 
     def loop(self, s: _Loop, live: set[str]) -> tuple[hir.Statement, set[str]]:
-        test = s.test if isinstance(s, hir.While) else None
+        test = s.test if isinstance(s, hir.While) else s.until
         target = names.target_names(s.target) if isinstance(s, hir.For) else []
         bound = [*target, *names.bound_in(s.body)]
         if test is not None:

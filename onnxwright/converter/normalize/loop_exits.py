@@ -44,7 +44,7 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
         before.append(set_flag(flag, False, s.span))
         returned = hir.Return(s.span, hir.Name(s.span, value))
         after.append(returned if sure else hir.If(s.span, hir.Name(s.span, flag), (returned,), ()))
-    broken = None
+    broken = s.broken if isinstance(s, hir.For) and s.keep else None
     if contains(body, (hir.Break,)):
         broken = flags.fresh("broken")
         before.append(set_flag(broken, False, s.span))
