@@ -1,1 +1,133 @@
-"""Bitwise functions and shifts."""
+"""Operations on the bits of integers, and shifts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import elementwise
+from onnxwright.atenlib.support import cast, scalar
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+
+BOTH = elementwise(("self", "other"))
+
+
+def _values(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Two values of one type; one of them may be a Python number."""
+    dtype = a.onnx_dtype if is_value(a) else b.onnx_dtype
+    return (
+        a if is_value(a) else scalar(op, a, dtype),
+        b if is_value(b) else scalar(op, b, dtype),
+    )
+
+
+@aten(
+    "aten::bitwise_and.Tensor",
+    "aten::bitwise_and.Scalar",
+    "aten::bitwise_and.Scalar_Tensor",
+    "aten::__and__.Tensor",
+    "aten::__and__.Scalar",
+    "prims::bitwise_and",
+    rule=BOTH,
+    tests=[OpTest("bitwise_and"), OpTest("__rand__")],
+)
+def bitwise_and(op: Any, self: Any, other: Any) -> Any:
+    """The bits set in both."""
+    a, b = _values(op, self, other)
+    return op.And(a, b) if a.onnx_dtype.is_bool else op.BitwiseAnd(a, b)
+
+
+@aten(
+    "aten::bitwise_or.Tensor",
+    "aten::bitwise_or.Scalar",
+    "aten::bitwise_or.Scalar_Tensor",
+    "aten::__or__.Tensor",
+    "aten::__or__.Scalar",
+    "prims::bitwise_or",
+    rule=BOTH,
+    tests=[OpTest("bitwise_or"), OpTest("__ror__")],
+)
+def bitwise_or(op: Any, self: Any, other: Any) -> Any:
+    """The bits set in one of two."""
+    a, b = _values(op, self, other)
+    return op.Or(a, b) if a.onnx_dtype.is_bool else op.BitwiseOr(a, b)
+
+
+@aten(
+    "aten::bitwise_xor.Tensor",
+    "aten::bitwise_xor.Scalar",
+    "aten::bitwise_xor.Scalar_Tensor",
+    "aten::__xor__.Tensor",
+    "aten::__xor__.Scalar",
+    "prims::bitwise_xor",
+    rule=BOTH,
+    tests=[OpTest("bitwise_xor"), OpTest("__rxor__")],
+)
+def bitwise_xor(op: Any, self: Any, other: Any) -> Any:
+    """The bits set in exactly one of two."""
+    a, b = _values(op, self, other)
+    return op.Xor(a, b) if a.onnx_dtype.is_bool else op.BitwiseXor(a, b)
+
+
+@aten("aten::bitwise_not", "prims::bitwise_not", rule=elementwise(), tests=[OpTest("bitwise_not")])
+def bitwise_not(op: Any, self: Any) -> Any:
+    """Each bit the other way."""
+    return op.Not(self) if self.onnx_dtype.is_bool else op.BitwiseNot(self)
+
+
+@aten(
+    "aten::bitwise_left_shift.Tensor",
+    "aten::bitwise_left_shift.Tensor_Scalar",
+    "aten::bitwise_left_shift.Scalar_Tensor",
+    "aten::__lshift__.Tensor",
+    "aten::__lshift__.Scalar",
+    "prims::shift_left",
+    rule=BOTH,
+    tests=[OpTest("bitwise_left_shift")],
+)
+def left_shift(op: Any, self: Any, other: Any) -> Any:
+    """Bits moved up, zeros moved in; all are gone where the distance is not below the width."""
+    a, b = _values(op, self, other)
+    dtype = a.onnx_dtype
+    bits = dtype.bits
+    known = op.backend.constant_value(b)
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return op.Mul(a, op.constant(np.left_shift(np.array(1, dtype.numpy), known)))
+    distance = op.Cast(b, to=DType.UINT64)
+    near = op.Min(distance, 63)
+    moved = op.Cast(op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="LEFT"), to=dtype)
+    inside = op.Less(distance, bits)
+    return op.Where(inside, moved, op.constant(np.array(0, dtype.numpy)))
+
+
+@aten(
+    "aten::bitwise_right_shift.Tensor",
+    "aten::bitwise_right_shift.Tensor_Scalar",
+    "aten::bitwise_right_shift.Scalar_Tensor",
+    "aten::__rshift__.Tensor",
+    "aten::__rshift__.Scalar",
+    "prims::shift_right_arithmetic",
+    rule=BOTH,
+    tests=[OpTest("bitwise_right_shift")],
+)
+def right_shift(op: Any, self: Any, other: Any) -> Any:
+    """Bits moved down, the sign moved in; nothing else is left past the width."""
+    a, b = _values(op, self, other)
+    dtype = a.onnx_dtype
+    if dtype.is_unsigned:
+        moved = _down(op, a, b, 64)
+        inside = op.Less(op.Cast(b, to=DType.UINT64), dtype.bits)
+        return op.Where(inside, cast(op, moved, dtype), op.constant(np.array(0, dtype.numpy)))
+    # The bits of a negative number are turned, moved, and turned back.
+    sign = op.Where(op.Less(a, 0), *(op.constant(np.array(v, dtype.numpy)) for v in (-1, 0)))
+    moved = op.Cast(_down(op, op.BitwiseXor(a, sign), b, dtype.bits), to=dtype)
+    return op.BitwiseXor(moved, sign)
+
+
+def _down(op: Any, a: Any, b: Any, bits: int) -> Any:
+    near = op.Min(op.Cast(b, to=DType.UINT64), bits - 1)
+    return op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="RIGHT")

@@ -1,1 +1,218 @@
-"""Comparisons and predicates."""
+"""Comparisons of tensors and numbers, exact and with a tolerance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib import complex_math
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule, elementwise
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import compatible
+
+BOTH = elementwise(("self", "other"), promote="always_bool")
+
+
+@aten("aten::eq.Tensor", "aten::eq.Scalar", "prims::eq", rule=BOTH, tests=[OpTest("eq")])
+def eq(op: Any, self: Any, other: Any) -> Any:
+    """Whether two numbers are equal."""
+    return op.Equal(self, other)
+
+
+@eq.on_complex
+def _eq_complex(op: Any, self: Complex, other: Complex) -> Any:
+    return op.And(op.Equal(self.real, other.real), op.Equal(self.imag, other.imag))
+
+
+@aten(
+    "aten::ne.Tensor",
+    "aten::ne.Scalar",
+    "aten::not_equal.Tensor",
+    "aten::not_equal.Scalar",
+    "prims::ne",
+    rule=BOTH,
+    tests=[OpTest("ne")],
+)
+def ne(op: Any, self: Any, other: Any) -> Any:
+    """Whether two numbers differ."""
+    return op.Not(op.Equal(self, other))
+
+
+@ne.on_complex
+def _ne_complex(op: Any, self: Complex, other: Complex) -> Any:
+    return op.Not(_eq_complex(op, self, other))
+
+
+@aten(
+    "aten::lt.Tensor",
+    "aten::lt.Scalar",
+    "aten::less.Tensor",
+    "aten::less.Scalar",
+    "prims::lt",
+    rule=BOTH,
+    tests=[OpTest("lt")],
+)
+def lt(op: Any, self: Any, other: Any) -> Any:
+    """Whether a number is less than another."""
+    if self.onnx_dtype.is_bool:
+        return op.And(op.Not(self), other)
+    return op.Less(self, other)
+
+
+@aten(
+    "aten::le.Tensor",
+    "aten::le.Scalar",
+    "aten::less_equal.Tensor",
+    "aten::less_equal.Scalar",
+    "prims::le",
+    rule=BOTH,
+    tests=[OpTest("le")],
+)
+def le(op: Any, self: Any, other: Any) -> Any:
+    """Whether a number is less than another or equal."""
+    if self.onnx_dtype.is_bool:
+        return op.Or(op.Not(self), other)
+    return op.LessOrEqual(self, other)
+
+
+@aten(
+    "aten::gt.Tensor",
+    "aten::gt.Scalar",
+    "aten::greater.Tensor",
+    "aten::greater.Scalar",
+    "prims::gt",
+    rule=BOTH,
+    tests=[OpTest("gt")],
+)
+def gt(op: Any, self: Any, other: Any) -> Any:
+    """Whether a number is greater than another."""
+    if self.onnx_dtype.is_bool:
+        return op.And(self, op.Not(_flag(op, other)))
+    return op.Greater(self, other)
+
+
+@aten(
+    "aten::ge.Tensor",
+    "aten::ge.Scalar",
+    "aten::greater_equal.Tensor",
+    "aten::greater_equal.Scalar",
+    "prims::ge",
+    rule=BOTH,
+    tests=[OpTest("ge")],
+)
+def ge(op: Any, self: Any, other: Any) -> Any:
+    """Whether a number is greater than another or equal."""
+    if self.onnx_dtype.is_bool:
+        return op.Or(self, op.Not(_flag(op, other)))
+    return op.GreaterOrEqual(self, other)
+
+
+def _flag(op: Any, x: Any) -> Any:
+    return x if is_value(x) else op.constant(np.array(bool(x)))
+
+
+@aten("aten::isclose", rule=BOTH, tests=[OpTest("isclose")])
+def isclose(
+    op: Any,
+    self: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    """Whether two numbers are equal, or `|a - b| <= atol + rtol |b|` and that is finite."""
+    same = op.Equal(self, other)
+    if equal_nan and self.onnx_dtype.is_float:
+        same = op.Or(same, op.And(op.IsNaN(self), op.IsNaN(other)))
+    if rtol == 0 and atol == 0:
+        return same
+    if not self.onnx_dtype.is_float:
+        self, other = op.Cast(self, to=DType.FLOAT), op.Cast(other, to=DType.FLOAT)
+    allowed = op.Add(op.Abs(op.Mul(other, rtol)), atol)
+    return op.Or(same, _within(op, op.Abs(op.Sub(self, other)), allowed))
+
+
+def _within(op: Any, distance: Any, allowed: Any) -> Any:
+    return op.And(op.Less(distance, math.inf), op.LessOrEqual(distance, allowed))
+
+
+@isclose.on_complex
+def _isclose_complex(
+    op: Any,
+    self: Complex,
+    other: Complex,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    same = _eq_complex(op, self, other)
+    if equal_nan:
+        mine, theirs = (op.Or(op.IsNaN(z.real), op.IsNaN(z.imag)) for z in (self, other))
+        same = op.Or(same, op.And(mine, theirs))
+    if rtol == 0 and atol == 0:
+        return same
+    allowed = op.Add(op.Mul(complex_math.absolute(op, other), rtol), atol)
+    distance = complex_math.absolute(op, complex_math.subtract(op, self, other))
+    return op.Or(same, _within(op, distance, allowed))
+
+
+def all_true(op: Any, x: Any) -> Any:
+    """Whether all elements of a BOOL value hold, as a BOOL value of rank 0; of none: yes."""
+    wrong = op.ReduceSum(op.Cast(op.Not(x), to=DType.INT64), keepdims=0)
+    return op.Equal(wrong, 0)
+
+
+@aten("aten::allclose", rule=BOTH, tests=[OpTest("allclose")])
+def allclose(
+    op: Any,
+    self: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    """Whether all elements are close, as a BOOL value of rank 0."""
+    return all_true(op, isclose.body(op, self, other, rtol, atol, equal_nan))
+
+
+@allclose.on_complex
+def _allclose_complex(
+    op: Any,
+    self: Complex,
+    other: Complex,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Any:
+    return all_true(op, _isclose_complex(op, self, other, rtol, atol, equal_nan))
+
+
+@aten("aten::equal", rule=Rule(), tests=[OpTest("equal")])
+def equal(op: Any, self: Any, other: Any) -> Any:
+    """Whether two tensors have one shape and the same elements, as a BOOL value of rank 0."""
+    return _equal(op, self, other, eq.body)
+
+
+@equal.on_complex
+def _equal_complex(op: Any, self: Any, other: Any) -> Any:
+    return _equal(op, self, other, _eq_complex)
+
+
+def _equal(op: Any, a: Any, b: Any, compare: Any) -> Any:
+    if a.rank != b.rank or not compatible(a.shape, b.shape):
+        return op.constant(np.array(False))
+    if all(isinstance(d, int) for d in (*a.shape, *b.shape)) or a.shape == b.shape:
+        return all_true(op, compare(op, a, b))
+    # Shapes that only the run tells: elements are compared where the shapes are one.
+    shapes = [op.Shape(x.real if isinstance(x, Complex) else x) for x in (a, b)]
+    return op.If(
+        all_true(op, op.Equal(*shapes)),
+        then_branch=lambda: all_true(op, compare(op, a, b)),
+        else_branch=lambda: op.constant(np.array(False)),
+    )

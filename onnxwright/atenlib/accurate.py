@@ -1,0 +1,186 @@
+"""Functions good to the last digits in FLOAT and DOUBLE, from the operators that have kernels.
+
+ONNX Runtime's CPU has no DOUBLE kernel for `Erf`, `Atan`, `Sinh` and a dozen others, and ONNX has
+no `log1p`, `expm1` or `atan2`.  Each function here is the shortest formula that keeps the relative
+error at a few units of the last place; values are FLOAT or DOUBLE unless a line says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onnxwright.types.dtypes import DType
+
+
+def log1p(op: Any, x: Any) -> Any:
+    """`log(1 + x)`: the logarithm of the rounded sum, and what the rounding lost."""
+    huge = 2.0**60
+    total = op.Add(x, 1.0)
+    lost = op.Sub(op.Min(x, huge), op.Sub(op.Min(total, huge), 1.0))
+    return op.Add(op.Log(total), op.Div(lost, op.Max(total, 1e-30)))
+
+
+def expm1(op: Any, x: Any) -> Any:
+    """`exp(x) - 1 = tanh(x/2) (exp(x) + 1)`."""
+    return op.Mul(op.Tanh(op.Mul(x, 0.5)), op.Add(op.Exp(x), 1.0))
+
+
+def cosh(op: Any, x: Any) -> Any:
+    """The hyperbolic cosine."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Cosh(x)
+    half = op.Mul(op.Exp(op.Mul(op.Abs(x), 0.5)), math.sqrt(0.5))
+    grown = op.Mul(half, half)
+    return op.Add(grown, op.Div(0.25, grown))
+
+
+def sinh(op: Any, x: Any) -> Any:
+    """The hyperbolic sine, `tanh(x/2) (1 + cosh(x))`."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Sinh(x)
+    return op.Mul(op.Tanh(op.Mul(x, 0.5)), op.Add(cosh(op, x), 1.0))
+
+
+def tan(op: Any, x: Any) -> Any:
+    """The tangent."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Tan(x)
+    return op.Div(op.Sin(x), op.Cos(x))
+
+
+def _single(op: Any, name: str, x: Any) -> Any:
+    """A function of DOUBLE computed in FLOAT, a first approximation."""
+    rough = getattr(op, name)(op.Cast(x, to=DType.FLOAT))
+    return op.Cast(rough, to=DType.DOUBLE)
+
+
+def _turned(op: Any, rough: Any, sine: Any, cosine: Any) -> Any:
+    """The angle of a point of the unit circle from one that is right to 1e-3.
+
+    With `d = sin(angle - rough)` the angle is `rough + asin(d)`, and `asin(d) = d + d^3 / 6`.
+    """
+    d = op.Sub(op.Mul(sine, op.Cos(rough)), op.Mul(cosine, op.Sin(rough)))
+    cube = op.Mul(op.Mul(op.Mul(d, d), d), 1.0 / 6.0)
+    return op.Add(rough, op.Add(d, cube))
+
+
+def _other_side(op: Any, x: Any) -> Any:
+    """`sqrt(1 - x^2)` without loss near one."""
+    return op.Sqrt(op.Mul(op.Sub(1.0, x), op.Add(x, 1.0)))
+
+
+def asin(op: Any, x: Any) -> Any:
+    """The arc sine; NaN outside of [-1, 1]."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Asin(x)
+    return _turned(op, _single(op, "Asin", x), x, _other_side(op, x))
+
+
+def acos(op: Any, x: Any) -> Any:
+    """The arc cosine; NaN outside of [-1, 1]."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Acos(x)
+    return _turned(op, _single(op, "Acos", x), _other_side(op, x), x)
+
+
+def atan(op: Any, x: Any) -> Any:
+    """The arc tangent, in DOUBLE by one exact step from that in FLOAT.
+
+    `atan(x) = y + atan((x cos y - sin y) / (cos y + x sin y))` for any y.
+    """
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Atan(x)
+    x = op.Clip(x, -1e300, 1e300)
+    rough = _single(op, "Atan", x)
+    sine, cosine = op.Sin(rough), op.Cos(rough)
+    step = op.Div(
+        op.Sub(op.Mul(x, cosine), sine),
+        op.Add(cosine, op.Mul(x, sine)),
+    )
+    return op.Add(rough, step)
+
+
+def atan2(op: Any, y: Any, x: Any) -> Any:
+    """The angle of the point (x, y), in (-pi, pi]; a zero's sign counts, as in C."""
+    same = op.Equal(op.Abs(x), op.Abs(y))
+    # Two zeros or two infinities have no quotient: they lie on an axis or on a diagonal.
+    diagonal = op.Where(op.Equal(x, 0.0), y, op.Mul(op.Sign(y), op.Sign(x)))
+    angle = atan(op, op.Where(same, diagonal, op.Div(y, x)))
+    half_turn = op.constant(np.array(math.pi, x.onnx_dtype.numpy))
+    turn = op.Where(negative(op, y), op.Neg(half_turn), half_turn)
+    return op.Where(negative(op, x), op.Add(angle, turn), angle)
+
+
+def negative(op: Any, x: Any) -> Any:
+    """Whether the sign bit of a float is set (of NaN: no)."""
+    return op.Or(op.Less(x, 0.0), op.Less(op.Reciprocal(x), 0.0))
+
+
+# Squares stay finite below this; past it, log(2 y) = log(2 limit) + log(y / limit).
+_LIMIT = 1e150
+
+
+def _beyond(op: Any, y: Any) -> Any:
+    return op.Log(op.Max(op.Div(y, _LIMIT), 1.0))
+
+
+def asinh(op: Any, x: Any) -> Any:
+    """The inverse hyperbolic sine, `log(y + sqrt(y^2 + 1))` of the absolute value."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Asinh(x)
+    y = op.Abs(x)
+    small = op.Min(y, _LIMIT)
+    square = op.Mul(small, small)
+    root = op.Add(op.Sqrt(op.Add(square, 1.0)), 1.0)
+    inner = log1p(op, op.Add(small, op.Div(square, root)))
+    return op.Mul(op.Sign(x), op.Add(inner, _beyond(op, y)))
+
+
+def acosh(op: Any, x: Any) -> Any:
+    """The inverse hyperbolic cosine; NaN below one."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Acosh(x)
+    t = op.Sub(op.Min(x, _LIMIT), 1.0)
+    root = op.Mul(op.Sqrt(t), op.Sqrt(op.Add(t, 2.0)))
+    return op.Add(log1p(op, op.Add(t, root)), _beyond(op, x))
+
+
+def atanh(op: Any, x: Any) -> Any:
+    """The inverse hyperbolic tangent, `log1p(2 y / (1 - y)) / 2` of the absolute value."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Atanh(x)
+    y = op.Abs(x)
+    grown = log1p(op, op.Div(op.Mul(y, 2.0), op.Sub(1.0, y)))
+    return op.Mul(op.Mul(op.Sign(x), grown), 0.5)
+
+
+def softplus(op: Any, x: Any) -> Any:
+    """`log(1 + exp(x))`."""
+    if x.onnx_dtype is not DType.DOUBLE:
+        return op.Softplus(x)
+    tail = log1p(op, op.Exp(op.Neg(op.Abs(x))))
+    return op.Add(op.Max(x, 0.0), tail)
+
+
+def fmod(op: Any, a: Any, b: Any) -> Any:
+    """What is left of a divided by b, with the sign of a (floats and integers)."""
+    return op.Mod(a, b, fmod=1)
+
+
+def remainder(op: Any, a: Any, b: Any) -> Any:
+    """What is left of a divided by b, with the sign of b (floats and integers)."""
+    if not a.onnx_dtype.is_float:
+        return op.Mod(a, b)
+    left = op.Mod(a, b, fmod=1)
+    opposite = op.Less(op.Mul(left, op.Sign(b)), 0.0)
+    return op.Where(opposite, op.Add(left, b), left)
+
+
+def trunc(op: Any, x: Any) -> Any:
+    """The integer next to x on the side of zero."""
+    if not x.onnx_dtype.is_float:
+        return x
+    return op.Where(op.Less(x, 0.0), op.Ceil(x), op.Floor(x))

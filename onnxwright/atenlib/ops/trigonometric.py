@@ -1,0 +1,145 @@
+"""Functions of angles and of hyperbolas with their inverses, of real and complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib import accurate, complex_math
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import elementwise
+
+ONE = elementwise(promote="int_to_float")
+
+
+@aten("aten::sin", "prims::sin", rule=ONE, tests=[OpTest("sin")])
+def sin(op: Any, self: Any) -> Any:
+    """The sine."""
+    return op.Sin(self)
+
+
+@sin.on_complex
+def _sin_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.sin(op, self)
+
+
+@aten("aten::cos", "prims::cos", rule=ONE, tests=[OpTest("cos")])
+def cos(op: Any, self: Any) -> Any:
+    """The cosine."""
+    return op.Cos(self)
+
+
+@cos.on_complex
+def _cos_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.cos(op, self)
+
+
+@aten("aten::tan", "prims::tan", rule=ONE, tests=[OpTest("tan")])
+def tan(op: Any, self: Any) -> Any:
+    """The tangent."""
+    return accurate.tan(op, self)
+
+
+@tan.on_complex
+def _tan_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.tan(op, self)
+
+
+@aten("aten::asin", "aten::arcsin", "prims::asin", rule=ONE, tests=[OpTest("asin")])
+def asin(op: Any, self: Any) -> Any:
+    """The arc sine."""
+    return accurate.asin(op, self)
+
+
+@asin.on_complex
+def _asin_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.asin(op, self)
+
+
+@aten("aten::acos", "aten::arccos", "prims::acos", rule=ONE, tests=[OpTest("acos")])
+def acos(op: Any, self: Any) -> Any:
+    """The arc cosine."""
+    return accurate.acos(op, self)
+
+
+@acos.on_complex
+def _acos_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.acos(op, self)
+
+
+@aten("aten::atan", "aten::arctan", "prims::atan", rule=ONE, tests=[OpTest("atan")])
+def atan(op: Any, self: Any) -> Any:
+    """The arc tangent."""
+    return accurate.atan(op, self)
+
+
+@atan.on_complex
+def _atan_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.atan(op, self)
+
+
+@aten("aten::sinh", "prims::sinh", rule=ONE, tests=[OpTest("sinh")])
+def sinh(op: Any, self: Any) -> Any:
+    """The hyperbolic sine."""
+    return accurate.sinh(op, self)
+
+
+@sinh.on_complex
+def _sinh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.sinh(op, self)
+
+
+@aten("aten::cosh", "prims::cosh", rule=ONE, tests=[OpTest("cosh")])
+def cosh(op: Any, self: Any) -> Any:
+    """The hyperbolic cosine."""
+    return accurate.cosh(op, self)
+
+
+@cosh.on_complex
+def _cosh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.cosh(op, self)
+
+
+@aten("aten::tanh", "prims::tanh", rule=ONE, tests=[OpTest("tanh")])
+def tanh(op: Any, self: Any) -> Any:
+    """The hyperbolic tangent."""
+    return op.Tanh(self)
+
+
+@tanh.on_complex
+def _tanh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.tanh(op, self)
+
+
+@aten("aten::asinh", "aten::arcsinh", "prims::asinh", rule=ONE, tests=[OpTest("asinh")])
+def asinh(op: Any, self: Any) -> Any:
+    """The inverse hyperbolic sine."""
+    return accurate.asinh(op, self)
+
+
+@asinh.on_complex
+def _asinh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.asinh(op, self)
+
+
+@aten("aten::acosh", "aten::arccosh", "prims::acosh", rule=ONE, tests=[OpTest("acosh")])
+def acosh(op: Any, self: Any) -> Any:
+    """The inverse hyperbolic cosine."""
+    return accurate.acosh(op, self)
+
+
+@acosh.on_complex
+def _acosh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.acosh(op, self)
+
+
+@aten("aten::atanh", "aten::arctanh", "prims::atanh", rule=ONE, tests=[OpTest("atanh")])
+def atanh(op: Any, self: Any) -> Any:
+    """The inverse hyperbolic tangent."""
+    return accurate.atanh(op, self)
+
+
+@atanh.on_complex
+def _atanh_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.atanh(op, self)
