@@ -1,1 +1,136 @@
 """Functions that write elements by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.indexing import mask_of
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.positions import (
+    clamped,
+    is_mask,
+    layout_of,
+    nonzero_matrix,
+    positions_of,
+    stacked,
+)
+from onnxwright.atenlib.scattering import into, scatter_elements, scatter_nd
+from onnxwright.atenlib.shaping import (
+    as_index,
+    expand_to,
+    expand_together,
+    flat,
+    inverse_order,
+    permute,
+    shape_vector,
+)
+from onnxwright.atenlib.support import numel, scalar, sizes
+
+
+@aten(
+    "aten::index_put",
+    "aten::index_put.hacked_twin",
+    "aten::_unsafe_index_put",
+    "aten::_unsafe_index_put.hacked_twin",
+    rule=into("values"),
+    complex="parts",
+    tests=[OpTest("index_put")],
+)
+def index_put(op: Any, self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """The tensor with values written, or added, at index tensors and masks."""
+    given = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not given:
+        return _added(op, self, values) if accumulate else expand_to(op, values, sizes(op, self))
+    if len(given) == 1 and is_mask(given[0][1]):
+        written = _where_mask(op, self, *given[0], values, accumulate)
+        if written is not None:
+            return written
+    found = positions_of(op, indices)
+    layout = layout_of([axis for axis, _ in found], self.rank)
+    index = stacked(op, [p for _, p in found])
+    index_rank = index.rank - 1
+    result_order = layout.result_order(index_rank, self.rank)
+    turned = permute(op, self, layout.order)
+    shape = [*sizes(op, index)[:-1], *sizes(op, turned)[layout.count :]]
+    wanted = [shape[a] for a in result_order]
+    updates = permute(op, expand_to(op, values, wanted), inverse_order(result_order))
+    reduction = "add" if accumulate else "none"
+    written = scatter_nd(op, turned, index, updates, reduction)
+    return permute(op, written, inverse_order(layout.order))
+
+
+@aten("aten::_index_put_impl", rule=into("values"), complex="parts",
+      untested="inner operator of index_put")  # fmt: skip
+def index_put_impl(
+    op: Any,
+    self: Any,
+    indices: Any,
+    values: Any,
+    accumulate: bool = False,
+    unsafe: bool = False,
+) -> Any:
+    """The tensor with values written, or added, at index tensors and masks."""
+    return index_put.body(op, self, indices, values, accumulate)
+
+
+def _added(op: Any, x: Any, y: Any) -> Any:
+    return op.Or(x, y) if x.onnx_dtype.is_bool else op.Add(x, y)
+
+
+def _where_mask(op: Any, x: Any, axis: int, mask: Any, values: Any, accumulate: bool) -> Any:
+    """A write through one mask as a choice, where what is written is the same for each of its
+    places; else None.
+    """
+    rest = x.rank - axis - mask.rank
+    if axis == 0 and values.rank == rest + 1 and values.shape[0] == 1:
+        values = op.Squeeze(values, [0])
+    elif values.rank and all(d == 1 for d in values.shape):
+        values = op.Squeeze(values)
+    elif values.rank > (rest if axis == 0 else 0):
+        return None
+    chosen = mask_of(op, mask)
+    if rest:
+        chosen = op.Unsqueeze(chosen, list(range(mask.rank, mask.rank + rest)))
+    return op.Where(chosen, _added(op, x, values) if accumulate else values, x)
+
+
+@aten(
+    "aten::_unsafe_masked_index_put_accumulate",
+    rule=into("values"),
+    complex="parts",
+    tests=[OpTest("_unsafe_masked_index_put_accumulate")],
+)
+def unsafe_masked_index_put_accumulate(
+    op: Any, self: Any, mask: Any, indices: Any, values: Any
+) -> Any:
+    """The tensor with values added at indices where a mask is true."""
+    within = [clamped(op, self, n, i) for n, i in enumerate(indices)]
+    nothing = scalar(op, 0, self.onnx_dtype)
+    return index_put.body(op, self, within, op.Where(mask_of(op, mask), values, nothing), True)
+
+
+@aten("aten::put", rule=into("source"), complex="parts", tests=[OpTest("put")])
+def put(op: Any, self: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """The tensor with elements written, or added, by their number over the whole tensor."""
+    if isinstance(numel(op, index), int) and numel(op, index) == 0:
+        return self
+    place, updates = flat(op, as_index(op, index)), flat(op, source)
+    written = scatter_elements(
+        op, flat(op, self), place, updates, 0, "add" if accumulate else "none"
+    )
+    return written if self.rank == 1 else op.Reshape(written, shape_vector(op, self), allowzero=1)
+
+
+@aten("aten::masked_scatter", rule=into("source"), complex="parts",
+      tests=[OpTest("masked_scatter")])  # fmt: skip
+def masked_scatter(op: Any, self: Any, mask: Any, source: Any) -> Any:
+    """The elements of `source`, in order, written where a mask is true."""
+    scalar_given = self.rank == 0 and mask.rank == 0
+    self, chosen = expand_together(op, [self, mask_of(op, mask)])
+    if scalar_given:
+        self, chosen = op.Unsqueeze(self, [0]), op.Unsqueeze(chosen, [0])
+    index = nonzero_matrix(op, chosen)
+    count = op.Shape(index, start=0, end=1)
+    written = scatter_nd(op, self, index, op.Slice(flat(op, source), [0], count))
+    return op.Squeeze(written, [0]) if scalar_given else written

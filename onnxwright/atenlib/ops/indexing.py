@@ -1,1 +1,176 @@
 """Functions that read elements by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.positions import (
+    clamped,
+    compress,
+    gather_at,
+    is_mask,
+    nonzero_matrix,
+    nonzero_rows,
+    positions_of,
+)
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.shaping import (
+    as_index,
+    expand_together,
+    flat,
+    real_part,
+)
+from onnxwright.atenlib.support import axis_of, full, full_like, scalar, sizes, vector
+from onnxwright.types.dtypes import DType
+
+_INDICES = custom(lambda _: DType.INT64)
+
+
+@aten(
+    "aten::index.Tensor",
+    "aten::index.Tensor_hacked_twin",
+    "aten::_unsafe_index.Tensor",
+    "aten::_unsafe_index.Tensor_hacked_twin",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("__getitem__")],
+)
+def index(op: Any, self: Any, indices: Any) -> Any:
+    """Elements at index tensors and masks, as torch's advanced indexing reads them."""
+    given = [(n, i) for n, i in enumerate(indices) if i is not None]
+    if not given:
+        return self
+    if len(given) == 1 and is_mask(given[0][1]):
+        axis, mask = given[0]
+        if mask.rank == 1:
+            return compress(op, self, mask_of(op, mask), axis)
+        if mask.rank == self.rank:
+            return compress(op, flat(op, self), flat(op, mask_of(op, mask)), 0)
+    found = positions_of(op, indices)
+    if len(found) == 1:
+        axis, position = found[0]
+        return op.Gather(self, as_index(op, position), axis=axis)
+    return gather_at(op, self, found)
+
+
+def mask_of(op: Any, mask: Any) -> Any:
+    """A mask as BOOL."""
+    return mask if mask.onnx_dtype.is_bool else op.Cast(mask, to=DType.BOOL)
+
+
+@aten("aten::_unsafe_masked_index", rule=like(), complex="parts",
+      tests=[OpTest("_unsafe_masked_index")])  # fmt: skip
+def unsafe_masked_index(op: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
+    """Elements at indices where a mask is true, elsewhere a number."""
+    within = [clamped(op, self, n, i) for n, i in enumerate(indices)]
+    taken = index.body(op, self, within)
+    return op.Where(mask_of(op, mask), taken, scalar(op, fill, self.onnx_dtype))
+
+
+@aten("aten::index_select", rule=like(), complex="parts", tests=[OpTest("index_select")])
+def index_select(op: Any, self: Any, dim: int, index: Any) -> Any:
+    """Slices along a dimension, in the order of an index."""
+    if self.rank == 0:
+        return self
+    row = index if index.rank else op.Unsqueeze(index, [0])
+    return op.Gather(self, as_index(op, row), axis=axis_of(dim, self.rank))
+
+
+@aten("aten::gather", rule=like(), complex="parts", tests=[OpTest("gather")])
+def gather(op: Any, self: Any, dim: int, index: Any) -> Any:
+    """Elements along a dimension, at an index for every other place."""
+    if index.rank == 0 and self.rank == 0:
+        return self
+    if self.rank == 0:
+        return op.Gather(op.Unsqueeze(self, [0]), as_index(op, index))
+    if index.rank == 0:
+        return op.Gather(self, as_index(op, index))
+    if index.rank != self.rank:  # torch lets an index without elements have any shape
+        return full_like(op, index, 0, self.onnx_dtype)
+    return op.GatherElements(self, as_index(op, index), axis=axis_of(dim, self.rank))
+
+
+@aten("aten::take", rule=like(), complex="parts", tests=[OpTest("take")])
+def take(op: Any, self: Any, index: Any) -> Any:
+    """Elements by their number, counted over the whole tensor."""
+    return op.Gather(flat(op, self), as_index(op, index))
+
+
+@aten("aten::take_along_dim", rule=like(), complex="parts", tests=[OpTest("take_along_dim")])
+def take_along_dim(op: Any, self: Any, indices: Any, dim: int | None = None) -> Any:
+    """Elements along a dimension (over the whole tensor without one); the rest broadcasts."""
+    indices = as_index(op, indices)
+    if dim is None:
+        return op.Gather(flat(op, self), flat(op, indices))
+    axis = axis_of(dim, self.rank)
+    # Each is expanded to the other's shape with a 1 at the axis, which keeps its own size there.
+    if not _same_off_axis(self, indices, axis):
+        self, indices = (
+            op.Expand(self, _off_axis(op, indices, axis)),
+            op.Expand(indices, _off_axis(op, self, axis)),
+        )
+    return op.GatherElements(self, indices, axis=axis)
+
+
+def _same_off_axis(x: Any, y: Any, axis: int) -> bool:
+    pairs = [(a, b) for n, (a, b) in enumerate(zip(x.shape, y.shape, strict=True)) if n != axis]
+    return all(a is not None and a == b for a, b in pairs)
+
+
+def _off_axis(op: Any, x: Any, axis: int) -> Any:
+    every = sizes(op, x)
+    every[axis] = 1
+    return vector(op, every)
+
+
+@aten("aten::nonzero", "aten::argwhere", rule=_INDICES,
+      tests=[OpTest("nonzero"), OpTest("argwhere")])  # fmt: skip
+def nonzero(op: Any, self: Any) -> Any:
+    """The positions of what is not zero, as rows."""
+    return nonzero_matrix(op, self)
+
+
+nonzero.on_complex(nonzero.body)
+
+
+@aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")])
+def nonzero_numpy(op: Any, self: Any) -> Any:
+    """The positions of what is not zero, an index tensor for each dimension."""
+    return nonzero_rows(op, self)
+
+
+nonzero_numpy.on_complex(nonzero_numpy.body)
+
+
+@aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments")
+def where(op: Any, condition: Any) -> Any:
+    """The positions of what is not zero, an index tensor for each dimension."""
+    return nonzero_rows(op, condition)
+
+
+where.on_complex(where.body)
+
+
+@aten("aten::nonzero_static", rule=_INDICES,
+      tests=[OpTest("nonzero_static")])  # fmt: skip
+def nonzero_static(op: Any, self: Any, *, size: Any, fill_value: int = -1) -> Any:
+    """The first `size` positions of what is not zero; rows that are missing are filled."""
+    rank = real_part(self).rank
+    found = nonzero_matrix(op, self)
+    filling = full(op, [size, rank], fill_value, DType.INT64)
+    return op.Slice(op.Concat(found, filling, axis=0), [0], vector(op, [size]), [0])
+
+
+nonzero_static.on_complex(nonzero_static.body)
+
+
+@aten("aten::masked_select", rule=like(), complex="parts", tests=[OpTest("masked_select")])
+def masked_select(op: Any, self: Any, mask: Any) -> Any:
+    """The elements where a mask is true, in one dimension."""
+    self, mask = expand_together(op, [self, mask_of(op, mask)])
+    return compress(op, flat(op, self), flat(op, mask), 0)
+
+
+__all__ = ["index", "mask_of"]

@@ -1,1 +1,176 @@
 """Scatter, and its kin that combine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.scattering import into, scatter_elements, touched
+from onnxwright.atenlib.shaping import as_index, flat, same_shape, shape_vector, static
+from onnxwright.atenlib.support import (
+    axis_of,
+    cast,
+    full_like,
+    greatest,
+    least,
+    number,
+    scalar,
+)
+from onnxwright.types.dtypes import DType
+
+_REDUCTIONS = {
+    "add": "add",
+    "multiply": "mul",
+    "sum": "add",
+    "prod": "mul",
+    "amax": "max",
+    "amin": "min",
+}
+
+
+def _nothing(x: Any) -> bool:
+    return static(x.shape) and 0 in x.shape
+
+
+def _fitted(op: Any, index: Any, source: Any) -> Any:
+    """The part of a source that an index has positions for."""
+    if index.rank == 0 and source.rank == 0:
+        return op.Unsqueeze(source, [0])
+    if same_shape(index, source):
+        return source
+    if index.rank == 0:
+        return op.Slice(flat(op, source), [0], [1])
+    if source.rank == 0:
+        return op.Unsqueeze(source, [0])
+    return op.Slice(source, [0] * index.rank, shape_vector(op, index))
+
+
+def _as_row(op: Any, x: Any) -> Any:
+    return x if x.rank else op.Unsqueeze(x, [0])
+
+
+def scattered(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: str = "none") -> Any:
+    """The elements of a source written along an axis, at an index for every place."""
+    if _nothing(index):
+        return x
+    updates = _fitted(op, index, source)
+    axis = axis_of(dim, max(x.rank, 1))
+    found = scatter_elements(op, _as_row(op, x), _as_row(op, index), updates, axis, reduction)
+    return found if x.rank else op.Squeeze(found, [0])
+
+
+@aten("aten::scatter.src", rule=into("src"), complex="parts", tests=[OpTest("scatter")])
+def scatter_src(op: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+    """Elements written along a dimension, at an index for every other place."""
+    return scattered(op, self, dim, index, src)
+
+
+@aten("aten::scatter.value", rule=into("value"), complex="parts", tests=[OpTest("scatter")])
+def scatter_value(op: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    """One number written along a dimension, at an index for every other place."""
+    return scattered(op, self, dim, index, _everywhere(op, index, value, self.onnx_dtype))
+
+
+def _everywhere(op: Any, index: Any, value: Any, dtype: DType) -> Any:
+    return full_like(op, index, value, dtype)
+
+
+@aten("aten::scatter.reduce", rule=into("src"), tests=[OpTest("scatter")])
+def scatter_reduce_src(op: Any, self: Any, dim: int, index: Any, src: Any, *, reduce: str) -> Any:
+    """Elements added or multiplied along a dimension, at an index for every other place."""
+    return scattered(op, self, dim, index, src, _REDUCTIONS[reduce])
+
+
+@aten("aten::scatter.value_reduce", rule=into("value"), tests=[OpTest("scatter")])
+def scatter_reduce_value(
+    op: Any, self: Any, dim: int, index: Any, value: Any, *, reduce: str
+) -> Any:
+    """One number added or multiplied along a dimension, at an index for every other place."""
+    source = _everywhere(op, index, value, self.onnx_dtype)
+    return scattered(op, self, dim, index, source, _REDUCTIONS[reduce])
+
+
+@aten("aten::scatter_add", rule=into("src"), complex="parts", tests=[OpTest("scatter_add")])
+def scatter_add(op: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+    """Elements added along a dimension, at an index for every other place."""
+    return scattered(op, self, dim, index, src, "add")
+
+
+_REDUCED = tuple(OpTest(f"scatter_reduce:{how}") for how in ("sum", "prod", "mean", "amin", "amax"))
+
+
+@aten("aten::scatter_reduce.two", rule=into("src"), tests=_REDUCED)
+def scatter_reduce(
+    op: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    """Elements combined along a dimension, at an index for every other place."""
+    if _nothing(index):
+        return self
+    axis = axis_of(dim, max(self.rank, 1))
+    row = _as_row(op, self)
+    updates = _fitted(op, index, src)
+    found = combined(op, row, axis, _as_row(op, index), updates, reduce, include_self)
+    return found if self.rank else op.Squeeze(found, [0])
+
+
+def combined(
+    op: Any, x: Any, axis: int, index: Any, updates: Any, reduce: str, include_self: bool
+) -> Any:
+    """A scatter that combines what meets in one place.
+
+    Args:
+        op: the operators.
+        x: the value that is written to, of rank one or more.
+        axis: the axis that `index` counts along.
+        index, updates: values of one shape and of the rank of `x`.
+        reduce: `"sum"`, `"prod"`, `"mean"`, `"amax"`, `"amin"`.
+        include_self: whether the number that was there counts.
+
+    Returns:
+        A value like `x`; places that nothing is written to stay.
+    """
+    dtype = x.onnx_dtype
+    if not include_self:
+        neutral = scalar(op, _neutral(reduce, dtype), dtype)
+        start = op.Where(touched(op, x, index, axis), neutral, x)
+    else:
+        start = x
+    if reduce != "mean":
+        return scatter_elements(op, start, index, updates, axis, _REDUCTIONS[reduce])
+    computed = DType.FLOAT if dtype in (DType.FLOAT16, DType.BFLOAT16) else dtype
+    wide, wide_updates = cast(op, start, computed), cast(op, updates, computed)
+    total = scatter_elements(op, wide, index, wide_updates, axis, "add")
+    ones = full_like(op, index, 1, computed)
+    counts = scatter_elements(
+        op, full_like(op, x, int(include_self), computed), as_index(op, index), ones, axis, "add"
+    )
+    if not include_self:
+        counts = op.Max(counts, op.constant(np.array(1, computed.numpy)))
+    return cast(op, _divided(op, total, counts, computed), dtype)
+
+
+def _divided(op: Any, total: Any, counts: Any, dtype: DType) -> Any:
+    if dtype.is_float:
+        return op.Div(total, counts)
+    quotient = op.Div(total, counts)
+    if dtype.is_unsigned:
+        return quotient
+    # Div cuts towards zero, torch rounds down.
+    rest = op.Sub(total, op.Mul(quotient, counts))
+    zero = op.constant(np.array(0, dtype.numpy))
+    return op.Sub(quotient, op.Cast(op.Less(rest, zero), to=dtype))
+
+
+def _neutral(reduce: str, dtype: DType) -> Any:
+    values = {"amax": least(dtype), "amin": greatest(dtype), "prod": 1}
+    return number(values.get(reduce, 0), dtype)

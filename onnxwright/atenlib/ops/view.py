@@ -1,1 +1,198 @@
 """Functions that give a tensor another shape without new elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.shaping import expand_to, flat, reshape_to, same_shape, static
+from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
+
+
+@aten(
+    "aten::view",
+    "aten::_unsafe_view",
+    "aten::view_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("view"), OpTest("view_copy")],
+)
+def view(op: Any, self: Any, size: Any) -> Any:
+    """The elements in another shape, in the same order."""
+    return reshape_to(op, self, size)
+
+
+@aten("aten::reshape", rule=like(), complex="parts", tests=[OpTest("reshape")])
+def reshape(op: Any, self: Any, shape: Any) -> Any:
+    """The elements in another shape, in the same order."""
+    return reshape_to(op, self, shape)
+
+
+@aten("aten::_reshape_alias", rule=like(), complex="parts", untested="inner operator of reshape")
+def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
+    """The elements in another shape; strides say nothing about values."""
+    return reshape_to(op, self, size)
+
+
+@aten(
+    "aten::view_as",
+    "aten::reshape_as",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("view_as"), OpTest("reshape_as")],
+)
+def view_as(op: Any, self: Any, other: Any) -> Any:
+    """The elements in the shape of another tensor."""
+    return reshape_to(op, self, sizes(op, other))
+
+
+@aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])
+def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The dimensions from `start_dim` to `end_dim` as one."""
+    if self.rank == 0:
+        return reshape_to(op, self, [1])
+    first, last = axis_of(start_dim, self.rank), axis_of(end_dim, self.rank)
+    if first == last:
+        return self
+    merged = self.shape[first : last + 1]
+    if not all(isinstance(d, int) for d in merged):
+        if last - first == self.rank - 1:
+            return flat(op, self)
+        # Flatten makes a matrix of a tensor, whatever its sizes are.
+        if first == 0 and last == self.rank - 2:
+            return op.Flatten(self, axis=last + 1)
+        if first == 1 and last == self.rank - 1:
+            return op.Flatten(self, axis=1)
+    every = sizes(op, self)
+    middle = product(op, every[first : last + 1])
+    return reshape_to(op, self, [*every[:first], middle, *every[last + 1 :]])
+
+
+@aten("aten::unflatten.int", rule=like(), complex="parts", tests=[OpTest("unflatten")])
+def unflatten(op: Any, self: Any, dim: int, sizes: Any) -> Any:
+    """One dimension as several."""
+    axis = axis_of(dim, self.rank)
+    whole, parts = self.shape[axis], list(sizes)
+    known = [n for n in parts if isinstance(n, int) and n != -1]
+    rest = np.prod(known, dtype=np.int64)
+    if isinstance(whole, int) and len(known) == len(parts) - 1 and -1 in parts and rest:
+        parts[parts.index(-1)] = whole // int(rest)
+    every = [size(op, self, a) for a in range(self.rank)]
+    return reshape_to(op, self, [*every[:axis], *parts, *every[axis + 1 :]])
+
+
+@aten("aten::ravel", rule=like(), complex="parts", tests=[OpTest("ravel")])
+def ravel(op: Any, self: Any) -> Any:
+    """All elements in one dimension."""
+    return flat(op, self)
+
+
+def squeeze_axes(op: Any, x: Any, axes: list[int]) -> Any:
+    """Those of some axes left out that are known to be 1 long; torch.export guards the rest."""
+    ones = sorted({a for a in axes if x.rank and x.shape[a] == 1})
+    return op.Squeeze(x, ones) if ones else x
+
+
+@aten(
+    "aten::squeeze",
+    "aten::squeeze_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("squeeze"), OpTest("squeeze_copy")],
+)
+def squeeze(op: Any, self: Any) -> Any:
+    """Without the dimensions of size one."""
+    return squeeze_axes(op, self, list(range(self.rank)))
+
+
+@aten("aten::squeeze.dim", "aten::squeeze_copy.dim", rule=like(), complex="parts",
+      tests=[OpTest("squeeze"), OpTest("squeeze_copy")])  # fmt: skip
+def squeeze_dim(op: Any, self: Any, dim: int) -> Any:
+    """Without one dimension, if its size is one."""
+    return squeeze_axes(op, self, axes_of(dim, self.rank))
+
+
+@aten(
+    "aten::squeeze.dims",
+    "aten::squeeze_copy.dims",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("squeeze:multiple")],
+)
+def squeeze_dims(op: Any, self: Any, dim: Any) -> Any:
+    """Without those of some dimensions whose size is one; no dimensions are none of them."""
+    return squeeze_axes(op, self, axes_of(dim, self.rank)) if dim else self
+
+
+@aten(
+    "aten::unsqueeze",
+    "aten::unsqueeze_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("unsqueeze"), OpTest("unsqueeze_copy")],
+)
+def unsqueeze(op: Any, self: Any, dim: int) -> Any:
+    """With a dimension of size one at `dim` of the result."""
+    return op.Unsqueeze(self, [dim % (self.rank + 1)])
+
+
+@aten(
+    "aten::expand",
+    "aten::broadcast_to",
+    "aten::expand_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("expand"), OpTest("broadcast_to"), OpTest("expand_copy")],
+)
+def expand(op: Any, self: Any, size: Any) -> Any:
+    """Broadcast to a size; -1 keeps a dimension."""
+    return expand_to(op, self, size)
+
+
+@aten("aten::expand_as", rule=like(), complex="parts", tests=[OpTest("expand_as")])
+def expand_as(op: Any, self: Any, other: Any) -> Any:
+    """Broadcast to the shape of another tensor."""
+    if static(other.shape):
+        return expand_to(op, self, list(other.shape))
+    return self if same_shape(self, other) else op.Expand(self, op.Shape(other))
+
+
+@aten(
+    "aten::alias",
+    "aten::alias_copy",
+    "aten::detach_copy",
+    "aten::lift",
+    "aten::lift_fresh",
+    "aten::lift_fresh_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("alias_copy")],
+)
+def alias(op: Any, self: Any) -> Any:
+    """The tensor itself."""
+    return self
+
+
+@aten("aten::view.dtype", "aten::view_copy.dtype", rule=custom(lambda a: a["dtype"]),
+      untested="no OpInfo")  # fmt: skip
+def view_dtype(op: Any, self: Any, dtype: Any) -> Any:
+    """The same bits read as another type."""
+    own = self.onnx_dtype
+    if own is dtype:
+        return self
+    if dtype.is_complex or own.bits != dtype.bits:
+        unsupported(f"ONNX cannot read the bits of {own.name} as {dtype.name}")
+    if own.is_integer and dtype.is_integer:
+        return op.Cast(self, to=dtype)
+    if own.is_bool and dtype.is_integer:
+        return op.Cast(self, to=dtype)
+    if op.version >= 26:
+        return op.BitCast(self, to=dtype)
+    unsupported(
+        f"reading the bits of {own.name} as {dtype.name} needs opset 26",
+        hint="export with `opset_version=26`",
+    )

@@ -1,0 +1,252 @@
+"""Functions that split tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.shaping import arithmetic, dim_of, reshape_to, size, slice_axis, static
+from onnxwright.atenlib.support import axis_of, full, known_array, product, sizes
+from onnxwright.types import dims as dim_rules
+
+_TENSOR_SPLIT = (
+    OpTest(
+        "tensor_split",
+        xfail=[
+            XFail(
+                "the number of parts is an element of a tensor",
+                matcher=lambda s: getattr(s.args[0], "ndim", 1) == 0,
+            )
+        ],
+    ),
+)
+
+
+def parted(op: Any, x: Any, lengths: Sequence[Any], axis: int) -> list[Any]:
+    """A value split into parts of given lengths.
+
+    Args:
+        op: the operators.
+        x: a value.
+        lengths: a size for each part.
+        axis: the axis.
+
+    Returns:
+        The parts.
+    """
+    if len(lengths) == 1:
+        return [x]
+    if static(lengths):
+        return list(op.Split(x, list(lengths), axis=axis))
+    parts = []
+    start: Any = 0
+    for n in lengths:
+        end = arithmetic(op, "Add", start, n)
+        parts.append(slice_axis(op, x, axis, start, end))
+        start = end
+    return parts
+
+
+def cut_at(op: Any, x: Any, places: Sequence[Any], axis: int) -> list[Any]:
+    """A value cut at positions, with the limits of Python's slices."""
+    starts, ends = [0, *places], [*places, None]
+    whole = x.shape[axis]
+    if isinstance(whole, int) and static(places):
+        # A part that would end before it starts is empty.
+        first = [slice(s, e).indices(whole) for s, e in zip(starts, ends, strict=True)]
+        lengths = [max(0, e - s) for s, e, _ in first]
+        if sum(lengths) == whole and all(s <= e for s, e, _ in first):
+            return parted(op, x, lengths, axis)
+    return [slice_axis(op, x, axis, s, e) for s, e in zip(starts, ends, strict=True)]
+
+
+def _even_lengths(op: Any, x: Any, length: Any, axis: int) -> list[Any]:
+    """The lengths of parts of `length`, the last one shorter."""
+    whole = size(op, x, axis)
+    if isinstance(whole, int) and isinstance(length, int):
+        if length == 0:
+            return [whole]
+        full, rest = divmod(whole, length)
+        return ([length] * full + ([rest] if rest else [])) or [0]
+    # Both may be unknown and still have a known ratio.
+    count = dim_rules.ceildiv(x.shape[axis], dim_of(length))
+    if not isinstance(count, int):
+        unsupported("the number of parts depends on a size that only the run tells")
+    rest = arithmetic(op, "Sub", whole, arithmetic(op, "Mul", length, count - 1))
+    return [*([length] * (count - 1)), rest]
+
+
+@aten(
+    "aten::split.Tensor",
+    "aten::split_copy.Tensor",
+    "aten::unsafe_split.Tensor",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("split"), OpTest("unsafe_split")],
+)
+def split(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
+    """Parts of one size along a dimension, the last one shorter."""
+    axis = axis_of(dim, self.rank)
+    return parted(op, self, _even_lengths(op, self, split_size, axis), axis)
+
+
+@aten("aten::split.sizes", rule=like(), complex="parts", tests=[OpTest("split:list_args")])
+def split_sizes(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
+    """Parts of given sizes along a dimension."""
+    return parted(op, self, split_size, axis_of(dim, self.rank))
+
+
+@aten(
+    "aten::split_with_sizes",
+    "aten::split_with_sizes_copy",
+    "aten::unsafe_split_with_sizes",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("split_with_sizes"), OpTest("split_with_sizes_copy")],
+)
+def split_with_sizes(op: Any, self: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts of given sizes along a dimension."""
+    return parted(op, self, split_sizes, axis_of(dim, self.rank))
+
+
+@aten("aten::chunk", "aten::unsafe_chunk", rule=like(), complex="parts",
+      tests=[OpTest("chunk"), OpTest("unsafe_chunk")])  # fmt: skip
+def chunk(op: Any, self: Any, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` parts of one size along a dimension, the last one shorter."""
+    axis = axis_of(dim, self.rank)
+    whole = self.shape[axis]
+    if not isinstance(whole, int):
+        return [self] if chunks == 1 else list(op.Split(self, axis=axis, num_outputs=chunks))
+    length = -(-whole // chunks)
+    if length == 0:
+        return parted(op, self, [0] * chunks, axis)
+    return parted(op, self, _even_lengths(op, self, length, axis), axis)
+
+
+def even_parts(op: Any, x: Any, count: int, axis: int) -> list[Any]:
+    """A value in `count` parts as even as can be, the longer ones first."""
+    whole = size(op, x, axis)
+    if isinstance(whole, int):
+        short, longer = divmod(whole, count)
+        lengths = [short + 1] * longer + [short] * (count - longer)
+        return parted(op, x, lengths, axis)
+    short = arithmetic(op, "Div", whole, count)
+    longer = arithmetic(op, "Sub", whole, arithmetic(op, "Mul", short, count))
+    places = [
+        arithmetic(op, "Add", arithmetic(op, "Mul", short, i), arithmetic(op, "Min", longer, i))
+        for i in range(1, count)
+    ]
+    return cut_at(op, x, places, axis)
+
+
+@aten("aten::tensor_split.sections", rule=like(), complex="parts", tests=_TENSOR_SPLIT)
+def tensor_split_sections(op: Any, self: Any, sections: Any, dim: int = 0) -> Any:
+    """Parts as even as can be, the longer ones first."""
+    if not isinstance(sections, int):
+        unsupported("the number of parts is a number that only the run tells")
+    return even_parts(op, self, sections, axis_of(dim, self.rank))
+
+
+@aten("aten::tensor_split.indices", rule=like(), complex="parts", tests=_TENSOR_SPLIT)
+def tensor_split_indices(op: Any, self: Any, indices: Any, dim: int = 0) -> Any:
+    """Cut at positions along a dimension."""
+    return cut_at(op, self, list(indices), axis_of(dim, self.rank))
+
+
+@aten(
+    "aten::tensor_split.tensor_indices_or_sections",
+    rule=like(),
+    complex="parts",
+    tests=_TENSOR_SPLIT,
+)
+def tensor_split_tensor(op: Any, self: Any, tensor_indices_or_sections: Any, dim: int = 0) -> Any:
+    """Cut at the positions in a tensor, or into as many parts as one says."""
+    axis = axis_of(dim, self.rank)
+    given = tensor_indices_or_sections
+    known = known_array(op, given)
+    if given.rank == 0:
+        if known is None:
+            unsupported("the number of parts is an element of a tensor")
+        return even_parts(op, self, int(known), axis)
+    if known is not None:
+        return cut_at(op, self, [int(n) for n in known], axis)
+    count = given.shape[0]
+    if not isinstance(count, int):
+        unsupported("the number of parts depends on a size that only the run tells")
+    return cut_at(op, self, [op.Gather(given, i) for i in range(count)], axis)
+
+
+def _split_axis(x: Any, axis: int) -> int:
+    """The axis of hsplit, of which vectors have one less."""
+    return 0 if axis == 1 and x.rank == 1 else axis
+
+
+@aten("aten::hsplit.int", rule=like(), complex="parts", tests=[OpTest("hsplit")])
+def hsplit_int(op: Any, self: Any, sections: int) -> Any:
+    """Even parts along the second dimension, of a vector along its only one."""
+    return even_parts(op, self, sections, _split_axis(self, 1))
+
+
+@aten("aten::hsplit.array", rule=like(), complex="parts", tests=[OpTest("hsplit")])
+def hsplit_array(op: Any, self: Any, indices: Any) -> Any:
+    """Cut along the second dimension, of a vector along its only one."""
+    return cut_at(op, self, list(indices), _split_axis(self, 1))
+
+
+@aten("aten::vsplit.int", rule=like(), complex="parts", tests=[OpTest("vsplit")])
+def vsplit_int(op: Any, self: Any, sections: int) -> Any:
+    """Even parts along the first dimension."""
+    return even_parts(op, self, sections, 0)
+
+
+@aten("aten::vsplit.array", rule=like(), complex="parts", tests=[OpTest("vsplit")])
+def vsplit_array(op: Any, self: Any, indices: Any) -> Any:
+    """Cut along the first dimension."""
+    return cut_at(op, self, list(indices), 0)
+
+
+@aten("aten::dsplit.int", rule=like(), complex="parts", tests=[OpTest("dsplit")])
+def dsplit_int(op: Any, self: Any, sections: int) -> Any:
+    """Even parts along the third dimension."""
+    return even_parts(op, self, sections, 2)
+
+
+@aten("aten::dsplit.array", rule=like(), complex="parts", tests=[OpTest("dsplit")])
+def dsplit_array(op: Any, self: Any, indices: Any) -> Any:
+    """Cut along the third dimension."""
+    return cut_at(op, self, list(indices), 2)
+
+
+@aten("aten::unbind.int", "aten::unbind_copy.int", rule=like(), complex="parts",
+      tests=[OpTest("unbind"), OpTest("unbind_copy")])  # fmt: skip
+def unbind(op: Any, self: Any, dim: int = 0) -> Any:
+    """The slices along a dimension, without it."""
+    axis = axis_of(dim, self.rank)
+    count = self.shape[axis]
+    if not isinstance(count, int):
+        unsupported("the number of parts depends on a size that only the run tells")
+    if count == 1:
+        return [op.Squeeze(self, [axis])]
+    return [op.Gather(self, i, axis=axis) for i in range(count)]
+
+
+@aten("aten::_chunk_cat", rule=like("tensors"), complex="parts", tests=[OpTest("_chunk_cat")])
+def chunk_cat(op: Any, tensors: Any, dim: int, num_chunks: int) -> Any:
+    """Each tensor in chunks, the last one filled up with zeros; the chunks are flat rows."""
+    rows = []
+    for t in tensors:
+        axis = axis_of(dim, t.rank)
+        every = sizes(op, t)
+        length = arithmetic(
+            op, "Div", arithmetic(op, "Add", every[axis], num_chunks - 1), num_chunks
+        )
+        missing = arithmetic(op, "Sub", arithmetic(op, "Mul", length, num_chunks), every[axis])
+        if not (isinstance(missing, int) and missing == 0):
+            zeros = full(op, [*every[:axis], missing, *every[axis + 1 :]], 0, t.onnx_dtype)
+            t = op.Concat(t, zeros, axis=axis)
+        width = product(op, [length, *every[axis + 1 :]])
+        rows.append(reshape_to(op, t, [*every[:axis], num_chunks, width]))
+    return op.Concat(*rows, axis=-1)

@@ -1,0 +1,1 @@
+"""Triangles of matrices, and the matrices of Vandermonde."""
