@@ -154,7 +154,7 @@ class _Body:
         types: Sequence[OnnxType | None],
     ) -> tuple[GraphValue, ...]:
         values = self.b._node(self.op, inputs, list(attrs), types, None, sugar=True)
-        return tuple(GraphValue(self.b, v, k) for v, k in zip(values, types, strict=True))
+        return tuple(self.b.wrap(v, k) for v, k in zip(values, types, strict=True))
 
 
 def _graph_attr(name: str, graph: ir.Graph) -> ir.Attr:

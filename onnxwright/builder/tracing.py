@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from onnxwright.builder import control_flow
 from onnxwright.builder.closing import ModelFacts, close, ir_model
 from onnxwright.builder.constants import Pool
 from onnxwright.builder.fold import fold, foldable
+from onnxwright.builder.inline import adapted
+from onnxwright.builder.scripts import Callee, call_script
 from onnxwright.builder.simplify import simplify
+from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.facts import Array, OpCall, UnknownError, as_array, axis_in, is_shape_like
@@ -21,6 +25,7 @@ from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import OnnxType, TensorType
 
@@ -61,8 +66,27 @@ class TracingBackend(GraphBackend):
     def __init__(self, recorder: Recorder, opset: Opset) -> None:
         super().__init__(recorder, opset)
         self.pool = Pool(recorder)
+        self._origin: str | None = None
 
     # -- values ------------------------------------------------------------------------------------
+
+    def wrap(self, value: ir.Value, kind: OnnxType | None, weak: str | None = None) -> TracedValue:
+        """A value of this backend for a value of the IR."""
+        return TracedValue(self, value, kind, weak)
+
+    def origin(self) -> str | None:
+        """Where the node comes from that is being built."""
+        return self._origin if self._origin is not None else super().origin()
+
+    @contextmanager
+    def from_origin(self, origin: str | None) -> Iterator[None]:
+        """Build nodes as coming from where another node came from."""
+        before = self._origin
+        self._origin = origin or before
+        try:
+            yield
+        finally:
+            self._origin = before
 
     def input(self, name: str, kind: OnnxType | None) -> GraphValue:
         """An input of the innermost graph.
@@ -97,12 +121,12 @@ class TracingBackend(GraphBackend):
         return self._pooled(self.pool.array(np.asarray(array)))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
-        return GraphValue(self, value, self.recorder.types[value])
+        return self.wrap(value, self.recorder.types[value])
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
         assert value is not None
-        return GraphValue(self, value, self.recorder.types.get(value))
+        return self.wrap(value, self.recorder.types.get(value))
 
     def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
         """The node that makes a value, if it is a standard operator of this name."""
@@ -152,6 +176,11 @@ class TracingBackend(GraphBackend):
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator: known values, an input itself, or those of a node."""
         if op.domain == "":
+            if op.opset is not self.opset and op.signature is not None:
+                there = signature("", op.name, self.opset.version)
+                if there is not op.signature:
+                    return adapted(self, op, inputs, attributes, outputs)
+                op = self.opset[op.name]
             if op.name in control_flow.NAMES:
                 return control_flow.build(self, op, inputs, attributes, outputs)
             if op.name == "Constant":
@@ -186,7 +215,7 @@ class TracingBackend(GraphBackend):
         made = self._without_node(op, call, types, attrs)
         if made is None:
             values = self._node(op, inputs, attrs, types, call, sugar=True)
-            made = tuple(GraphValue(self, v, k) for v, k in zip(values, types, strict=True))
+            made = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
         if key is not None:
             recorder.scope.shared[key] = tuple(v.value for v in made)
         return made
@@ -237,6 +266,19 @@ class TracingBackend(GraphBackend):
                 return None
             written.append((name, exact))
         return (op.name, op.domain, op.version, read, outputs, *written)
+
+    def call_script(self, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What a `@script` function returns for values of this graph.
+
+        Args:
+            script: the script.
+            args: positional arguments.
+            kwargs: arguments by name.
+
+        Returns:
+            A value, or a tuple of them.
+        """
+        return call_script(self, script, args, kwargs)
 
     # -- closing -----------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import type_proto
+from onnxwright.ir.versions import same_meaning
 from onnxwright.opset.op import Op
-from onnxwright.opset.registry import AttrParam, OpSignature, signature
+from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend
 from onnxwright.types.kinds import TensorType
 
@@ -50,43 +51,6 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
             continue
         _convert(b, nodes, node, op, target, span)
     return imports
-
-
-# Operators whose meaning changed between versions although their signature fits the newer one.
-_CHANGED = frozenset(
-    ("Softmax", "LogSoftmax", "Hardmax", "RoiAlign", "GroupNormalization", "Split", "Resize",
-     "BatchNormalization", "Upsample", "AveragePool", "Attention")
-)  # fmt: skip
-
-
-def same_meaning(old: OpSignature, new: OpSignature) -> bool:
-    """Whether a call by the older schema means the same by the newer one.
-
-    True for the same schema, and where the newer one only takes more element types, more optional
-    inputs, or more attributes whose defaults keep the older behaviour.
-    """
-    if old.since_version == new.since_version:
-        return True
-    if old.name in _CHANGED or old.since_version > new.since_version or new.deprecated:
-        return False
-    inputs = zip(old.inputs, new.inputs, strict=False)
-    return (
-        len(old.inputs) <= len(new.inputs)
-        and len(old.outputs) == len(new.outputs)
-        and all(a.option == c.option and a.types <= c.types for a, c in inputs)
-        and all(c.option == "optional" for c in new.inputs[len(old.inputs) :])
-        and all(_same_attribute(a, new.attributes.get(n)) for n, a in old.attributes.items())
-        and not any(a.required for n, a in new.attributes.items() if n not in old.attributes)
-    )
-
-
-def _same_attribute(a: AttrParam, c: AttrParam | None) -> bool:
-    return (
-        c is not None
-        and a.kind is c.kind
-        and a.required == c.required
-        and repr(a.default) == repr(c.default)
-    )
 
 
 def _walk(nodes: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -83,8 +83,12 @@ class ScriptFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the Python function on values, each operator through the current evaluator."""
-        if any(getattr(type(a), "__ow_graph_value__", False) for a in (*args, *kwargs.values())):
-            return self.function(*args, **kwargs)  # type: ignore[no-any-return]
+        for value in (*args, *kwargs.values()):
+            if getattr(type(value), "__ow_graph_value__", False):
+                build = getattr(value._backend(), "call_script", None)  # type: ignore[attr-defined]
+                if build is None:
+                    return self.function(*args, **kwargs)  # type: ignore[no-any-return]
+                return build(self, args, kwargs)  # type: ignore[no-any-return]
         from onnxwright.eager.functions import call_function
 
         return call_function(  # type: ignore[no-any-return]
@@ -184,6 +188,18 @@ class ScriptFunction(Generic[P, R]):
         from onnxwright.dsl.model import to_ir_function
 
         return to_ir_function(self)
+
+    def lowered_for(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        to_value: Callable[[Any, Any], Any],
+        version: int,
+    ) -> tuple[Any, list[Any], Mapping[Any, Any]]:
+        """Its body compiled for the arguments of one call; see `dsl.inlining.lower_call`."""
+        from onnxwright.dsl.inlining import lower_call
+
+        return lower_call(self, args, kwargs, to_value, version)
 
     def check(self) -> ScriptFunction[P, R]:
         """Compile everything now, for those who want errors early.

@@ -136,7 +136,7 @@ class GraphBackend:
         """A Constant node (equal ones are shared)."""
         value = self.recorder.constant(np.asarray(array), self.origin())
         self.opsets.setdefault("", {}).setdefault(self.opset.version, self.span)
-        return GraphValue(self, value, self.recorder.types[value])
+        return self.wrap(value, self.recorder.types[value])
 
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as known."""
@@ -159,7 +159,7 @@ class GraphBackend:
 
     def as_weak(self, value: GraphValue, kind: str | None) -> GraphValue:
         """The same value, as a Python number of `kind`, or as a tensor."""
-        return value if value.weak == kind else GraphValue(self, value.value, value.kind, kind)
+        return value if value.weak == kind else self.wrap(value.value, value.kind, kind)
 
     def emit(
         self,
@@ -238,7 +238,7 @@ class GraphBackend:
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
                     self.recorder.known[made[0]] = array
-        return tuple(GraphValue(self, v, k) for v, k in zip(made, types, strict=True))
+        return tuple(self.wrap(v, k) for v, k in zip(made, types, strict=True))
 
     def _call(
         self,

@@ -48,7 +48,7 @@ def test_a_program_is_the_same_eager_and_traced(seed):
     program = Program(seed)
     backend, op, values = tracer(**SHAPES)
     traced = program.run(op, values)
-    outputs = [v for v in traced[len(values) :]]
+    outputs = list(traced[len(values) :])
     facts = [(v.kind, v.dims, v.constant) for v in outputs]
     names = [f"out_{n}" for n in range(len(outputs))]
     run = session(backend.to_model_proto(outputs, names=names))

@@ -1,0 +1,72 @@
+"""`TracedValue`: a value of a traced graph, which Python may ask for what is known of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.semantics.graph_backend import GraphValue
+
+_ADVICE = "use `op.Loop`, `op.If` or tensor operators, or write the function with `@script`"
+
+
+class TracedValue(GraphValue):
+    """A value of a traced graph.
+
+    One that is known to hold a number is that number where Python needs one; one with a known
+    first dimension has a length and can be iterated.
+    """
+
+    __slots__ = ()
+
+    def _known(self, what: str) -> Any:
+        array = self.constant
+        if array is None or array.size != 1:
+            self._needed(f"{what} of `{self.value.name or 'a constant'}`")
+        return array.item()
+
+    def _needed(self, what: str) -> NoReturn:
+        fail(messages.ValueNeededNow(what=what, advice=_ADVICE, span=self.backend.here()))
+
+    def __bool__(self) -> bool:
+        array = self.constant
+        if array is None or array.size != 1:
+            name = str(self.value.name)
+            fail(messages.NoTruthWhileBuilding(name=name, span=self.backend.here()))
+        return bool(array.item())
+
+    def __index__(self) -> int:
+        number = self._known("the number")
+        if not isinstance(number, int):
+            raise TypeError(f"{type(number).__name__} cannot be an index")
+        return number
+
+    def __int__(self) -> int:
+        return int(self._known("the number"))
+
+    def __float__(self) -> float:
+        return float(self._known("the number"))
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if shape == ():
+            raise TypeError("a scalar has no length")
+        if shape is None or not isinstance(shape[0], int):
+            self._needed(f"the length of `{self.value.name}`")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[n] for n in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.constant
+        if array is None:
+            self._needed(f"the array of `{self.value.name}`")
+        return np.array(array, dtype=dtype) if copy or dtype is not None else array
+
+
+__all__ = ["TracedValue"]
