@@ -1,1 +1,301 @@
-"""Normalization layers."""
+"""Normalization over layers, groups and vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib import algebra
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.support import axis_of, cast, full, number, size, sizes, vector
+from onnxwright.types.dtypes import DType
+
+_HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
+
+
+def working_type(dtype: DType) -> DType:
+    """The type statistics are computed in: FLOAT for shorter floats.
+
+    Example:
+        >>> working_type(DType.FLOAT16).name, working_type(DType.DOUBLE).name
+        ('FLOAT', 'DOUBLE')
+    """
+    return DType.FLOAT if dtype.is_float and dtype.bits < 32 else dtype
+
+
+def moments(op: Any, x: Any, axes: Sequence[int]) -> tuple[Any, Any, Any]:
+    """The mean over axes (kept), the differences from it, and the variance (of all, kept)."""
+    mean = op.ReduceMean(x, list(axes))
+    centred = op.Sub(x, mean)
+    return mean, centred, op.ReduceMean(op.Mul(centred, centred), list(axes))
+
+
+def inverse_root(op: Any, x: Any, eps: float) -> Any:
+    """`1 / sqrt(x + eps)`."""
+    return op.Reciprocal(op.Sqrt(op.Add(x, eps)))
+
+
+def affine(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """`x * weight + bias`, where they are given, in the type of `x`."""
+    if weight is not None:
+        x = op.Mul(x, cast(op, weight, x.onnx_dtype))
+    return x if bias is None else op.Add(x, cast(op, bias, x.onnx_dtype))
+
+
+def _layer(
+    op: Any, input: Any, normalized_shape: Sequence[Any], weight: Any, bias: Any, eps: float
+) -> Any:
+    """One LayerNormalization node, which needs a scale."""
+    dtype = input.onnx_dtype
+    if weight is None:
+        weight = full(op, normalized_shape, 1, dtype)
+    operands = [input, cast(op, weight, dtype)]
+    if bias is not None:
+        operands.append(cast(op, bias, dtype))
+    return op.LayerNormalization(*operands, axis=-len(normalized_shape), epsilon=eps)
+
+
+@aten(
+    "aten::layer_norm",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.layer_norm", tol=_HALF)],
+)
+def layer_norm(
+    op: Any,
+    input: Any,
+    normalized_shape: Sequence[Any],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:
+    """Mean 0 and variance 1 over the last axes, then scaled and moved."""
+    del cudnn_enable
+    return _layer(op, input, normalized_shape, weight, bias, eps)
+
+
+@aten("aten::native_layer_norm", rule=like("input"), tests=[OpTest("native_layer_norm", tol=_HALF)])
+def native_layer_norm(
+    op: Any, input: Any, normalized_shape: Sequence[Any], weight: Any, bias: Any, eps: float
+) -> Any:
+    """As `layer_norm`, with the mean and the inverse of the standard deviation."""
+    result = _layer(op, input, normalized_shape, weight, bias, eps)
+    x = cast(op, input, working_type(input.onnx_dtype))
+    first = input.rank - len(normalized_shape)
+    mean, _, variance = moments(op, x, range(first, input.rank))
+    dtype = (input if weight is None else weight).onnx_dtype
+    return result, cast(op, mean, dtype), cast(op, inverse_root(op, variance, eps), dtype)
+
+
+@aten(
+    "aten::rms_norm",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.rms_norm", tol=_HALF)],
+)
+def rms_norm(
+    op: Any,
+    input: Any,
+    normalized_shape: Sequence[Any],
+    weight: Any = None,
+    eps: float | None = None,
+) -> Any:
+    """Divided by the root of the mean square over the last axes, then scaled."""
+    dtype = input.onnx_dtype
+    if eps is None:
+        eps = float(np.finfo(working_type(dtype).numpy).eps)
+    # An attribute is FLOAT; only DOUBLE could tell the difference.
+    if op.version >= 23 and dtype is not DType.DOUBLE:
+        scale = full(op, normalized_shape, 1, dtype) if weight is None else cast(op, weight, dtype)
+        return op.RMSNormalization(input, scale, axis=-len(normalized_shape), epsilon=eps)
+    return _rms(op, input, len(normalized_shape), weight, eps)[0]
+
+
+@rms_norm.on_complex
+def _rms_norm_complex(
+    op: Any,
+    input: Complex,
+    normalized_shape: Sequence[Any],
+    weight: Any = None,
+    eps: float | None = None,
+) -> Complex:
+    """The mean of the squares, and its root, are complex: torch takes no absolute values."""
+    if eps is None:
+        eps = float(np.finfo(input.real.onnx_dtype.numpy).eps)
+    axes = range(input.rank - len(normalized_shape), input.rank)
+    square = algebra.mul(op, input, input)
+    mean = algebra.each(lambda v: op.ReduceMean(v, list(axes)), square)
+    root = _root(op, Complex(op.Add(mean.real, eps), mean.imag))
+    length = op.Add(op.Mul(root.real, root.real), op.Mul(root.imag, root.imag))
+    inverse = algebra.each(lambda v: op.Div(v, length), algebra.conj(op, root))
+    result: Complex = algebra.mul(op, input, inverse)
+    return result if weight is None else algebra.mul(op, result, weight)
+
+
+def _root(op: Any, z: Complex) -> Complex:
+    """The square root with a real part of zero or more."""
+    radius = op.Sqrt(op.Add(op.Mul(z.real, z.real), op.Mul(z.imag, z.imag)))
+    # The larger part of the root without cancellation; the other from `2 * x * y == imag`.
+    large = op.Sqrt(op.Mul(op.Add(radius, op.Abs(z.real)), 0.5))
+    small = op.Div(op.Abs(z.imag), op.Mul(large, 2.0))
+    right = op.GreaterOrEqual(z.real, 0.0)
+    sign = op.Where(op.Less(z.imag, 0.0), op.Neg(large), large)
+    turned = op.Div(op.Mul(sign, op.Where(right, small, large)), large)
+    return Complex(op.Where(right, large, small), turned)
+
+
+@aten("aten::_fused_rms_norm", rule=like("input"), untested="OpInfos call rms_norm")
+def fused_rms_norm(
+    op: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None
+) -> Any:
+    """As `rms_norm`, with the inverse of the root."""
+    if eps is None:
+        eps = float(np.finfo(working_type(input.onnx_dtype).numpy).eps)
+    return _rms(op, input, len(normalized_shape), weight, eps)
+
+
+def _rms(op: Any, input: Any, count: int, weight: Any, eps: float) -> tuple[Any, Any]:
+    x = cast(op, input, working_type(input.onnx_dtype))
+    axes = list(range(input.rank - count, input.rank))
+    inverse = inverse_root(op, op.ReduceMean(op.Mul(x, x), axes), eps)
+    return cast(op, affine(op, op.Mul(x, inverse), weight, None), input.onnx_dtype), inverse
+
+
+@aten(
+    "aten::group_norm",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.group_norm", tol=_HALF)],
+)
+def group_norm(
+    op: Any,
+    input: Any,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Any:
+    """Mean 0 and variance 1 over groups of channels, then scaled and moved."""
+    del cudnn_enabled
+    dtype = input.onnx_dtype
+    # ONNX Runtime's GroupNormalization cannot reshape what is empty.
+    if op.version >= 21 and dtype is not DType.DOUBLE and 0 not in input.shape:
+        channels = [size(op, input, 1)]
+        scale = full(op, channels, 1, dtype) if weight is None else cast(op, weight, dtype)
+        shift = full(op, channels, 0, dtype) if bias is None else cast(op, bias, dtype)
+        return op.GroupNormalization(input, scale, shift, num_groups=num_groups, epsilon=eps)
+    return _grouped(op, input, num_groups, weight, bias, eps)[0]
+
+
+@aten("aten::native_group_norm", rule=like("input"), tests=[OpTest("native_group_norm", tol=_HALF)])
+def native_group_norm(
+    op: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    N: Any,
+    C: Any,
+    HxW: Any,
+    group: int,
+    eps: float,
+) -> Any:
+    """As `group_norm`, with the means and inverse deviations `[N, group]`."""
+    del N, C, HxW
+    return _grouped(op, input, group, weight, bias, eps)
+
+
+def _grouped(
+    op: Any, input: Any, groups: int, weight: Any, bias: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    dtype = input.onnx_dtype
+    shape = vector(op, sizes(op, input))
+    x = cast(op, input, working_type(dtype))
+    batch = size(op, input, 0)
+    rest = math.prod(input.shape[1:]) // groups if _all_known(input.shape[1:]) else -1
+    x = op.Reshape(x, vector(op, [batch, groups, rest]))
+    mean, centred, variance = moments(op, x, [2])
+    inverse = inverse_root(op, variance, eps)
+    x = op.Reshape(op.Mul(centred, inverse), shape)
+    axes = list(range(1, input.rank - 1))
+    given = weight
+    weight, bias = (v if v is None or not axes else op.Unsqueeze(v, axes) for v in (weight, bias))
+    result = cast(op, affine(op, x, weight, bias), dtype)
+    dtype = dtype if given is None else given.onnx_dtype
+    mean, inverse = (cast(op, op.Squeeze(v, [2]), dtype) for v in (mean, inverse))
+    return result, mean, inverse
+
+
+def _all_known(shape: Sequence[Any]) -> bool:
+    return all(isinstance(n, int) for n in shape)
+
+
+def norm_over(op: Any, x: Any, p: float, axes: Sequence[int]) -> Any:
+    """The p-norm over axes, which are kept.
+
+    Args:
+        op: the operators.
+        x: a real value.
+        p: the order; may be infinite or 0.
+        axes: the axes, counted from the front.
+
+    Returns:
+        The norms.
+    """
+    front = list(axes)
+    if p == 2:
+        return op.ReduceL2(x, front)
+    if p == 1:
+        return op.ReduceL1(x, front)
+    if p == math.inf:
+        return op.ReduceMax(op.Abs(x), front)
+    if p == -math.inf:
+        return op.ReduceMin(op.Abs(x), front)
+    if p == 0:
+        one_each = op.Cast(op.Not(op.Equal(x, 0)), to=x.onnx_dtype)
+        return op.ReduceSum(one_each, front)
+    return op.Pow(op.ReduceSum(op.Pow(op.Abs(x), p), front), 1 / p)
+
+
+@aten("aten::renorm", rule=like("self"), tests=[OpTest("renorm", tol=_HALF)])
+def renorm(op: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """Slices along an axis with a norm above `maxnorm` are scaled down to it."""
+    x = algebra.each(lambda v: cast(op, v, working_type(v.onnx_dtype)), self)
+    axes = [n for n in range(self.rank) if n != axis_of(dim, self.rank)]
+    if hasattr(x, "imag"):
+        length = op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
+    else:
+        length = x
+    norms = norm_over(op, length, float(p), axes)
+    # The little number is torch's.
+    factor = op.Where(
+        op.Greater(norms, number(maxnorm, norms.onnx_dtype)),
+        op.Div(number(maxnorm, norms.onnx_dtype), op.Add(norms, 1e-7)),
+        op.constant(np.ones((), norms.onnx_dtype.numpy)),
+    )
+    return algebra.each(lambda v, w: cast(op, op.Mul(v, factor), w.onnx_dtype), x, self)
+
+
+renorm.on_complex(renorm.body)
+
+
+@aten("aten::_weight_norm", rule=like("v"), untested="torch has no OpInfo for it")
+def weight_norm(op: Any, v: Any, g: Any, dim: int = 0) -> Any:
+    """A weight with the direction of `v` and the lengths `g` along an axis."""
+    return _weight_norm(op, v, g, dim)[0]
+
+
+@aten("aten::_weight_norm_interface", rule=like("v"), untested="torch has no OpInfo for it")
+def weight_norm_interface(op: Any, v: Any, g: Any, dim: int = 0) -> Any:
+    """As `_weight_norm`, with the lengths of `v`."""
+    return _weight_norm(op, v, g, dim)
+
+
+def _weight_norm(op: Any, v: Any, g: Any, dim: int) -> tuple[Any, Any]:
+    axes = [n for n in range(v.rank) if dim == -1 or n != axis_of(dim, v.rank)]
+    norms = op.ReduceL2(v, axes)
+    return op.Mul(v, op.Div(g, norms)), norms
