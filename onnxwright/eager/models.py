@@ -32,6 +32,8 @@ class CompiledModel:
             external data, and for models over 2 GB).
         providers: execution providers; the CPU if not given.
         session_options: an `onnxruntime.SessionOptions`.
+        weights: arrays of initializers that the model only refers to as external data, with their
+            element types; the runtime uses their memory.
 
     Raises:
         EagerError: the runtime refuses the model (OW622).
@@ -53,6 +55,7 @@ class CompiledModel:
         *,
         providers: Sequence[Any] | None = None,
         session_options: Any = None,
+        weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
         # Kept to tell which node failed; not where its weights would be held twice for that.
         model = as_proto(model)
@@ -63,6 +66,7 @@ class CompiledModel:
         options = session_options
         if options is None:
             options = ort_session.model_options()
+        self._weights = ort_values.add_initializers(options, weights) if weights else None
         try:
             self.session = ort_session.new_session(data, options, providers)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds

@@ -7,10 +7,12 @@ Types of one or two bytes (bfloat16, float8) share the array's memory; those of 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from onnxwright.eager.ort_session import runtime
 from onnxwright.eager.values import Array
 from onnxwright.types.dtypes import DType
 
@@ -119,3 +121,23 @@ def from_ort(value: Any, dtype: DType) -> Array:
         return unpack(data, dtype.bits, dtype, shape)
     whole: Array = data.copy().view(dtype.numpy)
     return whole.reshape(shape)
+
+
+def add_initializers(options: Any, weights: Mapping[str, tuple[Array, DType]]) -> object:
+    """Let a session take initializers from memory, which the model names as external data.
+
+    Args:
+        options: the session options; they are changed.
+        weights: the array and the element type of each initializer.
+
+    Returns:
+        What must stay alive as long as the session.
+    """
+    ort = runtime()
+    values, alive = [], []
+    for array, dtype in weights.values():
+        value, keep = to_ort(ort, array, dtype)
+        values.append(ort.OrtValue(value))
+        alive.append((value, keep))
+    options.add_external_initializers(list(weights), values)
+    return alive

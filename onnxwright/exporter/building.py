@@ -66,6 +66,7 @@ class Built:
         inputs: for each placeholder that is a user input, the name of the model's input or None.
         outputs: for each result, the name of the model's output or None (a plain Python value).
         complex_inputs, complex_outputs: names whose value is a complex tensor as a real pair.
+        weights: the name of each weight in the state dict -> its initializer.
         numbers: outputs that are Python numbers -> what makes one of the tensor's element.
         dimensions: the names of sizes.
         seconds: seconds of each step.
@@ -79,6 +80,7 @@ class Built:
     complex_inputs: set[str]
     complex_outputs: set[str]
     numbers: dict[str, Any]
+    weights: dict[str, str]
     dimensions: Dimensions
     seconds: dict[str, float]
     nodes: list[tuple[str, str, int]]
@@ -125,6 +127,7 @@ class _Builder:
         self.inputs: list[tuple[ProgramInput, str | None]] = []
         self.complex_inputs: set[str] = set()
         self.numbers: dict[str, Any] = {}
+        self.weights: dict[str, str] = {}
 
     def _watch(self, node: Any, result: Any, before: int) -> None:
         made = self.t.recorder.scope.nodes[before:]
@@ -149,6 +152,7 @@ class _Builder:
             self.complex_inputs,
             complex_outputs,
             self.numbers,
+            self.weights,
             self.dimensions,
             seconds,
             self.counts,
@@ -184,8 +188,10 @@ class _Builder:
         key = _memory(tensor)
         if key not in shared:
             fixed = entry.kind is InputKind.CONSTANT_TENSOR
-            shared[key] = self.t.weight(entry.target, tensor, fixed=fixed)
-        return shared[key]
+            shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
+        name, value = shared[key]
+        self.weights[entry.target] = name
+        return value
 
     def _check_missing(self) -> None:
         missing = self.t.missing
@@ -200,6 +206,11 @@ class _Builder:
             near = self.settings.lowerings.nearest(name)
             hint = f"; the nearest function is `{near}`" if near else ""
             details.append(f"{name}, {len(nodes)} times, first as `{nodes[0].name}`{place}{hint}")
+            lacking = self.t.unresolved.get(name)
+            if lacking:
+                details.append(
+                    f"torch's decomposition of {name} needs {', '.join(sorted(lacking))}"
+                )
         first = missing[names[0]][0]
         count = "one operator" if len(names) == 1 else f"{len(names)} operators"
         fail(

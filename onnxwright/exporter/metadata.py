@@ -50,7 +50,7 @@ class Notes:
 
     def _of_module(self, node: Any) -> dict[str, str]:
         stack = node.meta.get("nn_module_stack")
-        if not stack:
+        if not stack or (len(stack) == 1 and "_empty_nn_module_stack_from_metadata_hook" in stack):
             return {}
         # NOTE: nodes of one call of a module share the object; it is kept to keep its id.
         known = self._scopes.get(id(stack))

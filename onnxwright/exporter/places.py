@@ -13,6 +13,8 @@ import torch
 from onnxwright.diagnostics.span import Span
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
+# Stands for the stack of nodes that torch adds by itself.
+_HOOK = "_empty_nn_module_stack_from_metadata_hook"
 _TORCH = str(Path(torch.__file__).resolve().parent)
 
 
@@ -39,7 +41,8 @@ def span_of(node: Any) -> Span | None:
         The line; None where torch kept no stack.
     """
     frames = frames_of(node)
-    own = [f for f in frames if not f[0].startswith(_TORCH)]
+    frames = [f for f in frames if not f[0].startswith("<")]
+    own = [f for f in frames if not f[0].startswith((_TORCH, "torch/"))]
     chosen = (own or frames)[-1:]
     return _line(*chosen[0]) if chosen else None
 
@@ -61,7 +64,7 @@ def module_of(node: Any) -> tuple[str, str]:
         Its path (`encoder.layers.0`) and its class; two empty strings outside any module.
     """
     stack = node.meta.get("nn_module_stack")
-    if not stack:
+    if not stack or _HOOK in stack:
         return "", ""
     path, kind = list(stack.values())[-1]
     return _clean(path), kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"

@@ -17,6 +17,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import saving
+from onnxwright.exporter import weights as weights_of_program
 from onnxwright.exporter.building import Built
 from onnxwright.exporter.running import Session
 from onnxwright.exporter.torch_types import to_torch
@@ -70,6 +71,7 @@ class ONNXProgram:
         """
         feeds = self.feeds(args, kwargs)
         if self._session is None:
+            self._check_weights()
             self._session = Session(self.model)
         return self.nested(self._session.run(feeds))
 
@@ -188,6 +190,33 @@ class ONNXProgram:
         symbolic = self._built.numbers.get(name)
         return symbolic(tensor.item()) if symbolic is not None else tensor
 
+    # -- weights -----------------------------------------------------------------------------------
+
+    def apply_weights(self, weights: Any) -> None:
+        """Put numbers into a model that was exported with fake or meta tensors, or replace them.
+
+        Args:
+            weights: a state dict; the path of a `.safetensors` or `.pt` file; or a list of such
+                paths.  Files are mapped into memory, not read whole.
+
+        Raises:
+            ExportValueError: a weight is unknown, or has another shape or type (OW825).
+        """
+        weights_of_program.apply(self.model, self._built.weights, weights)
+        self.release()
+
+    def _check_weights(self) -> None:
+        missing = weights_of_program.missing_weights(self.model)
+        if missing:
+            fail(
+                messages.BadProgramInput(
+                    reason=f"{len(missing)} weights have no numbers yet, first `{missing[0]}`",
+                    hint="the model was exported with fake or meta tensors: give the numbers with "
+                    "`program.apply_weights(...)`, or save with `include_initializers=False`",
+                    span=user_span(),
+                )
+            )
+
     # -- files -------------------------------------------------------------------------------------
 
     def save(
@@ -218,6 +247,8 @@ class ONNXProgram:
                 file.
             OSError: the file cannot be written; an old one is left as it was.
         """
+        if include_initializers:
+            self._check_weights()
         return saving.save(
             self.model,
             Path(path),

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+import onnx
 import onnx_ir as ir
 
 from onnxwright.eager.models import CompiledModel
-from onnxwright.exporter import saving
+from onnxwright.types.dtypes import DType
 
-# Weights together up to this go to the runtime inside the model's bytes.
-_SMALL = 256 * 1024 * 1024
+# Initializers of at least so many bytes are handed to the runtime as memory, not as text.
+_LARGE = 1024
 
 
 class Session:
-    """A session for a model; one with large weights is read from a temporary file.
+    """A session for a model; the runtime reads large weights from the memory they are in.
 
     Args:
-        model: the model.
+        model: the model; it is the same afterwards.
         providers: execution providers; the CPU if not given.
         session_options: an `onnxruntime.SessionOptions`.
     """
@@ -32,13 +31,10 @@ class Session:
         providers: Sequence[Any] | None = None,
         session_options: Any = None,
     ) -> None:
-        options: dict[str, Any] = {"providers": providers, "session_options": session_options}
-        if saving.weight_bytes(model) <= _SMALL:
-            self.compiled = CompiledModel(ir.to_proto(model), **options)
-        else:
-            with tempfile.TemporaryDirectory(prefix="onnxwright-") as folder:
-                path = saving.save(model, Path(folder) / "model.onnx", external_data=True)
-                self.compiled = CompiledModel(str(path), **options)
+        proto, weights = without_weights(model)
+        self.compiled = CompiledModel(
+            proto, providers=providers, session_options=session_options, weights=weights
+        )
 
     @property
     def session(self) -> Any:
@@ -55,3 +51,32 @@ class Session:
             The outputs in the model's order.
         """
         return self.compiled.run(self.compiled._bind((), feeds))
+
+
+def without_weights(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, tuple[Any, DType]]]:
+    """A model whose large initializers are only named, and their arrays.
+
+    Args:
+        model: the model; it is the same afterwards.
+
+    Returns:
+        The model as a proto, and the array and element type of each initializer taken out.
+    """
+    taken: dict[str, tuple[Any, DType]] = {}
+    kept: list[tuple[Any, Any]] = []
+    for name, value in model.graph.initializers.items():
+        tensor = value.const_value
+        if tensor is None or tensor.dtype == ir.DataType.STRING:
+            continue
+        if tensor.nbytes < _LARGE and not isinstance(tensor, ir.ExternalTensor):
+            continue
+        taken[str(name)] = (tensor.numpy(), DType(int(tensor.dtype)))
+        kept.append((value, tensor))
+        value.const_value = ir.ExternalTensor(
+            "weights", 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
+        )
+    try:
+        return ir.to_proto(model), taken
+    finally:
+        for value, tensor in kept:
+            value.const_value = tensor

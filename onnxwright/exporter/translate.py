@@ -74,6 +74,8 @@ class Translator:
         self.strict = strict
         self.watch = watch
         self.missing: dict[str, list[Node]] = {}
+        # What the decompositions of missing operators lack in turn.
+        self.unresolved: dict[str, set[str]] = {}
         self._named: set[Any] = set()
 
     # -- values ------------------------------------------------------------------------------------
@@ -234,7 +236,13 @@ class Translator:
             other.meta.setdefault("stack_trace", node.meta.get("stack_trace"))
             if "nn_module_stack" in node.meta:
                 other.meta.setdefault("nn_module_stack", node.meta["nn_module_stack"])
+        before = dict(self.missing)
+        self.missing.clear()
         results = self.run(inner, values)
+        lacking, self.missing = self.missing, before
+        if lacking:
+            self.unresolved.setdefault(target_name(node.target), set()).update(lacking)
+            return MISSING
         return results if isinstance(node.meta.get("val"), (tuple, list)) else results[0]
 
     def _failed(self, node: Node, name: str, error: OnnxwrightError) -> None:

@@ -1,0 +1,174 @@
+"""Weights of an exported program: which initializer holds which, and numbers given later."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.torch_types import onnx_tensor
+
+_SAFETENSORS_DTYPES = {
+    "F64": "DOUBLE",
+    "F32": "FLOAT",
+    "F16": "FLOAT16",
+    "BF16": "BFLOAT16",
+    "I64": "INT64",
+    "I32": "INT32",
+    "I16": "INT16",
+    "I8": "INT8",
+    "U8": "UINT8",
+    "BOOL": "BOOL",
+    "F8_E4M3": "FLOAT8E4M3FN",
+    "F8_E5M2": "FLOAT8E5M2",
+}
+
+
+def is_missing(tensor: Any) -> bool:
+    """Whether a weight has no numbers yet: a fake tensor, or one on the meta device."""
+    raw = getattr(tensor, "raw", None)
+    return isinstance(raw, torch.Tensor) and (
+        isinstance(raw, FakeTensor) or raw.device.type == "meta"
+    )
+
+
+def missing_weights(model: ir.Model) -> list[str]:
+    """The names of the initializers that have no numbers yet.
+
+    Args:
+        model: the model.
+
+    Returns:
+        The names, in order.
+    """
+    return [
+        str(name)
+        for name, value in model.graph.initializers.items()
+        if value.const_value is not None and is_missing(value.const_value)
+    ]
+
+
+def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
+    """Put numbers into the initializers of a model.
+
+    Args:
+        model: the model; it is changed.
+        names: the name of a weight in the state dict -> the name of its initializer.
+        weights: a state dict, the path of a `.safetensors` or `.pt` file, or a list of paths;
+            files are mapped into memory, never read whole.
+
+    Returns:
+        The names of the initializers that got numbers.
+
+    Raises:
+        ExportValueError: a weight is unknown, or has another shape or type.
+    """
+    done = []
+    for name, tensor in _entries(weights):
+        target = names.get(name)
+        if target is None or target not in model.graph.initializers:
+            if target is not None:
+                continue  # nothing in the model uses it
+            _refuse(f"the model has no weight `{name}`", _near(name, names))
+        value = model.graph.initializers[target]
+        old = value.const_value
+        assert old is not None
+        if tuple(tensor.shape) != tuple(old.shape):
+            _refuse(
+                f"`{name}` has shape {list(tensor.shape)}, the model has {list(old.shape)}",
+                "give the weights of the model that was exported",
+            )
+        if tensor.dtype != old.dtype:
+            _refuse(
+                f"`{name}` is {tensor.dtype.name}, the model has {old.dtype.name}",
+                "convert the weights, or export the model in their type",
+            )
+        tensor.name = target
+        value.const_value = tensor
+        done.append(target)
+    return done
+
+
+def _refuse(reason: str, hint: str) -> None:
+    fail(messages.BadExportArgument(name="weights", reason=reason, hint=hint, span=user_span()))
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(names), 1)
+    return f"did you mean `{near[0]}`?" if near else "give the state dict of the exported model"
+
+
+def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
+    """Names and onnx_ir tensors, one file after another."""
+    if isinstance(weights, Mapping):
+        for name, tensor in weights.items():
+            if isinstance(tensor, torch.Tensor):
+                yield name, _held(tensor, name)
+        return
+    if isinstance(weights, (str, Path)):
+        weights = [weights]
+    for path in weights:
+        yield from _file(Path(path))
+
+
+def _held(tensor: torch.Tensor, name: str) -> Any:
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    return onnx_tensor(tensor, name)
+
+
+def _file(path: Path) -> Iterator[tuple[str, Any]]:
+    if not path.is_file():
+        _refuse(f"there is no file `{path}`", "give the path of a .safetensors or .pt file")
+    if path.suffix == ".safetensors":
+        yield from _safetensors(path)
+        return
+    found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    yield from _entries(found)
+
+
+def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
+    """Tensors of a safetensors file, by their place in it.
+
+    Source: the safetensors format: 8 bytes of length, a JSON header, the data.
+    """
+    with path.open("rb") as file:
+        start = file.read(8)
+        (length,) = struct.unpack("<Q", start) if len(start) == 8 else (0,)
+        if not 0 < length <= path.stat().st_size - 8:
+            _refuse(f"`{path}` is not a safetensors file", "the header is broken")
+        header = json.loads(file.read(length))
+    base = 8 + length
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        known = _SAFETENSORS_DTYPES.get(entry["dtype"])
+        if known is None:
+            _refuse(f"`{name}` has the type {entry['dtype']}", "ONNX has no such type")
+        yield (
+            name,
+            ir.ExternalTensor(
+                path.name,
+                base + begin,
+                end - begin,
+                ir.DataType[str(known)],
+                shape=ir.Shape(entry["shape"]),
+                name=name,
+                base_dir=str(path.resolve().parent),
+            ),
+        )
+
+
+__all__ = ["apply", "is_missing", "missing_weights"]
