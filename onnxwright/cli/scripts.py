@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import OK, Trouble, print_json
-from onnxwright.cli.files import check_weights, load, write
+from onnxwright.cli.files import LIMIT, check_weights, is_too_large, load, write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.viz.text import clean
 
@@ -61,15 +61,29 @@ def _run(given: Any) -> int:
         if given.output == "-":
             raise Trouble("--weights npz writes a file: name it by --weights-file, or use -o")
         weights_file = str(Path(given.output).with_suffix(".npz"))
-    text = to_script(
-        loaded.source,
-        name=given.name,
-        operators=not given.no_operators,
-        inline_constants=_limit(given.inline_constants),
-        weights=given.weights,
-        weights_file=weights_file,
-        explain=reasons,
-    )
+    if given.weights == "inline" and (size := _bytes_of(loaded.proto)) > LIMIT:
+        raise Trouble(
+            f"the weights of {loaded.label} are {size / 1e9:.1f} GB, too much for a text; "
+            "use --weights npz or --weights external"
+        )
+    try:
+        text = to_script(
+            loaded.source,
+            name=given.name,
+            operators=not given.no_operators,
+            inline_constants=_limit(given.inline_constants),
+            weights=given.weights,
+            weights_file=weights_file,
+            output=None if given.output == "-" else given.output,
+            explain=reasons,
+        )
+    except Exception as error:
+        if not is_too_large(error):
+            raise
+        raise Trouble(
+            f"{loaded.label} is over 2 GB with its weights, and its operators cannot be checked "
+            "one by one; use --no-operators"
+        ) from error
     if given.weights == "external" and loaded.path is not None:
         text = looking_in(text, loaded.path.parent, Path(given.output).parent)
     if given.json:
@@ -80,6 +94,13 @@ def _run(given: Any) -> int:
         for reason in reasons:
             print(clean(reason), file=sys.stderr)
     return OK
+
+
+def _bytes_of(proto: Any) -> int:
+    """How many bytes the initializers hold, those in other files included."""
+    from onnxwright.viz.view import weight_of
+
+    return sum(weight_of(tensor).nbytes for tensor in proto.graph.initializer)
 
 
 def looking_in(text: str, folder: Path, beside: Path) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -152,19 +153,31 @@ def _outside(tensor: onnx.TensorProto, folder: str | None) -> str:
         if not path.is_relative_to(root):
             return _hash(["outside", *place])
         start = int(entries.get("offset", 0))
-        left = int(entries.get("length", path.stat().st_size - start))
-        made = hashlib.blake2b(digest_size=16)
-        with path.open("rb") as file:
-            file.seek(start)
-            while left > 0:
-                piece = file.read(min(_PIECE, left))
-                if not piece:
-                    return _hash(["outside", *place])
-                made.update(piece)
-                left -= len(piece)
-        return made.hexdigest()
+        facts = path.stat()
+        left = int(entries.get("length", facts.st_size - start))
+        # One file behind two models (or two runs) is read once.
+        return _of_file(path, facts.st_mtime_ns, facts.st_size, start, left)
     except (OSError, ValueError):
         return _hash(["outside", *place])
+
+
+@lru_cache(maxsize=4096)
+def _of_file(path: Path, _changed: int, size: int, start: int, left: int) -> str:
+    """The digest of a part of a file.
+
+    Raises:
+        ValueError: the file has no such part.
+    """
+    if start < 0 or left < 0 or start + left > size:
+        raise ValueError(f"{path} has no bytes {start} to {start + left}")
+    made = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        file.seek(start)
+        while left > 0:
+            piece = file.read(min(_PIECE, left))
+            made.update(piece)
+            left -= len(piece)
+    return made.hexdigest()
 
 
 __all__ = ["Content", "constant_of", "contents", "of_tensor"]

@@ -23,6 +23,7 @@ from onnxwright.viz.text import clean, short
 
 ORIGIN = "onnxwright.origin"
 _SHORT = 8  # elements of a tensor that are written out
+_LONG = 1 << 18  # elements of a vector from which on it is no shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +251,20 @@ def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
         A copy with types; the model itself where nothing can be inferred.
     """
     try:
-        return onnx.shape_inference.infer_shapes(slim(proto), data_prop=True)
+        made = slim(proto)
+        return onnx.shape_inference.infer_shapes(made, data_prop=not _has_long_vector(made.graph))
     except Exception:  # noqa: BLE001 - a broken model is shown all the same
         return proto
+
+
+def _has_long_vector(graph: onnx.GraphProto) -> bool:
+    """Whether an input is a vector so long that following its elements would fill the memory.
+
+    ONNX's inference follows vectors that may be shapes, element by element: an embedding of
+    700 million numbers in one row takes it 20 GB.
+    """
+    shapes = [info.type.tensor_type.shape for info in graph.input]
+    return any(len(s.dim) == 1 and s.dim[0].dim_value > _LONG for s in shapes)
 
 
 def slim(proto: onnx.ModelProto, limit: int = 1024) -> onnx.ModelProto:

@@ -256,3 +256,21 @@ def test_the_model_that_fails_is_named(odd: Path, capsys: pytest.CaptureFixture[
          "s = Constant<value = int64[1] {3}>() y = Reshape(x, s) }")  # fmt: skip
     assert main(["compare", "m.onnx", "r.onnx", "--random"]) == 1
     assert "r.onnx fails" in capsys.readouterr().err
+
+
+def test_weights_too_large_for_a_text_are_told_at_once(
+    odd: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """3 GB beside the model (a sparse file): nothing is read."""
+    model = parser.parse_model(HEAD + "(int64[1] k) => (float[1] y) { y = Gather(w, k) }")
+    tensor = model.graph.initializer.add(name="w", data_type=1, dims=[750_000_000])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w.bin")
+    with (odd / "w.bin").open("wb") as weights:
+        weights.truncate(3_000_000_000)
+    onnx.save(model, odd / "large.onnx")
+    assert main(["to-script", "large.onnx"]) == 2
+    assert "3.0 GB, too much for a text" in capsys.readouterr().err
+    arguments = ["to-script", "large.onnx", "--weights", "external", "--no-operators"]
+    assert main(arguments) == 0
+    assert "External(" in capsys.readouterr().out

@@ -334,3 +334,24 @@ def test_saved_by_the_name_of_the_file(tmp_path: Path) -> None:
 def test_a_view_is_plain_data() -> None:
     (relu,) = view(model("y = Relu(x)")).main.steps
     assert (relu.op, relu.inputs, relu.outputs, relu.callee) == ("Relu", ("x",), ("y",), None)
+
+
+@pytest.mark.parametrize(("size", "follows"), [(1000, True), (1 << 20, False)])
+def test_long_vectors_are_not_followed_element_by_element(
+    size: int, follows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX's inference would take memory for every element of a large weight of one row."""
+    seen = []
+    infer = onnx.shape_inference.infer_shapes
+
+    def spy(proto: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
+        seen.append(options["data_prop"])
+        return infer(proto)
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", spy)
+    proto = model("y = Gather(w, k)", "(int64[1] k) => (float[1] y)")
+    proto.graph.initializer.add(
+        name="w", data_type=1, dims=[size], data_location=TensorProto.EXTERNAL
+    )
+    assert "y: FLOAT[1] = Gather(w, k)" in str(ow.show(proto))
+    assert seen == [follows]
