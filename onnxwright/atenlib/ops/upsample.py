@@ -1,1 +1,318 @@
 """Resizing in all modes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.resampling import (
+    resize_nearest,
+    resize_smooth,
+)
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.steps import in_working_type
+from onnxwright.atenlib.support import cast, size, vector
+from onnxwright.types.dtypes import DType
+
+_FLOATS = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
+_NEAREST = (*_FLOATS, DType.UINT8, DType.INT8, DType.INT32)
+_RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
+
+
+def target_sizes(op: Any, x: Any, scales: Sequence[float]) -> list[Any]:
+    """The sizes that factors ask for."""
+    made: list[Any] = []
+    for n, scale in enumerate(scales, 2):
+        length = size(op, x, n)
+        if isinstance(length, int):
+            made.append(math.floor(length * scale))
+        else:
+            wide = op.Mul(op.Cast(length, to=DType.DOUBLE), float(scale))
+            made.append(op.Cast(op.Floor(wide), to=DType.INT64))
+    return made
+
+
+def _agrees(x: Any, sizes: Sequence[Any], scales: Sequence[Any], mode: str) -> bool:
+    """Whether Resize, which computes in FLOAT, finds the same sizes and nearest elements.
+
+    What is dynamic is trusted.
+    """
+    for n, out, scale in zip(x.shape[2:], sizes, scales, strict=True):
+        if not isinstance(n, int) or not isinstance(out, int):
+            continue
+        factor = np.float32(out / n if n else 1.0) if scale is None else np.float32(scale)
+        if scale is not None and int(np.float32(n) * factor) != out:
+            return False
+        if mode in ("linear", "cubic"):
+            continue
+        shift = np.float32(0.5 if mode == "exact" else 0)
+        steps = np.arange(out, dtype=np.float32) + shift
+        ratio = np.float32(n / out) if scale is None else np.float32(1.0 / scale)
+        theirs = np.minimum(np.floor(steps * ratio), n - 1)
+        ours = np.clip(np.floor(steps / factor - shift + shift), 0, n - 1)
+        if not np.array_equal(theirs, ours):
+            return False
+    return True
+
+
+def resize(
+    op: Any,
+    x: Any,
+    mode: str,
+    sizes: Sequence[Any] | None,
+    scales: Sequence[Any] | None,
+    align: bool = False,
+) -> Any:
+    """All axes but the first two, resized.
+
+    Args:
+        op: the operators.
+        x: `[N, C, ...]`.
+        mode: "nearest", "exact", "linear" or "cubic".
+        sizes: the new sizes; from the factors if None.
+        scales: the factors, None where only the size was given.
+        align: whether the centres of the corner elements are laid upon each other.
+
+    Returns:
+        A value of the type of `x`.
+    """
+    spatial = x.rank - 2
+    factors = list(scales) if scales is not None else [None] * spatial
+    by_factor = all(f is not None for f in factors)
+    if align and not by_factor:
+        factors = [None] * spatial
+    wanted = list(sizes) if sizes is not None else target_sizes(op, x, factors)
+    if all(isinstance(n, int) for n in wanted) and tuple(wanted) == tuple(x.shape[2:]):
+        if by_factor and not all(f == 1 for f in factors) and not align:
+            return _by_axis(op, x, mode, wanted, factors, align)
+        return x
+    known = by_factor or all(f is None for f in factors)
+    types = _NEAREST if mode in ("nearest", "exact") else _FLOATS
+    if x.onnx_dtype in types and known and _agrees(x, wanted, factors, mode):
+        return _by_resize(op, x, mode, wanted, factors if by_factor else None, align)
+    return _by_axis(op, x, mode, wanted, factors, align)
+
+
+def _by_resize(
+    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[float] | None, align: bool
+) -> Any:
+    options: dict[str, Any] = {"mode": mode}
+    if mode in ("nearest", "exact"):
+        options["mode"] = "nearest"
+        options["nearest_mode"] = "round_prefer_ceil" if mode == "exact" else "floor"
+    if mode == "cubic":
+        options["cubic_coeff_a"] = -0.75
+    place = "align_corners" if align else "asymmetric" if mode == "nearest" else "half_pixel"
+    axes = list(range(2, x.rank))
+    if scales is None:
+        return op.Resize(
+            x,
+            None,
+            None,
+            vector(op, sizes),
+            axes=axes,
+            coordinate_transformation_mode=place,
+            **options,
+        )
+    factors = op.constant(np.array(scales, np.float32))
+    return op.Resize(x, None, factors, axes=axes, coordinate_transformation_mode=place, **options)
+
+
+def _by_axis(
+    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[Any], align: bool
+) -> Any:
+    if mode in ("nearest", "exact"):
+        for axis, (out, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+            x = resize_nearest(op, x, axis, size(op, x, axis), out, scale, mode == "exact")
+        return x
+    y = as_float(op, x)
+    for axis, (out, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        y = resize_smooth(op, y, axis, size(op, y, axis), out, scale, align, mode == "cubic")
+    return as_before(op, y, x.onnx_dtype)
+
+
+def as_float(op: Any, x: Any) -> Any:
+    """An image in a type of floats to compute in."""
+    return in_working_type(op, x) if x.onnx_dtype.is_float else op.Cast(x, to=DType.FLOAT)
+
+
+def as_before(op: Any, y: Any, dtype: DType) -> Any:
+    """Floats in the type of the image; integers are rounded and kept in range."""
+    if dtype.is_integer:
+        info = np.iinfo(dtype.numpy)
+        y = op.Max(op.Min(op.Round(y), float(info.max)), float(info.min))
+    return cast(op, y, dtype)
+
+
+def _factors(scales: Any) -> Sequence[float] | None:
+    return scales or None
+
+
+@aten(
+    "aten::upsample_nearest1d.vec",
+    "aten::upsample_nearest2d.vec",
+    "aten::upsample_nearest3d.vec",
+    rule=like("input"),
+    tests=[
+        OpTest("nn.functional.interpolate:nearest"),
+        OpTest("nn.functional.upsample_nearest"),
+    ],
+)
+def upsample_nearest_vec(op: Any, input: Any, output_size: Any, scale_factors: Any) -> Any:
+    """An image resized to the nearest elements, measured from their lower edges."""
+    return resize(op, input, "nearest", output_size, _factors(scale_factors))
+
+
+@aten(
+    "aten::_upsample_nearest_exact1d.vec",
+    "aten::_upsample_nearest_exact2d.vec",
+    "aten::_upsample_nearest_exact3d.vec",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.interpolate:nearest-exact")],
+)
+def upsample_nearest_exact_vec(op: Any, input: Any, output_size: Any, scale_factors: Any) -> Any:
+    """An image resized to the nearest elements, measured from their centres."""
+    return resize(op, input, "exact", output_size, _factors(scale_factors))
+
+
+@aten(
+    "aten::upsample_linear1d.vec",
+    "aten::upsample_bilinear2d.vec",
+    "aten::upsample_trilinear3d.vec",
+    rule=like("input"),
+    tests=[
+        OpTest("nn.functional.interpolate:linear"),
+        OpTest("nn.functional.interpolate:bilinear"),
+        OpTest("nn.functional.interpolate:trilinear"),
+        OpTest("nn.functional.upsample_bilinear"),
+    ],
+)
+def upsample_linear_vec(
+    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
+) -> Any:
+    """An image resized by linear interpolation along each axis."""
+    return resize(op, input, "linear", output_size, _factors(scale_factors), align_corners)
+
+
+@aten(
+    "aten::upsample_bicubic2d.vec",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.interpolate:bicubic")],
+)
+def upsample_bicubic2d_vec(
+    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
+) -> Any:
+    """An image resized by cubic convolution."""
+    return resize(op, input, "cubic", output_size, _factors(scale_factors), align_corners)
+
+
+def _given(*scales: Any) -> list[Any] | None:
+    return None if all(s is None for s in scales) else list(scales)
+
+
+@aten("aten::upsample_nearest1d", rule=like(), untested=_RECORDED)
+def upsample_nearest1d(op: Any, self: Any, output_size: Any, scales: Any = None) -> Any:
+    """A line resized to the nearest elements."""
+    return resize(op, self, "nearest", output_size, _given(scales))
+
+
+@aten("aten::upsample_nearest2d", rule=like(), untested=_RECORDED)
+def upsample_nearest2d(
+    op: Any, self: Any, output_size: Any, scales_h: Any = None, scales_w: Any = None
+) -> Any:
+    """An image resized to the nearest elements."""
+    return resize(op, self, "nearest", output_size, _given(scales_h, scales_w))
+
+
+@aten("aten::upsample_nearest3d", rule=like(), untested=_RECORDED)
+def upsample_nearest3d(
+    op: Any,
+    self: Any,
+    output_size: Any,
+    scales_d: Any = None,
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """A volume resized to the nearest elements."""
+    return resize(op, self, "nearest", output_size, _given(scales_d, scales_h, scales_w))
+
+
+@aten("aten::_upsample_nearest_exact1d", rule=like(), untested=_RECORDED)
+def upsample_nearest_exact1d(op: Any, self: Any, output_size: Any, scales: Any = None) -> Any:
+    """A line resized to the nearest elements, measured from their centres."""
+    return resize(op, self, "exact", output_size, _given(scales))
+
+
+@aten("aten::_upsample_nearest_exact2d", rule=like(), untested=_RECORDED)
+def upsample_nearest_exact2d(
+    op: Any, self: Any, output_size: Any, scales_h: Any = None, scales_w: Any = None
+) -> Any:
+    """An image resized to the nearest elements, measured from their centres."""
+    return resize(op, self, "exact", output_size, _given(scales_h, scales_w))
+
+
+@aten("aten::_upsample_nearest_exact3d", rule=like(), untested=_RECORDED)
+def upsample_nearest_exact3d(
+    op: Any,
+    self: Any,
+    output_size: Any,
+    scales_d: Any = None,
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """A volume resized to the nearest elements, measured from their centres."""
+    return resize(op, self, "exact", output_size, _given(scales_d, scales_h, scales_w))
+
+
+@aten("aten::upsample_linear1d", rule=like(), untested=_RECORDED)
+def upsample_linear1d(
+    op: Any, self: Any, output_size: Any, align_corners: bool, scales: Any = None
+) -> Any:
+    """A line resized by linear interpolation."""
+    return resize(op, self, "linear", output_size, _given(scales), align_corners)
+
+
+@aten("aten::upsample_bilinear2d", rule=like(), untested=_RECORDED)
+def upsample_bilinear2d(
+    op: Any,
+    self: Any,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """An image resized by linear interpolation along each axis."""
+    return resize(op, self, "linear", output_size, _given(scales_h, scales_w), align_corners)
+
+
+@aten("aten::upsample_bicubic2d", rule=like(), untested=_RECORDED)
+def upsample_bicubic2d(
+    op: Any,
+    self: Any,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """An image resized by cubic convolution."""
+    return resize(op, self, "cubic", output_size, _given(scales_h, scales_w), align_corners)
+
+
+@aten("aten::upsample_trilinear3d", rule=like(), untested=_RECORDED)
+def upsample_trilinear3d(
+    op: Any,
+    self: Any,
+    output_size: Any,
+    align_corners: bool,
+    scales_d: Any = None,
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """A volume resized by linear interpolation along each axis."""
+    factors = _given(scales_d, scales_h, scales_w)
+    return resize(op, self, "linear", output_size, factors, align_corners)
