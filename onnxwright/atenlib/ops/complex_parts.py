@@ -1,1 +1,133 @@
 """Functions that make and take apart complex tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib import complex_math
+from onnxwright.atenlib.complexes import Complex, pack, unpack
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule, custom
+from onnxwright.atenlib.support import full_like
+from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import real_of
+
+SAME = Rule()
+
+
+@aten(
+    "aten::view_as_real",
+    "aten::view_as_real_copy",
+    rule=SAME,
+    tests=[OpTest("view_as_real")],
+)
+def view_as_real(op: Any, self: Any) -> Any:
+    """Real and imaginary parts along a new last axis."""
+    return pack(op, self)
+
+
+view_as_real.on_complex(view_as_real.body)
+
+
+@aten(
+    "aten::view_as_complex",
+    "aten::view_as_complex_copy",
+    rule=SAME,
+    tests=[OpTest("view_as_complex")],
+)
+def view_as_complex(op: Any, self: Any) -> Complex:
+    """The complex tensor whose parts lie along the last axis."""
+    return unpack(op, self)
+
+
+@aten("aten::real", "prims::real", rule=SAME, tests=[OpTest("real")])
+def real(op: Any, self: Any) -> Any:
+    """The real part; a real tensor itself."""
+    return self
+
+
+@real.on_complex
+def _real_complex(op: Any, self: Complex) -> Any:
+    return self.real
+
+
+@aten("aten::imag", "prims::imag", rule=SAME, tests=[OpTest("imag")])
+def imag(op: Any, self: Any) -> Any:
+    """The imaginary part; torch has none of a real tensor, zero is right."""
+    return full_like(op, self, 0)
+
+
+@imag.on_complex
+def _imag_complex(op: Any, self: Complex) -> Any:
+    return self.imag
+
+
+@aten(
+    "aten::_conj",
+    "aten::_conj_copy",
+    "aten::conj",
+    "aten::conj_physical",
+    "prims::conj_physical",
+    rule=SAME,
+    tests=[OpTest("conj"), OpTest("conj_physical")],
+)
+def conj(op: Any, self: Any) -> Any:
+    """The complex conjugate; a real tensor itself."""
+    return self
+
+
+@conj.on_complex
+def _conj_complex(op: Any, self: Complex) -> Complex:
+    return complex_math.conjugate(op, self)
+
+
+@aten(
+    "aten::resolve_conj",
+    "aten::resolve_neg",
+    rule=SAME,
+    tests=[OpTest("resolve_conj"), OpTest("resolve_neg")],
+    complex="parts",
+)
+def resolve_conj(op: Any, self: Any) -> Any:
+    """The tensor itself: conjugates and negatives are computed where they are asked for."""
+    return self
+
+
+def _angle_type(arguments: dict[str, Any]) -> DType:
+    dtype = real_of(arguments["self"].onnx_dtype)
+    return dtype if dtype.is_float else DType.FLOAT
+
+
+@aten("aten::angle", rule=custom(_angle_type), tests=[OpTest("angle")])
+def angle(op: Any, self: Any) -> Any:
+    """The argument of a complex number; of a real one 0 or pi, NaN of NaN."""
+    dtype = _angle_type({"self": self})
+    below = (
+        op.Less(self, 0) if self.onnx_dtype.is_signed else full_like(op, self, False, DType.BOOL)
+    )
+    turned = op.Mul(op.Cast(below, to=dtype), math.pi)
+    return op.Where(op.IsNaN(self), self, turned) if self.onnx_dtype.is_float else turned
+
+
+@angle.on_complex
+def _angle_complex(op: Any, self: Complex) -> Any:
+    return complex_math.angle(op, self)
+
+
+@aten("aten::polar", rule=SAME, tests=[OpTest("polar")])
+def polar(op: Any, abs: Any, angle: Any) -> Complex:
+    """The complex number of a modulus and an argument."""
+    return Complex(op.Mul(abs, op.Cos(angle)), op.Mul(abs, op.Sin(angle)))
+
+
+@aten("aten::complex", rule=SAME, tests=[OpTest("complex")])
+def complex_(op: Any, real: Any, imag: Any) -> Complex:
+    """The complex tensor of a real and an imaginary part."""
+    if real.shape == imag.shape and all(d is not None for d in real.shape):
+        return Complex(real, imag)
+    nothing = op.constant(np.array(0, real.onnx_dtype.numpy))
+    return Complex(op.Add(real, op.Mul(imag, nothing)), op.Add(imag, op.Mul(real, nothing)))

@@ -1,1 +1,172 @@
 """Element type and device conversions, copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule
+from onnxwright.atenlib.support import cast
+from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import real_of
+
+SAME = Rule()
+
+
+def to_dtype(op: Any, x: Any, dtype: DType | None) -> Any:
+    """A tensor, real or complex, in an element type, as torch casts.
+
+    Args:
+        op: the operators.
+        x: a value or a `Complex`.
+        dtype: the wanted type; None leaves it.
+
+    Returns:
+        A `Complex` for a complex type, else a value; the imaginary part is lost, as in torch.
+    """
+    if dtype is None or x.onnx_dtype is dtype:
+        return x
+    if dtype.is_complex:
+        return as_complex(op, x, real_of(dtype))
+    if isinstance(x, Complex):
+        if dtype.is_bool:
+            return op.Or(cast(op, x.real, dtype), cast(op, x.imag, dtype))
+        x = x.real
+    return cast(op, op.backend.as_weak(x, None), dtype)
+
+
+@aten(
+    "aten::_to_copy",
+    rule=SAME,
+    untested="torch.export makes it of `to`; the body is that of aten::to.dtype",
+)
+def to_copy(op: Any, self: Any, dtype: DType | None = None, non_blocking: bool = False) -> Any:
+    """The tensor in an element type."""
+    return to_dtype(op, self, dtype)
+
+
+_TO_TYPE = ("bool", "byte", "char", "double", "float", "half", "int", "long", "short", "bfloat16")
+
+
+@aten(
+    "aten::to.dtype",
+    rule=SAME,
+    tests=[OpTest(name) for name in ("to", *_TO_TYPE, "cfloat", "cdouble")],
+)
+def to(
+    op: Any,
+    self: Any,
+    dtype: DType,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """The tensor in an element type."""
+    return to_dtype(op, self, dtype)
+
+
+@aten(
+    "aten::to.device",
+    rule=SAME,
+    untested="the OpInfo `to`, at aten::to.dtype, runs it too",
+)
+def to_device(
+    op: Any,
+    self: Any,
+    device: Any,
+    dtype: DType,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """The tensor in an element type; devices mean nothing in a model."""
+    return to_dtype(op, self, dtype)
+
+
+@aten("aten::to.dtype_layout", rule=SAME, untested="no OpInfo runs it")
+def to_dtype_layout(
+    op: Any,
+    self: Any,
+    dtype: DType | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """The tensor in an element type."""
+    return to_dtype(op, self, dtype)
+
+
+@aten("aten::to.other", rule=SAME, untested="no OpInfo runs it")
+def to_other(
+    op: Any,
+    self: Any,
+    other: Any,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """The tensor in the element type of another."""
+    return to_dtype(op, self, other.onnx_dtype)
+
+
+@aten("aten::type_as", rule=SAME, untested="no OpInfo runs it")
+def type_as(op: Any, self: Any, other: Any) -> Any:
+    """The tensor in the element type of another."""
+    return to_dtype(op, self, other.onnx_dtype)
+
+
+@aten("prims::convert_element_type", rule=SAME, untested="prims: no OpInfo runs it")
+def convert_element_type(op: Any, a: Any, dtype: DType) -> Any:
+    """The tensor in an element type."""
+    return to_dtype(op, a, dtype)
+
+
+@aten("prims::device_put", rule=SAME, untested="prims: no OpInfo runs it")
+def device_put(op: Any, a: Any, device: Any, non_blocking: bool = False) -> Any:
+    """The tensor itself; devices mean nothing in a model."""
+    return a
+
+
+@aten(
+    "aten::clone",
+    "aten::detach",
+    "prims::clone",
+    rule=SAME,
+    tests=[OpTest("clone")],
+)
+def clone(op: Any, self: Any) -> Any:
+    """The tensor itself: values of a model never change."""
+    return self
+
+
+@aten("aten::contiguous", rule=SAME, untested="it does nothing, so OpInfo's call is not recorded")
+def contiguous(op: Any, self: Any, memory_format: Any = 0) -> Any:
+    """The tensor itself: tensors of a model have no strides."""
+    return self
+
+
+@aten("prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
+def view_of(op: Any, a: Any) -> Any:
+    """The tensor itself."""
+    return a
+
+
+@aten("aten::copy", rule=SAME, untested="no OpInfo runs the form without mutation")
+def copy_(op: Any, self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """The elements of `src` in the shape and element type of `self`."""
+    found = to_dtype(op, src, self.onnx_dtype)
+    if found.shape == self.shape and all(d is not None for d in self.shape):
+        return found
+    if isinstance(found, Complex):
+        shape = op.Shape(self.real)
+        return Complex(op.Expand(found.real, shape), op.Expand(found.imag, shape))
+    return op.Expand(found, op.Shape(self))
+
+
+for _function in (
+    to_copy, to, to_device, to_dtype_layout, to_other, type_as, convert_element_type, device_put,
+    clone, contiguous, view_of, copy_,
+):  # fmt: skip
+    _function.on_complex(_function.body)
