@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from onnxwright import atenlib as atenlib
+    from onnxwright.atenlib.op import aten as aten
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from onnxwright.eager import run_model as run_model
     from onnxwright.eager import set_default_evaluator as set_default_evaluator
     from onnxwright.eager import trace as trace
+    from onnxwright.errors import AtenArgumentError as AtenArgumentError
+    from onnxwright.errors import AtenError as AtenError
+    from onnxwright.errors import AtenLookupError as AtenLookupError
+    from onnxwright.errors import AtenUnsupportedError as AtenUnsupportedError
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
@@ -87,9 +93,15 @@ _HOMES = {
     "ExportError": "onnxwright.errors",
     "PassError": "onnxwright.errors",
     "InternalError": "onnxwright.errors",
+    "aten": "onnxwright.atenlib.op",
+    "AtenError": "onnxwright.errors",
+    "AtenArgumentError": "onnxwright.errors",
+    "AtenLookupError": "onnxwright.errors",
+    "AtenUnsupportedError": "onnxwright.errors",
 }
 # Modules under the names that onnxscript's authoring API uses.
 _MODULES = {
+    "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
     "values": "onnxwright.opset",
     "onnx_opset": "onnxwright.opset",

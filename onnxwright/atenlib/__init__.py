@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.load import functions
-from onnxwright.atenlib.op import TABLE, AtenFunction, aten
+from onnxwright.atenlib.load import find, functions
+from onnxwright.atenlib.op import TABLE, AtenFunction, aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Skip, Tol, XFail
+from onnxwright.atenlib.rules import creation, custom, elementwise, like, reduction
 
 __all__ = [
     "TABLE",
@@ -16,5 +17,12 @@ __all__ = [
     "Tol",
     "XFail",
     "aten",
+    "creation",
+    "custom",
+    "elementwise",
+    "find",
     "functions",
+    "like",
+    "reduction",
+    "unsupported",
 ]

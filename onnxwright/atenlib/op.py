@@ -9,14 +9,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, NoReturn
 
+import onnx
+
+from onnxwright.atenlib import standalone
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.caller import is_internal, user_span
 from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.types.dtypes import DType
 
 # Parameters of torch's schemas that say nothing about the values computed in inference.
@@ -99,7 +104,7 @@ class AtenFunction:
         self.complex_body = body
         return body
 
-    def __call__(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, op: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run or build it.
 
         Args:
@@ -117,6 +122,72 @@ class AtenFunction:
         dtype = self.rule.prepare(op, arguments)
         result = self._run(op, arguments)
         return result if dtype is None else self._typed(op, result, dtype)
+
+    def run(self, /, *args: Any, opset_version: int = standalone.OPSET, **kwargs: Any) -> Any:
+        """Run it on arrays, operator by operator.
+
+        Args:
+            args, kwargs: as torch's schema has them; tensors are arrays of numpy (complex ones
+                too), tensors of ours or of torch.
+            opset_version: the version of the standard opset.
+
+        Returns:
+            What the schema returns, in the kind that went in.
+
+        Raises:
+            AtenArgumentError: the arguments do not fit.
+            AtenUnsupportedError: ONNX cannot express this use.
+
+        Example:
+            >>> import numpy as np
+            >>> from onnxwright.atenlib import find
+            >>> find("aten::add.Tensor").run(np.array([1, 2]), np.array([0.5], np.float32), alpha=2)
+            array([2., 3.], dtype=float32)
+        """
+        return standalone.run(self, args, kwargs, opset_version=opset_version)
+
+    def to_function_proto(
+        self,
+        /,
+        *args: Any,
+        opset_version: int = standalone.OPSET,
+        function_name: str = "",
+        function_domain: str = standalone.DOMAIN,
+        **kwargs: Any,
+    ) -> onnx.FunctionProto:
+        """Emit it as a function of a model.
+
+        Args:
+            args, kwargs: as torch's schema has them, with a type in the place of each tensor:
+                `"FLOAT[N, 3]"`, `FLOAT["N", 3]` or a `TensorType`.  Each becomes an input, in
+                the order of the parameters; those of a list are `tensors_0`, `tensors_1`.
+            opset_version: the version of the standard opset.
+            function_name: the function's name; `add_Tensor` for `aten::add.Tensor` by default.
+            function_domain: its domain.
+
+        Returns:
+            The function, for tensors of these types, checked by ONNX.  A complex tensor is a real
+            one with a last axis of two.
+
+        Raises:
+            AtenArgumentError: the arguments do not fit.
+            AtenUnsupportedError: ONNX cannot express this use.
+
+        Example:
+            >>> from onnxwright.atenlib import find
+            >>> proto = find("aten::add.Tensor").to_function_proto("FLOAT[N, 3]", "INT64[3]")
+            >>> proto.name, list(proto.input), [node.op_type for node in proto.node]
+            ('add_Tensor', ['self', 'other'], ['Cast', 'Add'])
+        """
+        name = function_name or self.name.split("::")[-1].replace(".", "_")
+        return standalone.emit(
+            self,
+            self.bind(args, kwargs),
+            name=name,
+            domain=function_domain,
+            opset_version=opset_version,
+            doc=inspect.getdoc(self.body) or "",
+        )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by name, defaults filled in.
@@ -246,7 +317,8 @@ def aten(
         The decorator; it gives an `AtenFunction`.
 
     Raises:
-        AtenArgumentError: a name is taken; the message shows both places.
+        AtenArgumentError: a name is taken; the message shows both places.  Running the same
+            module again is no second definition.
 
     Example:
         >>> from onnxwright.atenlib.rules import elementwise
@@ -273,10 +345,11 @@ def aten(
         )
         for name in names:
             before = where.get(name)
-            if before is not None and not replace:
+            if before is not None and not replace and not _is_again(before.body, code):
+                span = _span_of(code) if is_internal(code.co_filename, {}) else user_span()
                 fail(
                     messages.AtenDefinedTwice(
-                        name=name, first=before.place, second=place, span=user_span()
+                        name=name, first=before.place, second=place, span=span
                     )
                 )
         for name in names:
@@ -284,6 +357,20 @@ def aten(
         return made
 
     return register
+
+
+def _is_again(body: Body, code: CodeType) -> bool:
+    """Whether a body is what the same lines defined before: their module is run again."""
+    before = body.__code__
+    here = (code.co_filename, code.co_firstlineno, code.co_name)
+    return here == (before.co_filename, before.co_firstlineno, before.co_name)
+
+
+def _span_of(code: CodeType) -> Span:
+    """The first line of a body."""
+    line = code.co_firstlineno
+    text = source_line(code.co_filename, line) or ""
+    return Span(code.co_filename, line, 0, line, max(len(text), 1))
 
 
 __all__ = ["IGNORED", "TABLE", "AtenFunction", "aten", "unsupported"]

@@ -20,6 +20,7 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.ops import Ops
+from onnxwright.testing.aten_schemas import count_returned
 from onnxwright.testing.tape import Call
 from onnxwright.testing.torch_values import TORCH_TO_DTYPE, from_value, to_array, to_value
 from onnxwright.types.kinds import TensorType
@@ -32,6 +33,8 @@ class _Play:
     def __init__(self, op: Ops) -> None:
         self.op = op
         self.held: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> itself, its value
+        # id of an alias -> the tensor it was made of; `held` keeps both alive
+        self.aliases: dict[int, torch.Tensor] = {}
         self.numbers: dict[int, tuple[Any, Any]] = {}  # the same for numbers that a call gave
 
     def outside(self, tensor: torch.Tensor) -> Any:
@@ -70,9 +73,22 @@ class _Play:
             kwargs = {k: self.convert(v) for k, v in call.kwargs.items()}
             name = functional_name(call.target)
             result = args[0] if name in SAME else find(name)(self.op, *args, **kwargs)
+            miscounted = count_returned(call.target, result)
+            if miscounted:
+                raise ValueError(miscounted)
             if is_in_place(call.target) and result.onnx_dtype is not args[0].onnx_dtype:
                 result = self.op.Cast(result, to=args[0].onnx_dtype)
             self.bind(call.result, result)
+            if name in SAME:
+                self.aliases[id(call.result)] = call.args[0]
+            elif is_in_place(call.target):
+                self._bind_aliased(call.args[0], result)
+
+    def _bind_aliased(self, tensor: Any, value: Any) -> None:
+        """Give the value of a tensor that was written into to those it is an alias of."""
+        while id(tensor) in self.aliases:
+            tensor = self.aliases[id(tensor)]
+            self.bind(tensor, value)
 
     def results(self, wanted: Any) -> list[Any]:
         """Our values for the leaves of a result; `UNKNOWN` for a number that no call gave."""

@@ -150,6 +150,10 @@ def run_units(
             worker.end()
 
 
+_READY = "ready"
+_NO_START = "a process of the sweep did not start; its error is above"
+
+
 class _Worker:
     """One process, and the unit it is at."""
 
@@ -157,6 +161,7 @@ class _Worker:
         self.settings = settings
         self.unit: Unit | None = None
         self.begun = 0.0
+        self.ready = False
         self.start()
 
     def start(self) -> None:
@@ -164,6 +169,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.settings), daemon=True)
         self.process.start()
+        self.ready = False
         theirs.close()
 
     def give(self, queue: deque[Unit]) -> None:
@@ -173,7 +179,10 @@ class _Worker:
             return
         self.unit = queue.popleft()
         self.begun = time.perf_counter()
-        self.pipe.send(self.unit.key)
+        try:
+            self.pipe.send(self.unit.key)
+        except OSError as error:
+            raise RuntimeError(_NO_START) from error
 
     def collect(self, ready: Iterable[Any], timeout: float) -> UnitResult | None:
         """The result, if there is one; a process that is dead or late makes a failed one."""
@@ -182,9 +191,14 @@ class _Worker:
         if self.pipe in ready:
             try:
                 answer = self.pipe.recv()
-            except EOFError:
+            except (EOFError, OSError) as error:
                 self.process.join()
+                if not self.ready:
+                    raise RuntimeError(_NO_START) from error
                 return self._lost(f"the process died (exit code {self.process.exitcode})")
+            if answer == _READY:
+                self.ready, self.begun = True, time.perf_counter()
+                return None
             if isinstance(answer, str):
                 return self._lost(answer, restart=False)
             return UnitResult.read(answer)
@@ -218,6 +232,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
     """A process: unit keys come in, results go out."""
     torch.set_num_threads(1)
     known = {unit.key: unit for unit in units()}
+    pipe.send(_READY)
     while True:
         try:
             key = pipe.recv()

@@ -19,8 +19,8 @@ class AtenDefinedTwice(Diagnostic):
     """Two functions are registered for one ATen operator; each has one place."""
 
     code: ClassVar[str] = "OW801"
-    title: ClassVar[str] = "`{name}` is already defined at {first}"
-    label: ClassVar[str] = "second definition"
+    title: ClassVar[str] = "`{name}` is already defined at {first}; second definition at {second}"
+    label: ClassVar[str] = "the second"
     help: ClassVar[str] = (
         "give a private lowering with `custom_translation_table`, or pass `replace=True`"
     )

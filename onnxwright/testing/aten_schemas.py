@@ -1,0 +1,193 @@
+"""The schemas of PyTorch's operators beside the functions of the table: names, order, defaults."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from onnxwright.atenlib.op import IGNORED, AtenFunction
+
+# Why an operator of the core set has no meaning in inference, by what its schema says.
+_GRADIENT = "computes a gradient"
+_OUT = "writes into a tensor that is given; the exporter calls the overload that returns"
+_LAYOUT = "asks for strides or storage, which ONNX values do not have"
+
+
+def find_operator(name: str) -> Any:
+    """The operator of a full name.
+
+    Args:
+        name: `aten::add.Tensor`; without an overload for the default one.
+
+    Returns:
+        The torch `OpOverload`, None if there is none.
+
+    Example:
+        >>> find_operator("aten::add.Tensor"), find_operator("aten::nope")
+        (<OpOverload(op='aten.add', overload='Tensor')>, None)
+    """
+    namespace, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), base, None)
+    return getattr(packet, overload or "default", None)
+
+
+def problems(entry: AtenFunction) -> Iterator[str]:
+    """Where the parameters of a function are not those of torch's schemas.
+
+    A body that serves several overloads has the parameters of all; what one of them does not have
+    needs a default there.
+
+    Args:
+        entry: the function.
+
+    Yields:
+        What is wrong, a sentence each.
+
+    Example:
+        >>> from onnxwright.atenlib.rules import like
+        >>> def body(op, self, diagonal=1): ...
+        >>> list(problems(AtenFunction(("aten::tril",), body, like("self"), ())))
+        ['aten::tril: `diagonal` is 1 by default, in torch 0']
+    """
+    schemas = {}
+    for name in entry.names:
+        found = find_operator(name)
+        if found is None:
+            yield f"{name}: torch has no such operator"
+        else:
+            schemas[name] = found._schema
+    for name, schema in schemas.items():
+        others = [s for n, s in schemas.items() if n != name]
+        for problem in _of_overload(entry, schema, others):
+            yield f"{name}: {problem}"
+
+
+def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterator[str]:
+    ours = entry.parameters
+    theirs = {a.name: a for a in schema.arguments if a.name not in IGNORED or a.name in ours}
+    for name in theirs:
+        if name not in ours:
+            yield f"there is no parameter `{name}`"
+    common = {n: a for n, a in theirs.items() if n in ours}
+    if [n for n in ours if n in common] != list(common):
+        yield f"the order of the parameters is {list(ours)}, in torch {list(theirs)}"
+    yield from _positions(ours, common)
+    elsewhere = {a.name: a for s in others for a in s.arguments}
+    for name, p in ours.items():
+        if name not in theirs:
+            if name not in elsewhere:
+                yield f"torch has no parameter `{name}`"
+            elif p.default is p.empty:
+                yield f"torch has no parameter `{name}` here, and it has no default"
+            continue
+        yield from _default(p, theirs[name], elsewhere, others)
+
+
+def _positions(ours: dict[str, inspect.Parameter], theirs: dict[str, Any]) -> Iterator[str]:
+    by_position = [n for n, p in ours.items() if p.kind is not p.KEYWORD_ONLY]
+    wanted = [n for n, a in theirs.items() if not a.kwarg_only]
+    if by_position[: len(wanted)] != wanted:
+        yield f"{wanted} are given by position in torch, {by_position} here"
+
+
+def _default(
+    p: inspect.Parameter, theirs: Any, elsewhere: dict[str, Any], others: list[Any]
+) -> Iterator[str]:
+    name = p.name
+    if not theirs.has_default_value():
+        shared = any(name not in {a.name for a in s.arguments} for s in others) or (
+            name in elsewhere and elsewhere[name].has_default_value()
+        )
+        if p.default is not p.empty and not shared:
+            yield f"`{name}` is {p.default!r} by default, in torch it must be given"
+    elif p.default is p.empty:
+        yield f"`{name}` must be given, in torch it is {theirs.default_value!r} by default"
+    elif _plain(p.default) != _plain(theirs.default_value):
+        yield f"`{name}` is {p.default!r} by default, in torch {theirs.default_value!r}"
+
+
+def _plain(value: Any) -> Any:
+    """A default to compare: one number for all axes is that number for each."""
+    if isinstance(value, (list, tuple)):
+        return (value[0],) if value and all(v == value[0] for v in value) else tuple(value)
+    return value
+
+
+def count_returned(target: Any, result: Any) -> str:
+    """How a result differs in number from what the schema of an operator returns.
+
+    Args:
+        target: a torch `OpOverload`.
+        result: what our function of it gave.
+
+    Returns:
+        What is wrong; empty if nothing is.
+
+    Example:
+        >>> count_returned(torch.ops.aten.topk.default, ["values"])
+        'aten::topk returns 2 values, ours 1'
+    """
+    returns = target._schema.returns
+    several = isinstance(result, (list, tuple))
+    if len(returns) == 1:
+        is_list = str(returns[0].type).startswith("List")
+        if several is not is_list:
+            return f"{target._schema.name} returns {'a list' if is_list else 'one value'}"
+        return ""
+    if not several or len(result) != len(returns):
+        ours = len(result) if several else 1
+        return f"{target._schema.name} returns {len(returns)} values, ours {ours}"
+    return ""
+
+
+@functools.cache
+def core_operators() -> tuple[str, ...]:
+    """The overloads that the installed torch tags as its core set, sorted.
+
+    Returns:
+        Full names.
+
+    Example:
+        >>> "aten::add.Tensor" in core_operators()
+        True
+    """
+    found = []
+    for name in torch._C._dispatch_get_all_op_names():
+        target = find_operator(name) if name.startswith("aten::") else None
+        if target is not None and torch.Tag.core in target.tags:
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def no_inference(name: str) -> str:
+    """Why an operator needs no function: what its schema says it does has no place in a model.
+
+    Args:
+        name: a full name.
+
+    Returns:
+        The reason; empty for an operator that needs one.
+
+    Example:
+        >>> no_inference("aten::convolution_backward"), no_inference("aten::add.Tensor")
+        ('computes a gradient', '')
+    """
+    target = find_operator(name)
+    schema = target._schema
+    if schema.name.endswith("_backward"):
+        return _GRADIENT
+    if any(a.is_out for a in schema.arguments):
+        return _OUT
+    if not any("Tensor" in str(r.type) for r in schema.returns) and schema.name.startswith(
+        ("aten::sym_stride", "aten::sym_storage_offset", "aten::sym_is_contiguous")
+    ):
+        return _LAYOUT
+    return ""
+
+
+__all__ = ["core_operators", "count_returned", "find_operator", "no_inference", "problems"]

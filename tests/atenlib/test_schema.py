@@ -1,0 +1,79 @@
+"""The parameters of every ATen function are those of torch's schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the schemas are torch's")
+
+from onnxwright.atenlib.load import functions  # noqa: E402 - torch first, or skip
+from onnxwright.atenlib.op import AtenFunction  # noqa: E402
+from onnxwright.atenlib.rules import like  # noqa: E402
+from onnxwright.testing.aten_schemas import count_returned, find_operator, problems  # noqa: E402
+
+ENTRIES = list(dict.fromkeys(functions().values()))
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_parameters_are_those_of_torch(entry: AtenFunction) -> None:
+    """Names, order, what is given by position only, and defaults."""
+    assert list(problems(entry)) == []
+
+
+def entry_of(body: Any, *names: str) -> AtenFunction:
+    return AtenFunction(names, body, like("self"), ())
+
+
+WRONG = {
+    "no such operator": (lambda op, self: self, "aten::nope"),
+    "there is no parameter `memory`": (lambda op, self: self, "aten::tril"),
+    "torch has no parameter `k`": (lambda op, self, diagonal=0, k=1: self, "aten::tril"),
+    "`diagonal` is 1 by default, in torch 0": (lambda op, self, diagonal=1: self, "aten::tril"),
+    "`diagonal` must be given": (lambda op, self, diagonal: self, "aten::tril"),
+    "in torch it must be given": (lambda op, self, other=1: self, "aten::fmod.Tensor"),
+    "the order of the parameters": (lambda op, other, self: self, "aten::fmod.Tensor"),
+    "are given by position in torch": (
+        lambda op, self, k, *, dim=-1, largest=True, sorted=True: self,  # noqa: A006
+        "aten::topk",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_difference_is_found(what: str) -> None:
+    """The check of this file has a check."""
+    body, name = WRONG[what]
+    told = " ".join(problems(entry_of(body, name)))
+    assert what.replace("`memory`", "`diagonal`") in told
+
+
+def test_overloads_may_share_a_body() -> None:
+    """What one overload lacks needs a default there."""
+
+    def body(op: Any, self: Any, dim: Any = None, keepdim: Any = False, dtype: Any = None) -> Any:
+        return self
+
+    def strict(op: Any, self: Any, dim: Any, keepdim: Any = False, dtype: Any = None) -> Any:
+        return self
+
+    assert list(problems(entry_of(body, "aten::sum", "aten::sum.dim_IntList"))) == []
+    assert list(problems(entry_of(strict, "aten::sum.dim_IntList"))) == []
+    (told,) = problems(entry_of(strict, "aten::sum", "aten::sum.dim_IntList"))
+    assert told == "aten::sum: torch has no parameter `dim` here, and it has no default"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("aten::abs", "x", ["x"]),
+        ("aten::topk", ("v", "i"), ("v",)),
+        ("aten::unbind.int", ["a", "b", "c"], "a"),
+    ],
+)
+def test_returned_values_are_counted(name: str, right: Any, wrong: Any) -> None:
+    """The sweep asks this of every call."""
+    target = find_operator(name)
+    assert count_returned(target, right) == ""
+    assert count_returned(target, wrong).startswith(f"{name.split('.')[0]} returns")

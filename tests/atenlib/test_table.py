@@ -1,0 +1,148 @@
+"""The table of ATen functions: whole, without doubles, held to the lists of others."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnxwright.atenlib import TABLE, AtenFunction, aten, find, functions, like
+from onnxwright.atenlib.load import MODULES
+from onnxwright.errors import AtenArgumentError, AtenLookupError
+
+HERE = Path(__file__).parent
+OPS = HERE.parent.parent / "onnxwright" / "atenlib"
+LONGEST = 450
+
+ENTRIES = list(dict.fromkeys(functions().values()))
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="the lists are torch's")
+
+
+def test_modules_are_all_listed() -> None:
+    """A module that is not in the list would never be loaded."""
+    there = {path.stem for path in (OPS / "ops").glob("*.py")} - {"__init__"}
+    assert there == set(MODULES)
+    assert len(set(MODULES)) == len(MODULES)
+
+
+def test_no_module_is_empty() -> None:
+    """A module of the list has at least one function."""
+    used = {entry.body.__module__.rsplit(".", 1)[-1] for entry in ENTRIES}
+    assert set(MODULES) - used == set()
+
+
+@pytest.mark.parametrize("path", sorted(OPS.rglob("*.py")), ids=lambda path: path.stem)
+def test_files_are_not_long(path: Path) -> None:
+    if path.name == "kernels.py":
+        pytest.skip("it is generated")
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_a_second_definition_shows_both_places() -> None:
+    mine: dict[str, AtenFunction] = {}
+
+    @aten("my::op", rule=like("self"), table=mine)
+    def first(op: Any, self: Any) -> Any:
+        return self
+
+    def second(op: Any, self: Any) -> Any:
+        return self
+
+    with pytest.raises(AtenArgumentError) as caught:
+        aten("my::other", "my::op", rule=like("self"), table=mine)(second)
+    places = [f"test_table.py:{f.__code__.co_firstlineno}" for f in (mine["my::op"].body, second)]
+    first_line = str(caught.value).splitlines()[0]
+    assert first_line == (
+        f"error[OW801]: `my::op` is already defined at {places[0]}; "
+        f"second definition at {places[1]}"
+    )
+    assert list(mine) == ["my::op"], "nothing of the refused one is kept"
+    aten("my::op", rule=like("self"), table=mine, replace=True)(second)
+    assert mine["my::op"].body is second
+
+
+def test_the_same_lines_may_run_again() -> None:
+    """A module that is loaded again defines nothing twice."""
+    mine: dict[str, AtenFunction] = {}
+    for _ in range(2):
+
+        @aten("my::op", rule=like("self"), table=mine)
+        def first(op: Any, self: Any) -> Any:
+            return self
+
+    assert len(mine) == 1
+
+
+def test_names_lead_to_their_entries() -> None:
+    for entry in ENTRIES:
+        assert all(TABLE[name] is entry for name in entry.names)
+        assert entry.place.count(":") == 1
+    with pytest.raises(AtenLookupError, match="there is no function for `aten::nope`"):
+        find("aten::nope")
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_tested_or_says_why_not(entry: AtenFunction) -> None:
+    assert bool(entry.tests) != bool(entry.untested)
+    known = [x for test in entry.tests for x in (*test.xfail, *test.skip)]
+    assert all(x.reason for x in known)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_says_what_it_means(entry: AtenFunction) -> None:
+    assert (entry.body.__doc__ or "").strip()
+
+
+@needs_torch
+def test_opinfos_exist_and_are_named_once() -> None:
+    """No entry names an OpInfo that torch does not have, or the same one twice."""
+    pytest.importorskip("expecttest", reason="torch's OpInfos import it")
+    from onnxwright.testing.sweep import infos, units
+
+    names = {test.name for entry in ENTRIES for test in entry.tests}
+    assert names - set(infos()) == set()
+    keys = [unit.key for unit in units()]
+    assert len(keys) == len(set(keys))
+
+
+def missing(which: str) -> set[str]:
+    """The operators that are known to have no function."""
+    return set(json.loads((HERE / "missing.json").read_text(encoding="utf-8"))[which])
+
+
+def same(found: set[str], known: set[str]) -> None:
+    """The lists only shrink: nothing new is missing, and what is there is taken off the list."""
+    assert sorted(found - known) == [], "lost; give them a function again"
+    assert sorted(known - found) == [], "these are there now: take them out of missing.json"
+
+
+@needs_torch
+def test_core_operators_are_there() -> None:
+    """All of torch's core set that means something in inference."""
+    from onnxwright.testing.aten_schemas import core_operators, no_inference
+
+    found = {n for n in core_operators() if n not in TABLE and not no_inference(n)}
+    same(found, missing("core"))
+
+
+@needs_torch
+def test_core_operators_without_a_meaning_in_inference() -> None:
+    """What is left out of the core set is left out for what its schema says."""
+    from onnxwright.testing.aten_schemas import core_operators, no_inference
+
+    reasons = {n: no_inference(n) for n in core_operators() if no_inference(n)}
+    assert "aten::convolution_backward" in reasons
+    assert "aten::atan2.out" in reasons
+    assert all(n.endswith(("_backward", ".out")) or "::sym_" in n for n in reasons)
+    assert not set(reasons) & set(TABLE)
+
+
+def test_names_of_the_other_library() -> None:
+    """The names that onnxscript's torchlib has, but for those that are known to be missing."""
+    theirs = set(json.loads((HERE / "torchlib_names.json").read_text(encoding="utf-8")))
+    # Python's own operators on sizes are no operators of torch: the exporter reads them.
+    theirs = {n for n in theirs if not n.startswith(("_operator::", "math::"))}
+    same({n for n in theirs if n not in TABLE}, missing("torchlib"))

@@ -1,0 +1,3 @@
+from onnxwright import atenlib
+
+clamp = atenlib.find("aten::clmap")
