@@ -77,14 +77,14 @@ def positions_of(op: Any, indices: Sequence[Any]) -> list[tuple[int, Any]]:
     return found
 
 
-def compress(op: Any, x: Any, marks: Any, axis: int) -> Any:
+def compress(op: Any, x: Any, marks: Any, axis: int | None = None) -> Any:
     """The slices of an axis whose mark is true; BFLOAT16, which Compress does not take, by FLOAT.
 
     Args:
         op: the operators.
         x: a value.
         marks: a BOOL vector.
-        axis: the axis.
+        axis: the axis; all elements in one dimension without it.
 
     Returns:
         The slices, in order.

@@ -1,1 +1,231 @@
 """Functions that make tensors from sizes and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import creation, custom, like
+from onnxwright.atenlib.shaping import (
+    arithmetic,
+    counting,
+    flat,
+    real_part,
+    reshape_to,
+    slice_axis,
+)
+from onnxwright.atenlib.support import cast, full, full_like, numel, product, sizes
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import real_of
+
+_NUMBERS = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT, complex: DType.COMPLEX64}
+
+
+def filled(op: Any, size: Any, value: Any, dtype: DType) -> Any:
+    """A value, or a `Complex`, of a shape filled with one number.
+
+    Args:
+        op: the operators.
+        size: sizes.
+        value: a Python number, a value of rank 0, or a `Complex`.
+        dtype: the element type, maybe a complex one.
+
+    Returns:
+        The value.
+    """
+    if dtype.is_complex:
+        part = real_of(dtype)
+        real, imag = _parts(op, value, part)
+        return Complex(full(op, size, real, part), full(op, size, imag, part))
+    return full(op, size, _as_real(value), dtype)
+
+
+def filled_like(op: Any, x: Any, value: Any, dtype: DType) -> Any:
+    """A value, or a `Complex`, of the shape of another, filled with one number."""
+    shape = real_part(x)
+    if dtype.is_complex:
+        part = real_of(dtype)
+        real, imag = _parts(op, value, part)
+        return Complex(full_like(op, shape, real, part), full_like(op, shape, imag, part))
+    return full_like(op, shape, _as_real(value), dtype)
+
+
+def _parts(op: Any, value: Any, part: DType) -> tuple[Any, Any]:
+    if isinstance(value, Complex) or is_value(value):
+        both = as_complex(op, value, part)
+        return both.real, both.imag
+    number = complex(value)
+    return number.real, number.imag
+
+
+def _as_real(value: Any) -> Any:
+    return value.real if isinstance(value, (Complex, complex)) else value
+
+
+def _filling_type(arguments: dict[str, Any]) -> DType | None:
+    """The type that `dtype` says, else that of the number."""
+    if arguments["dtype"] is None:
+        value = arguments["fill_value"]
+        kind = _NUMBERS.get(type(value))
+        arguments["dtype"] = kind if kind is not None else value.onnx_dtype
+    found: DType | None = arguments["dtype"]
+    return found
+
+
+@aten("aten::full", rule=custom(_filling_type), tests=[OpTest("full")])
+def full_(op: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    """A tensor of a size filled with one number."""
+    return filled(op, size, fill_value, dtype)
+
+
+@aten("aten::full_like", rule=creation(like="self"), tests=[OpTest("full_like")])
+def full_like_(op: Any, self: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    """A tensor of the shape of another filled with one number."""
+    return filled_like(op, self, fill_value, dtype)
+
+
+@aten("aten::new_full", rule=creation(like="self"), tests=[OpTest("new_full")])
+def new_full(op: Any, self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    """A tensor of a size filled with one number, of the type of another."""
+    return filled(op, size, fill_value, dtype)
+
+
+@aten("aten::zeros", "aten::_efficientzerotensor", rule=creation(), tests=[OpTest("zeros")])
+def zeros(op: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::ones", rule=creation(), tests=[OpTest("ones")])
+def ones(op: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of ones."""
+    return filled(op, size, 1, dtype)
+
+
+@aten("aten::empty.memory_format", rule=creation(), tests=[OpTest("empty", compare="shape")])
+def empty(op: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of any elements: zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::empty_strided", rule=creation(), tests=[OpTest("empty_strided", compare="shape")])
+def empty_strided(op: Any, size: Any, stride: Any, *, dtype: Any = None) -> Any:
+    """A tensor of any elements: zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::empty_permuted", rule=creation(), tests=[OpTest("empty_permuted", compare="shape")])
+def empty_permuted(op: Any, size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
+    """A tensor of any elements: zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::zeros_like", rule=creation(like="self"), tests=[OpTest("zeros_like")])
+def zeros_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+    """Zeros in the shape of another tensor."""
+    return filled_like(op, self, 0, dtype)
+
+
+@aten("aten::ones_like", rule=creation(like="self"), tests=[OpTest("ones_like")])
+def ones_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+    """Ones in the shape of another tensor."""
+    return filled_like(op, self, 1, dtype)
+
+
+@aten("aten::empty_like", rule=creation(like="self"),
+      tests=[OpTest("empty_like", compare="shape")])  # fmt: skip
+def empty_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+    """Any elements in the shape of another tensor: zeros."""
+    return filled_like(op, self, 0, dtype)
+
+
+@aten("aten::new_zeros", rule=creation(like="self"), tests=[OpTest("new_zeros")])
+def new_zeros(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of zeros, of the type of another."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::new_ones", rule=creation(like="self"), tests=[OpTest("new_ones")])
+def new_ones(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of ones, of the type of another."""
+    return filled(op, size, 1, dtype)
+
+
+@aten("aten::new_empty", rule=creation(like="self"), tests=[OpTest("new_empty", compare="shape")])
+def new_empty(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+    """A tensor of any elements, of the type of another: zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::new_empty_strided", rule=creation(like="self"),
+      tests=[OpTest("new_empty_strided", compare="shape")])  # fmt: skip
+def new_empty_strided(op: Any, self: Any, size: Any, stride: Any, *, dtype: Any = None) -> Any:
+    """A tensor of any elements, of the type of another: zeros."""
+    return filled(op, size, 0, dtype)
+
+
+@aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])
+def fill(op: Any, self: Any, value: Any) -> Any:
+    """One number in the shape of a tensor, and of its type."""
+    return filled_like(op, self, value, self.onnx_dtype)
+
+
+@aten("aten::zero", rule=like(), tests=[OpTest("zero_")])
+def zero(op: Any, self: Any) -> Any:
+    """Zeros in the shape of a tensor, and of its type."""
+    return filled_like(op, self, 0, self.onnx_dtype)
+
+
+for _function in (
+    full_like_, new_full, zeros_like, ones_like, empty_like, new_zeros, new_ones, new_empty,
+    new_empty_strided, fill, zero,
+):  # fmt: skip
+    _function.on_complex(_function.body)
+
+
+@aten("aten::eye", rule=creation(), tests=[OpTest("eye")])
+def eye(op: Any, n: Any, *, dtype: Any = None) -> Any:
+    """The identity matrix of a size."""
+    return _eye(op, n, n, dtype)
+
+
+@aten("aten::eye.m", rule=creation(), tests=[OpTest("eye")])
+def eye_m(op: Any, n: Any, m: Any, *, dtype: Any = None) -> Any:
+    """A matrix with ones on its diagonal."""
+    return _eye(op, n, m, dtype)
+
+
+def _eye(op: Any, n: Any, m: Any, dtype: DType) -> Any:
+    if dtype.is_complex:
+        part = real_of(dtype)
+        return Complex(_eye(op, n, m, part), full(op, [n, m], 0, part))
+    rows = op.Unsqueeze(counting(op, n), [1])
+    return cast(op, op.Equal(rows, counting(op, m)), dtype)
+
+
+@aten("aten::resize", rule=like(), complex="parts", tests=[OpTest("resize_", compare="shape")])
+def resize(op: Any, self: Any, size: Any) -> Any:
+    """The elements in another shape; too many are dropped, missing ones are zeros."""
+    return _resized(op, self, list(size))
+
+
+@aten("aten::resize_as", rule=like(), complex="parts",
+      tests=[OpTest("resize_as_", compare="shape")])  # fmt: skip
+def resize_as(op: Any, self: Any, the_template: Any) -> Any:
+    """The elements in the shape of another tensor."""
+    return _resized(op, self, sizes(op, the_template))
+
+
+def _resized(op: Any, x: Any, wanted: list[Any]) -> Any:
+    here, there = numel(op, x), product(op, wanted)
+    row = flat(op, x)
+    known = isinstance(here, int) and isinstance(there, int)
+    if not known or there > here:
+        missing = arithmetic(op, "Max", arithmetic(op, "Sub", there, here), 0)
+        row = op.Concat(row, full(op, [missing], 0, x.onnx_dtype), axis=0)
+    if not known or there < here:
+        row = slice_axis(op, row, 0, 0, there)
+    return reshape_to(op, row, wanted)

@@ -47,7 +47,7 @@ def index(op: Any, self: Any, indices: Any) -> Any:
         if mask.rank == 1:
             return compress(op, self, mask_of(op, mask), axis)
         if mask.rank == self.rank:
-            return compress(op, flat(op, self), flat(op, mask_of(op, mask)), 0)
+            return compress(op, self, flat(op, mask_of(op, mask)))
     found = positions_of(op, indices)
     if len(found) == 1:
         axis, position = found[0]
@@ -170,7 +170,7 @@ nonzero_static.on_complex(nonzero_static.body)
 def masked_select(op: Any, self: Any, mask: Any) -> Any:
     """The elements where a mask is true, in one dimension."""
     self, mask = expand_together(op, [self, mask_of(op, mask)])
-    return compress(op, flat(op, self), flat(op, mask), 0)
+    return compress(op, self if self.rank else flat(op, self), flat(op, mask))
 
 
 __all__ = ["index", "mask_of"]

@@ -1,1 +1,102 @@
-"""Window functions."""
+"""Window functions.
+
+The length is a number of the program, so that a window is one constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.rules import creation
+
+_Array = np.ndarray[Any, Any]
+_UNTESTED = "torch has OpInfos only for torch.signal.windows, which do not call it"
+
+
+def _window(op: Any, length: int, periodic: bool, dtype: Any, function: Any) -> Any:
+    """A window; `function` takes the angle of each point, from 0 to 2 pi.
+
+    A periodic window is a symmetric one that is one longer, without its last point.
+    """
+    if length <= 1:
+        values: _Array = np.ones(length)
+    else:
+        points = length if periodic else length - 1
+        values = function(2 * np.pi * np.arange(length) / points)
+    return op.constant(np.asarray(values).astype(dtype.numpy))
+
+
+def _bartlett(angle: _Array) -> _Array:
+    return 1 - np.abs(angle / np.pi - 1)
+
+
+def _blackman(angle: _Array) -> _Array:
+    found: _Array = 0.42 - 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle)
+    return found
+
+
+@aten("aten::bartlett_window", "aten::bartlett_window.periodic", rule=creation(),
+      untested=_UNTESTED)  # fmt: skip
+def bartlett_window(
+    op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None
+) -> Any:
+    """A triangle."""
+    return _window(op, window_length, periodic, dtype, _bartlett)
+
+
+@aten("aten::blackman_window", "aten::blackman_window.periodic", rule=creation(),
+      untested=_UNTESTED)  # fmt: skip
+def blackman_window(
+    op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None
+) -> Any:
+    """A sum of three cosines, 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    return _window(op, window_length, periodic, dtype, _blackman)
+
+
+@aten(
+    "aten::hamming_window",
+    "aten::hamming_window.periodic",
+    "aten::hamming_window.periodic_alpha",
+    "aten::hamming_window.periodic_alpha_beta",
+    rule=creation(),
+    untested=_UNTESTED,
+)
+def hamming_window(
+    op: Any,
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """A raised cosine, `alpha - beta cos`."""
+    return _window(op, window_length, periodic, dtype, lambda a: alpha - beta * np.cos(a))
+
+
+@aten("aten::hann_window", "aten::hann_window.periodic", rule=creation(), untested=_UNTESTED)
+def hann_window(op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None) -> Any:
+    """A raised cosine that is zero at its ends."""
+    return _window(op, window_length, periodic, dtype, lambda a: 0.5 - 0.5 * np.cos(a))
+
+
+@aten(
+    "aten::kaiser_window",
+    "aten::kaiser_window.periodic",
+    "aten::kaiser_window.beta",
+    rule=creation(),
+    untested=_UNTESTED,
+)
+def kaiser_window(
+    op: Any, window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None
+) -> Any:
+    """A Bessel function of the distance from the middle."""
+
+    def value(angle: _Array) -> _Array:
+        inside = np.maximum(0.0, 1 - (angle / np.pi - 1) ** 2)
+        return np.i0(beta * np.sqrt(inside)) / np.i0(beta)
+
+    return _window(op, window_length, periodic, dtype, value)
