@@ -108,7 +108,7 @@ def resize_smooth(
     first = op.Cast(low, to=DType.INT64)
     if cubic:
         weights = cubic_weights(op, share, -0.75)
-        offsets = (-1, 0, 1, 2)
+        offsets: tuple[int, ...] = (-1, 0, 1, 2)
     else:
         weights = [op.Sub(1, share), share]
         offsets = (0, 1)

@@ -24,7 +24,7 @@ _NEAREST = (*_FLOATS, DType.UINT8, DType.INT8, DType.INT32)
 _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
 
 
-def target_sizes(op: Any, x: Any, scales: Sequence[float]) -> list[Any]:
+def target_sizes(op: Any, x: Any, scales: Sequence[Any]) -> list[Any]:
     """The sizes that factors ask for."""
     made: list[Any] = []
     for n, scale in enumerate(scales, 2):
@@ -99,7 +99,7 @@ def resize(
 
 
 def _by_resize(
-    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[float] | None, align: bool
+    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[Any] | None, align: bool
 ) -> Any:
     options: dict[str, Any] = {"mode": mode}
     if mode in ("nearest", "exact"):
