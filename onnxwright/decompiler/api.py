@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def to_script(
     inline_constants: int | bool = 16,
     weights: Weights = "inline",
     weights_file: str | Path | None = None,
+    output: str | Path | None = None,
     explain: list[str] | None = None,
 ) -> str:
     """Write a model or function as Python that compiles back to it.
@@ -49,6 +51,8 @@ def to_script(
             ("npz"), left in the model's own external data ("external"), or what a function of
             (name, array) returns as the text of an expression (None writes it into the text).
         weights_file: the file of arrays for "npz"; the written Python looks for it beside itself.
+        output: the file the text will be written to, so that it finds external data and the file
+            of arrays from there; by default it stands beside them.
         explain: a list that receives, a line each, where and why something is written less well.
 
     Returns:
@@ -83,7 +87,9 @@ def to_script(
     if weights not in ("inline", "npz", "external") and not callable(weights):
         advice = 'use "inline", "npz", "external" or a function of (name, array)'
         fail(messages.NoWeightsFile(given=repr(weights), advice=advice, span=user_span()))
-    options = Options(weights, limit, npz.name if npz is not None else "weights.npz", folder)
+    found = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
+    beside = "" if output is None else _seen(folder, output)
+    options = Options(weights, limit, found, folder, "" if beside == "." else beside)
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
         sugar.types = element_types(proto)
@@ -97,6 +103,15 @@ def to_script(
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made
+
+
+def _seen(path: Path, output: str | Path) -> str:
+    """The way to a file or folder from the folder of the written Python."""
+    try:
+        made = os.path.relpath(path.resolve(), Path(output).resolve().parent)
+    except ValueError:  # another drive
+        made = str(path.resolve())
+    return made.replace(os.sep, "/")
 
 
 def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:

@@ -8,7 +8,17 @@ from typing import Any
 import onnx
 
 from onnxwright.decompiler.arrays import type_expression
-from onnxwright.decompiler.layout import Expr, Group, call, data, listed, mapping, text, words
+from onnxwright.decompiler.layout import (
+    Expr,
+    Group,
+    call,
+    data,
+    listed,
+    long_text,
+    mapping,
+    text,
+    words,
+)
 from onnxwright.decompiler.places import Places
 from onnxwright.ir.content import is_plain, properties
 from onnxwright.ir.wiring import Scope, Unit, Wire
@@ -67,10 +77,10 @@ class Facts:
         """The doc string and metadata of anything, with other facts, as a dict; None if empty."""
         entries: dict[str, Expr] = dict(more or {})
         if proto.doc_string:
-            entries["doc_string"] = text(proto.doc_string)
+            entries["doc_string"] = long_text(proto.doc_string)
         pairs = [(k, v) for k, v in properties(proto.metadata_props).items() if k != without]
         if pairs:
-            entries["metadata"] = mapping((key, text(value)) for key, value in pairs)
+            entries["metadata"] = mapping((key, long_text(value)) for key, value in pairs)
         return mapping(entries.items()) if entries else None
 
     def expression(self) -> Expr:
@@ -80,9 +90,9 @@ class Facts:
         if self.name is not None:
             given["name"] = text(self.name)
         if self.doc_string is not None:
-            given["doc_string"] = text(self.doc_string)
+            given["doc_string"] = long_text(self.doc_string)
         if self.metadata:
-            given["metadata"] = mapping((k, text(v)) for k, v in self.metadata.items())
+            given["metadata"] = mapping((k, long_text(v)) for k, v in self.metadata.items())
         if self.opset_imports is not None:
             pairs = self.opset_imports.items()
             given["opset_imports"] = mapping((domain, str(version)) for domain, version in pairs)

@@ -5,6 +5,7 @@ Text from a model enters only through `text`, `data` and `number`, which quote i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -25,9 +26,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Lines:
-    """A literal in several lines."""
+    """A literal in several lines, in brackets where something stands in front of it."""
 
+    whole: str
     parts: tuple[str, ...]
+    front: str = ""
 
 
 Expr = Union[str, Group, Lines]
@@ -48,7 +51,9 @@ def join(front: str, value: Expr) -> Expr:
     """Text directly in front of an expression."""
     if isinstance(value, Group):
         return Group(front + value.head, value.items, value.tail)
-    return front + flatten(value)
+    if isinstance(value, Lines):
+        return Lines(value.whole, value.parts, front + value.front)
+    return front + value
 
 
 def listed(items: Iterable[Expr]) -> Group:
@@ -81,7 +86,20 @@ def words(value: str) -> Expr:
             current = word
         else:
             current = f"{current} {word}" if current else word
-    return Lines((*map(text, lines), text(current)))
+    return Lines(text(value), (*map(text, lines), text(current)))
+
+
+def long_text(value: str) -> Expr:
+    """Any string as a literal, in several lines where it is long and has blanks."""
+    if len(value) <= _WORDS:
+        return text(value)
+    lines = [""]
+    for token in re.findall(r"\s*[^\s]*\s?", value):
+        if lines[-1] and (len(lines[-1]) + len(token) > _WORDS or lines[-1].endswith("\n")):
+            lines.append("")
+        lines[-1] += token
+    parts = [line for line in lines if line]
+    return Lines(text(value), tuple(map(text, parts))) if len(parts) > 1 else text(value)
 
 
 def data(value: bytes) -> str:
@@ -121,13 +139,12 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
         indent: how far the line it stands in is indented.
         width: the longest line.
     """
-    if isinstance(expr, Lines):
-        return ("\n" + " " * indent).join(expr.parts)
     flat = flatten(expr)
-    if isinstance(expr, str) or not expr.items:
+    if isinstance(expr, Lines) and len(flat) + column > width:
+        return _several(expr, indent)
+    if not isinstance(expr, Group) or not expr.items:
         return flat
-    whole = not any(isinstance(item, Lines) for item in expr.items)
-    if whole and len(flat) + column <= width:
+    if len(flat) + column <= width:
         return flat
     inner = indent + 4
     space = " " * inner
@@ -139,6 +156,21 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
     return f"{expr.head}\n{body}{' ' * indent}{expr.tail}"
 
 
+def _several(expr: Lines, indent: int) -> str:
+    if not expr.front:
+        return ("\n" + " " * indent).join(expr.parts)
+    space = "\n" + " " * (indent + 4)
+    return f"{expr.front}({space}{space.join(expr.parts)}\n{' ' * indent})"
+
+
+def marked(statement: str) -> str:
+    """A statement, with a word to formatters where lines hold several numbers each."""
+    return f"{statement}  # fmt: skip" if _FILLED.search(statement) else statement
+
+
+_FILLED = re.compile(r"^ +-?[0-9][^ \"'(){}=]*, -?[0-9][^\"'(){}=]*,$", re.MULTILINE)
+
+
 def _is_number(expr: Expr) -> bool:
     return isinstance(expr, str) and expr[:1] in "-0123456789" and expr != ""
 
@@ -148,7 +180,7 @@ def flatten(expr: Expr) -> str:
     if isinstance(expr, str):
         return expr
     if isinstance(expr, Lines):
-        return " ".join(expr.parts)
+        return expr.front + expr.whole
     return f"{expr.head}{', '.join(map(flatten, expr.items))}{expr.tail}"
 
 
@@ -174,7 +206,9 @@ __all__ = [
     "flatten",
     "join",
     "listed",
+    "long_text",
     "mapping",
+    "marked",
     "number",
     "render",
     "text",

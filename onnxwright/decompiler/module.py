@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from typing import Any
 
 import onnx
 
@@ -17,7 +19,9 @@ from onnxwright.decompiler.layout import (
     data,
     flatten,
     join,
+    long_text,
     mapping,
+    marked,
     render,
     text,
 )
@@ -77,7 +81,9 @@ def write_model(
     made = render(call(f"{python}.to_model_proto", **given), 11, 4)
     blocks_text = [block for block, _ in blocks]
     ending = ["def make_model():", f'    """The model."""\n    return {made}']
-    title = f"An ONNX model with {len(model.graph.node)} nodes; `make_model()` gives it back."
+    count = len(model.graph.node)
+    size = f"{count} node{'' if count == 1 else 's'}"
+    title = f"An ONNX model with {size}; `make_model()` gives it back."
     return _assemble(module, title, [*blocks_text, lines, ending]), module
 
 
@@ -102,12 +108,12 @@ def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
     for key in ("producer_version", "domain", "doc_string"):
         value = getattr(model, key)
         if value:
-            given[key] = text(value)
+            given[key] = long_text(value)
     if model.model_version:
         given["model_version"] = str(model.model_version)
     if model.metadata_props:
         pairs = properties(model.metadata_props).items()
-        given["metadata"] = mapping((k, text(v)) for k, v in pairs)
+        given["metadata"] = mapping((k, long_text(v)) for k, v in pairs)
     rest = onnx.ModelProto()
     rest.training_info.extend(model.training_info)
     rest.configuration.extend(model.configuration)
@@ -304,14 +310,14 @@ def _global_initializer(module: Module, body: Body, w: Wire) -> None:
     body.places.name(w, python)
     body.facts.value(w, w.info)
     expression = module.initializer(w, python)
-    module.lines.append(f"{python} = {render(expression, len(python) + 3)}")
+    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
 
 
 def _loose_initializer(module: Module, w: Wire) -> str:
     """An initializer that nothing reads, or one that is an input's default."""
     python = module.names.take(f"{w.name}_value", "value")
     expression = module.initializer(w, "")
-    module.lines.append(f"{python} = {render(expression, len(python) + 3)}")
+    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
     return python
 
 
@@ -344,40 +350,50 @@ def _definition(
 
 def _assemble(module: Module, title: str, blocks: list[list[str]]) -> str:
     uses = module.uses
-    imports: list[str] = []
-    if {"Sequence"} & uses:
-        imports.append("from collections.abc import Sequence")
-    if "Path" in uses:
-        imports.append("from pathlib import Path")
-    if imports:
-        imports.append("")
-    imports += [f"import {name}" for name in ("ml_dtypes",) if name in uses]
-    if "np" in uses:
-        imports.append("import numpy as np")
-    if "onnx" in uses:
-        imports.append("import onnx")
-    names = [n for n in uses if n in _FROM_ONNXWRIGHT or n.isupper() or n == "script"]
-    entries = [f"{n} as {alias}" if alias else n for n, alias in module.imports.items()]
-    listing = sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n)) + entries
-    if imports:
-        imports.append("")
-    front = "from onnxwright import "
-    line = front + ", ".join(listing)
-    if len(line) > 100:
-        line = front + "(\n" + "".join(f"    {n},\n" for n in listing) + ")"
-    imports.append(line)
     top = [*module.opset_lines.values()]
     if "folder" in uses:
-        top.append("folder = Path(__file__).parent")
+        folder = module.options.weights_folder
+        path = "Path(__file__).parent"
+        top.append(f"folder = {path}" + (f" / {text(folder)}" if folder else ""))
     if "weights" in uses:
-        top.append(f"weights = np.load(Path(__file__).with_name({text(module.options.npz)}))")
-    parts = [f'"""{title}"""\n', "\n".join(imports)]
+        top.append(f"weights = np.load(Path(__file__).parent / {text(module.options.npz)})")
+    parts = [f'"""{title}"""\n', "\n".join(_imports(module))]
     if top:
         parts.append("\n" + "\n".join(top))
     if module.lines:
         parts.append("\n" + "\n".join(module.lines))
     parts.extend("\n\n" + "\n".join(block) for block in blocks)
     return "\n".join(parts) + "\n"
+
+
+def _import_order(name: str) -> tuple[Any, ...]:
+    """As import sorters have it: constants, classes, the rest; numbers by their value."""
+    parts = [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]
+    return not name.isupper(), not name[0].isupper(), parts
+
+
+def _imports(module: Module) -> list[str]:
+    """The import statements: the standard library, other packages, this one."""
+    uses = module.uses
+    standard = ["from collections.abc import Sequence"] if "Sequence" in uses else []
+    standard += ["from pathlib import Path"] if "Path" in uses else []
+    others = [f"import {name}" for name in ("ml_dtypes",) if name in uses]
+    others += ["import numpy as np"] if "np" in uses else []
+    others += ["import onnx"] if "onnx" in uses else []
+    renamed = [f"{n} as {alias}" for n, alias in module.imports.items() if alias]
+    names = {n for n in uses if n in _FROM_ONNXWRIGHT or n.isupper() or n == "script"}
+    names.update(n for n, alias in module.imports.items() if not alias)
+    listing = sorted(names, key=_import_order)
+    ours = "from onnxwright import "
+    line = ours + ", ".join(listing)
+    if len(line) > 100:
+        line = ours + "(\n" + "".join(f"    {n},\n" for n in listing) + ")"
+    own = [line] if listing else []
+    own += [ours + entry for entry in sorted(renamed)]
+    lines: list[str] = []
+    for group in (standard, others, own):
+        lines += ["", *group] if lines and group else group
+    return lines
 
 
 __all__ = ["write_function", "write_model"]

@@ -13,7 +13,7 @@ import onnx
 
 from onnxwright.decompiler.arrays import array_expression, dtype_expression
 from onnxwright.decompiler.attributes import tensor_array
-from onnxwright.decompiler.layout import Expr, call, data, number, render, text
+from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
 from onnxwright.decompiler.names import Names, identifier, is_plain
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.diagnostics.caller import user_span
@@ -39,6 +39,7 @@ class Options:
         inline_constants: arrays of up to this many elements are written where they are used.
         npz: the file of arrays, beside the written Python.
         folder: where the model's external data is.
+        weights_folder: the same, seen from the written Python.
         hollow: larger arrays are zeros of their shape, to try out the rest of the text.
     """
 
@@ -46,6 +47,7 @@ class Options:
     inline_constants: int = 16
     npz: str = "weights.npz"
     folder: Path = Path()
+    weights_folder: str = ""
     # Arrays as zeros of their shape, to try out the rest of the text.
     hollow: bool = False
 
@@ -164,7 +166,7 @@ class Module:
             return array_expression(value, self.uses)
         name = self.names.take(hint, "data")
         expression = array_expression(value, self.uses)
-        self.lines.append(f"{name} = {render(expression, len(name) + 3)}")
+        self.lines.append(marked(f"{name} = {render(expression, len(name) + 3)}"))
         return name
 
     def _stored(self, value: Any, hint: str) -> Expr:
