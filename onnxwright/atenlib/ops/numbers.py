@@ -1,320 +1,388 @@
 """Arithmetic of sizes and other Python numbers known only at run time.
 
-Such a number is a value without dimensions that stands for a Python number: INT64 for an int,
-DOUBLE for a float, BOOL for a bool.  Where both operands are Python numbers, Python computes.
+A number is a Python number, or a value of rank 0 that stands for one (a *weak* value); what comes
+out is of the same kind.
 """
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.support import cast, numel, scalar, size
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule
+from onnxwright.atenlib.support import numel, product, size, sizes
+from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import is_value
-from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 
-_RULE = custom()
-_NO_SAMPLES = "numbers of graphs: OpInfo has tensors only; tests/atenlib/test_numbers.py"
-_KINDS = {"int": DType.INT64, "float": DType.DOUBLE, "bool": DType.BOOL}
+SAME = Rule()
+SYMBOLIC = "numbers of a program are no tensors, OpInfo has none"
 
 
-def _kind(op: Any, x: Any) -> str:
-    """The Python kind of a number or of a value that stands for one."""
-    if not is_value(x):
-        return type(x).__name__
-    dtype = x.onnx_dtype
+def weak(op: Any, x: Any) -> Any:
+    """A number; a value of rank 0 is marked as standing for one."""
+    if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
+        return x
+    return op.backend.as_weak(x, _kind(x.onnx_dtype))
+
+
+def _kind(dtype: DType) -> str:
     if dtype.is_bool:
         return "bool"
     return "float" if dtype.is_float else "int"
 
 
-def _strong(op: Any, x: Any, kind: str) -> Any:
-    """A number as a value of the type of a kind."""
-    return scalar(op, x, _KINDS[kind])
+def _binary(op: Any, name: str, a: Any, b: Any) -> Any:
+    if not is_value(a) and not is_value(b):
+        return getattr(operator, name)(a, b)
+    return arithmetic.binary(op.backend, name, weak(op, a), weak(op, b))
 
 
-def weak(op: Any, x: Any, kind: str) -> Any:
-    """A value that stands for a Python number.
-
-    Args:
-        op: the operators.
-        x: a value without dimensions.
-        kind: `int`, `float` or `bool`.
-
-    Returns:
-        The value, of the type of that kind.
-    """
-    return op.backend.as_weak(cast(op, op.backend.as_weak(x, None), _KINDS[kind]), kind)
+def _unary(op: Any, name: str, a: Any) -> Any:
+    if not is_value(a):
+        return getattr(operator, name)(a)
+    return arithmetic.unary(op.backend, name, weak(op, a))
 
 
-def _at_least_zero(x: Any) -> bool:
-    if not is_value(x):
-        return bool(x >= 0)
-    known = getattr(x, "dims", None)
-    return isinstance(known, (int, str)) and dims.at_least(known, 0)
+# -- what tensors tell ---------------------------------------------------------------------------
 
 
-def _binary(
-    name: str,
-    python: Callable[[Any, Any], Any],
-    build: Callable[..., Any],
-    gives: str | None = None,
-) -> None:
-    """Register the arithmetic of two numbers.
-
-    Args:
-        name: the full name of the operator.
-        python: what computes it for Python numbers.
-        build: what builds it for two values of one type.
-        gives: the kind of the result, if it is not that of the operands.
-    """
-
-    def body(op: Any, a: Any, b: Any) -> Any:
-        if not is_value(a) and not is_value(b):
-            return python(a, b)
-        kinds = {_kind(op, a), _kind(op, b)}
-        kind = "float" if "float" in kinds or gives == "float" else "int"
-        if kinds == {"bool"} and gives == "bool":
-            kind = "bool"
-        made = build(op, _strong(op, a, kind), _strong(op, b, kind))
-        return weak(op, made, gives or kind)
-
-    body.__name__ = name.split("::")[1]
-    body.__doc__ = f"`{body.__name__}` of two numbers."
-    aten(name, rule=_RULE, untested=_NO_SAMPLES)(body)
-
-
-def _floordiv(op: Any, a: Any, b: Any) -> Any:
-    """The quotient, rounded down; sizes are not negative, and need no correction."""
-    if a.onnx_dtype.is_float:
-        return op.Floor(op.Div(a, b))
-    quotient = op.Div(a, b)
-    if _at_least_zero(a) and _at_least_zero(b):
-        return quotient
-    rest = op.Sub(a, op.Mul(quotient, b))
-    wrong = op.And(op.Not(op.Equal(rest, 0)), op.Xor(op.Less(rest, 0), op.Less(b, 0)))
-    return op.Sub(quotient, op.Cast(wrong, to=DType.INT64))
-
-
-def _mod(op: Any, a: Any, b: Any) -> Any:
-    """The remainder with the sign of the divisor."""
-    if a.onnx_dtype.is_float:
-        return op.Sub(a, op.Mul(op.Floor(op.Div(a, b)), b))
-    return op.Mod(a, b)
-
-
-def _simple(name: str) -> Callable[..., Any]:
-    return lambda op, a, b: getattr(op, name)(a, b)
-
-
-def _equal(op: Any, a: Any, b: Any) -> Any:
-    return op.Equal(a, b)
-
-
-for _name, _python, _build in (
-    ("add", operator.add, _simple("Add")),
-    ("sub", operator.sub, _simple("Sub")),
-    ("mul", operator.mul, _simple("Mul")),
-    ("floordiv", operator.floordiv, _floordiv),
-    ("mod", operator.mod, _mod),
-    ("pow", operator.pow, _simple("Pow")),
-):
-    _binary(f"_operator::{_name}", _python, _build)
-_binary("_operator::truediv", operator.truediv, _simple("Div"), "float")
-_binary("torch::sym_max", builtins.max, _simple("Max"))
-_binary("torch::sym_min", builtins.min, _simple("Min"))
-_binary("builtins::max", builtins.max, _simple("Max"))
-_binary("builtins::min", builtins.min, _simple("Min"))
-for _name, _python, _op in (
-    ("lt", operator.lt, "Less"),
-    ("le", operator.le, "LessOrEqual"),
-    ("gt", operator.gt, "Greater"),
-    ("ge", operator.ge, "GreaterOrEqual"),
-):
-    _binary(f"_operator::{_name}", _python, _simple(_op), "bool")
-_binary("_operator::eq", operator.eq, _equal, "bool")
-_binary("_operator::ne", operator.ne, lambda op, a, b: op.Not(op.Equal(a, b)), "bool")
-
-
-def _logical(name: str, python: Callable[[Any, Any], Any], on_bool: str, on_int: str) -> None:
-    def body(op: Any, a: Any, b: Any) -> Any:
-        if not is_value(a) and not is_value(b):
-            return python(a, b)
-        if _kind(op, a) == "bool" and _kind(op, b) == "bool":
-            made = getattr(op, on_bool)(_strong(op, a, "bool"), _strong(op, b, "bool"))
-            return weak(op, made, "bool")
-        return weak(op, getattr(op, on_int)(_strong(op, a, "int"), _strong(op, b, "int")), "int")
-
-    body.__name__ = name.split("::")[1]
-    body.__doc__ = f"`{body.__name__}` of two numbers."
-    aten(name, rule=_RULE, untested=_NO_SAMPLES)(body)
-
-
-_logical("_operator::and_", operator.and_, "And", "BitwiseAnd")
-_logical("_operator::or_", operator.or_, "Or", "BitwiseOr")
-_logical("_operator::xor", operator.xor, "Xor", "BitwiseXor")
-
-
-def _unary(
-    name: str, python: Callable[[Any], Any], build: Callable[..., Any], gives: str | None = None
-) -> None:
-    """Register a function of one number."""
-
-    def body(op: Any, a: Any) -> Any:
-        if not is_value(a):
-            return python(a)
-        kind = _kind(op, a)
-        return weak(op, build(op, _strong(op, a, kind)), gives or kind)
-
-    body.__name__ = name.split("::")[1]
-    body.__doc__ = f"`{body.__name__}` of a number."
-    aten(name, rule=_RULE, untested=_NO_SAMPLES)(body)
-
-
-def _rounded(name: str) -> Callable[..., Any]:
-    return lambda op, a: getattr(op, name)(a) if a.onnx_dtype.is_float else a
-
-
-def _truncated(op: Any, a: Any) -> Any:
-    return op.Cast(a, to=DType.INT64)
-
-
-def _real(name: str) -> Callable[..., Any]:
-    return lambda op, a: getattr(op, name)(cast(op, a, DType.DOUBLE))
-
-
-_unary("_operator::neg", operator.neg, lambda op, a: op.Neg(a))
-_unary("_operator::pos", operator.pos, _rounded("Identity"))
-_unary("_operator::abs", operator.abs, lambda op, a: op.Abs(a))
-_unary("builtins::abs", builtins.abs, lambda op, a: op.Abs(a))
-_unary("_operator::not_", operator.not_, lambda op, a: op.Not(cast(op, a, DType.BOOL)), "bool")
-_unary("torch::sym_not", operator.not_, lambda op, a: op.Not(cast(op, a, DType.BOOL)), "bool")
-for _module in ("math", "torch"):
-    _prefix = "" if _module == "math" else "_sym_"
-    _unary(f"{_module}::{_prefix}ceil", math.ceil, _rounded("Ceil"), "int")
-    _unary(f"{_module}::{_prefix}floor", math.floor, _rounded("Floor"), "int")
-    _unary(f"{_module}::{_prefix}sqrt", math.sqrt, _real("Sqrt"), "float")
-_unary("math::trunc", math.trunc, _truncated, "int")
-_unary("_operator::trunc", math.trunc, _truncated, "int")
-_unary("builtins::round", builtins.round, _rounded("Round"), "int")
-_unary("torch::sym_int", int, _truncated, "int")
-_unary("torch::sym_float", float, lambda op, a: op.Cast(a, to=DType.DOUBLE), "float")
-_unary("builtins::int", int, _truncated, "int")
-_unary("builtins::float", float, lambda op, a: op.Cast(a, to=DType.DOUBLE), "float")
-_unary("builtins::bool", bool, lambda op, a: op.Cast(a, to=DType.BOOL), "bool")
-_unary("math::exp", math.exp, _real("Exp"), "float")
-_unary("math::log", math.log, _real("Log"), "float")
-
-
-@aten("torch::sym_ite", rule=_RULE, untested=_NO_SAMPLES)
-def sym_ite(op: Any, b: Any, t: Any, f: Any) -> Any:
-    """`t` if `b` else `f`, of numbers."""
-    if not is_value(b):
-        return t if b else f
-    kinds = {_kind(op, t), _kind(op, f)}
-    kind = next(k for k in ("float", "int", "bool") if k in kinds)
-    chosen = op.Where(_strong(op, b, "bool"), _strong(op, t, kind), _strong(op, f, kind))
-    return weak(op, chosen, kind)
-
-
-@aten("torch::sym_sum", rule=_RULE, untested=_NO_SAMPLES)
-def sym_sum(op: Any, args: Any) -> Any:
-    """The sum of several sizes."""
-    known = sum(a for a in args if not is_value(a))
-    result: Any = known
-    for a in args:
-        if is_value(a):
-            a = _strong(op, a, "int")
-            result = a if not is_value(result) and result == 0 else op.Add(result, a)
-    return weak(op, result, "int") if is_value(result) else result
-
-
-@aten("aten::sym_size.int", rule=_RULE, untested=_NO_SAMPLES)
-def sym_size(op: Any, self: Any, dim: int) -> Any:
+@aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC)
+def sym_size_int(op: Any, self: Any, dim: int) -> Any:
     """The size of one dimension."""
-    found = size(op, self, dim)
-    return found if isinstance(found, int) else weak(op, found, "int")
+    return weak(op, size(op, _real(self), dim))
 
 
-@aten("aten::sym_size", rule=_RULE, untested=_NO_SAMPLES)
-def sym_sizes(op: Any, self: Any) -> Any:
+@aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC)
+def sym_size(op: Any, self: Any) -> list[Any]:
     """The sizes of all dimensions."""
-    return [sym_size(op, self, n) for n in range(self.rank)]
+    return [weak(op, n) for n in sizes(op, _real(self))]
 
 
-@aten("aten::sym_numel", rule=_RULE, untested=_NO_SAMPLES)
+@aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC)
 def sym_numel(op: Any, self: Any) -> Any:
     """The number of elements."""
-    found = numel(op, self)
-    return found if isinstance(found, int) else weak(op, found, "int")
+    return weak(op, numel(op, _real(self)))
 
 
-@aten("aten::sym_stride.int", rule=_RULE, untested=_NO_SAMPLES)
-def sym_stride(op: Any, self: Any, dim: int) -> Any:
-    """The stride of one dimension of a contiguous tensor, in elements."""
-    result: Any = 1
-    for n in range(dim % self.rank + 1, self.rank):
-        one = size(op, self, n)
-        if isinstance(result, int) and isinstance(one, int):
-            result *= one
-        else:
-            result = op.Mul(_strong(op, result, "int"), _strong(op, one, "int"))
-    return weak(op, result, "int") if is_value(result) else result
+@aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC)
+def sym_stride_int(op: Any, self: Any, dim: int) -> Any:
+    """How far apart neighbours of a dimension are, in a tensor without gaps."""
+    every = sizes(op, _real(self))
+    return weak(op, product(op, every[dim % len(every) + 1 :]))
 
 
-@aten("aten::sym_storage_offset", rule=_RULE, untested=_NO_SAMPLES)
+@aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC)
+def sym_stride(op: Any, self: Any) -> list[Any]:
+    """The strides of all dimensions, in a tensor without gaps."""
+    every = sizes(op, _real(self))
+    return [weak(op, product(op, every[n + 1 :])) for n in range(len(every))]
+
+
+@aten("aten::sym_storage_offset", rule=SAME, untested=SYMBOLIC)
 def sym_storage_offset(op: Any, self: Any) -> int:
-    """The offset of a contiguous tensor in its storage: none."""
+    """Where a tensor starts in its memory: at 0, for tensors of a model share none."""
     return 0
 
 
-@aten("aten::item", "aten::_local_scalar_dense", rule=_RULE, untested=_NO_SAMPLES)
-def item(op: Any, self: Any) -> Any:
-    """The one element of a tensor as a number."""
-    if self.rank:
-        self = op.Reshape(self, op.constant(np.zeros(0, np.int64)))
-    return weak(op, self, _kind(op, self))
+def _real(x: Any) -> Any:
+    return x.real if isinstance(x, Complex) else x
 
 
 @aten(
-    "aten::sym_constrain_range",
-    "aten::sym_constrain_range_for_size",
-    rule=_RULE,
-    untested=_NO_SAMPLES,
+    "aten::item",
+    "aten::_local_scalar_dense",
+    rule=SAME,
+    tests=[OpTest("item")],
 )
-def sym_constrain_range(op: Any, size: Any, *, min: Any = None, max: Any = None) -> None:
-    """A promise about a number, checked by PyTorch when it captures; nothing is computed."""
+def item(op: Any, self: Any) -> Any:
+    """The one element of a tensor, as a number."""
+    return arithmetic.to_python_number(op.backend, _kind(self.onnx_dtype), self)
 
 
-@aten("aten::_assert_scalar", rule=_RULE, untested=_NO_SAMPLES)
-def assert_scalar(op: Any, self: Any, assert_msg: str) -> None:
-    """A check of a number; ONNX has no operator that fails."""
+@aten("prims::item", rule=SAME, untested="prims: no OpInfo runs it")
+def prims_item(op: Any, a: Any) -> Any:
+    """The one element of a tensor, as a number."""
+    return item.body(op, a)
 
 
-@aten("aten::_assert_async", rule=_RULE, untested=_NO_SAMPLES)
-def assert_async(op: Any, self: Any) -> None:
-    """A check of a tensor; ONNX has no operator that fails."""
+@item.on_complex
+def _item_complex(op: Any, self: Complex) -> Complex:
+    none = op.constant(np.zeros(0, np.int64))
+    return Complex(op.Reshape(self.real, none), op.Reshape(self.imag, none))
 
 
-@aten("aten::_assert_async.msg", rule=_RULE, untested=_NO_SAMPLES)
-def assert_async_msg(op: Any, self: Any, assert_msg: str) -> None:
-    """A check of a tensor; ONNX has no operator that fails."""
+@aten("aten::is_nonzero", rule=SAME, untested="a bool is no tensor; tests/atenlib compares it")
+def is_nonzero(op: Any, self: Any) -> Any:
+    """Whether the one element of a tensor is not zero."""
+    return arithmetic.to_python_number(op.backend, "bool", self)
 
 
-@aten("aten::_assert_tensor_metadata", rule=_RULE, untested=_NO_SAMPLES)
-def assert_tensor_metadata(
-    op: Any,
-    a: Any,
-    size: Any = None,
-    stride: Any = None,
-    dtype: Any = None,
-) -> None:
-    """A check of sizes and type, done when the program is captured."""
+for _function in (sym_size_int, sym_size, sym_numel, sym_stride_int, sym_stride):
+    _function.on_complex(_function.body)
+
+
+# -- Python's operators --------------------------------------------------------------------------
+
+
+@aten("_operator::add", "aten::add.int", rule=SAME, untested=SYMBOLIC)
+def add(op: Any, a: Any, b: Any) -> Any:
+    """The sum."""
+    return _binary(op, "add", a, b)
+
+
+@aten("_operator::sub", "aten::sub.int", rule=SAME, untested=SYMBOLIC)
+def sub(op: Any, a: Any, b: Any) -> Any:
+    """The difference."""
+    return _binary(op, "sub", a, b)
+
+
+@aten("_operator::mul", "aten::mul.int", rule=SAME, untested=SYMBOLIC)
+def mul(op: Any, a: Any, b: Any) -> Any:
+    """The product."""
+    return _binary(op, "mul", a, b)
+
+
+@aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
+def floordiv(op: Any, a: Any, b: Any) -> Any:
+    """The quotient rounded down."""
+    return _binary(op, "floordiv", a, b)
+
+
+@aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
+def truediv(op: Any, a: Any, b: Any) -> Any:
+    """The quotient as a float."""
+    return _binary(op, "truediv", a, b)
+
+
+@aten("_operator::mod", "aten::remainder.int", rule=SAME, untested=SYMBOLIC)
+def mod(op: Any, a: Any, b: Any) -> Any:
+    """What a division leaves, with the sign of the divisor."""
+    return _binary(op, "mod", a, b)
+
+
+@aten("_operator::pow", rule=SAME, untested=SYMBOLIC)
+def pow_(op: Any, a: Any, b: Any) -> Any:
+    """A power."""
+    return _binary(op, "pow", a, b)
+
+
+@aten("_operator::__lshift__", "_operator::lshift", rule=SAME, untested=SYMBOLIC)
+def lshift(op: Any, a: Any, b: Any) -> Any:
+    """`a * 2 ** b`."""
+    return _binary(op, "lshift", a, b)
+
+
+@aten("_operator::__rshift__", "_operator::rshift", rule=SAME, untested=SYMBOLIC)
+def rshift(op: Any, a: Any, b: Any) -> Any:
+    """`a // 2 ** b`."""
+    return _binary(op, "rshift", a, b)
+
+
+@aten("_operator::and_", rule=SAME, untested=SYMBOLIC)
+def and_(op: Any, a: Any, b: Any) -> Any:
+    """Logical and of bools, bitwise and of integers."""
+    return _binary(op, "and_", a, b)
+
+
+@aten("_operator::or_", rule=SAME, untested=SYMBOLIC)
+def or_(op: Any, a: Any, b: Any) -> Any:
+    """Logical or of bools, bitwise or of integers."""
+    return _binary(op, "or_", a, b)
+
+
+@aten("_operator::xor", rule=SAME, untested=SYMBOLIC)
+def xor(op: Any, a: Any, b: Any) -> Any:
+    """Exclusive or, of bools or of bits."""
+    return _binary(op, "xor", a, b)
+
+
+@aten("_operator::eq", "aten::eq.int", rule=SAME, untested=SYMBOLIC)
+def eq(op: Any, a: Any, b: Any) -> Any:
+    """Whether two numbers are equal."""
+    return _binary(op, "eq", a, b)
+
+
+@aten("_operator::ne", "aten::ne.int", rule=SAME, untested=SYMBOLIC)
+def ne(op: Any, a: Any, b: Any) -> Any:
+    """Whether two numbers differ."""
+    return _binary(op, "ne", a, b)
+
+
+@aten("_operator::lt", "aten::lt.int", rule=SAME, untested=SYMBOLIC)
+def lt(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is less than another."""
+    return _binary(op, "lt", a, b)
+
+
+@aten("_operator::le", "aten::le.int", rule=SAME, untested=SYMBOLIC)
+def le(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is at most another."""
+    return _binary(op, "le", a, b)
+
+
+@aten("_operator::gt", "aten::gt.int", rule=SAME, untested=SYMBOLIC)
+def gt(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is greater than another."""
+    return _binary(op, "gt", a, b)
+
+
+@aten("_operator::ge", "aten::ge.int", rule=SAME, untested=SYMBOLIC)
+def ge(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is at least another."""
+    return _binary(op, "ge", a, b)
+
+
+@aten("_operator::neg", "aten::neg.int", rule=SAME, untested=SYMBOLIC)
+def neg(op: Any, a: Any) -> Any:
+    """The number with the other sign."""
+    return _unary(op, "neg", a)
+
+
+@aten("_operator::pos", rule=SAME, untested=SYMBOLIC)
+def pos(op: Any, a: Any) -> Any:
+    """The number itself."""
+    return a
+
+
+@aten("_operator::abs", "builtins::abs", rule=SAME, untested=SYMBOLIC)
+def abs_(op: Any, a: Any) -> Any:
+    """The absolute value."""
+    return _unary(op, "abs", a)
+
+
+@aten("_operator::not_", "torch::sym_not", rule=SAME, untested=SYMBOLIC)
+def not_(op: Any, a: Any) -> Any:
+    """Whether a number is zero."""
+    return _unary(op, "not_", a)
+
+
+@aten("_operator::getitem", rule=SAME, untested=SYMBOLIC)
+def getitem(op: Any, a: Any, b: Any) -> Any:
+    """One of several results, or what a subscript takes of a tensor."""
+    return a[b]
+
+
+getitem.on_complex(getitem.body)
+
+
+# -- torch's and Python's functions of numbers ---------------------------------------------------
+
+
+def _rounded(op: Any, name: str, a: Any) -> Any:
+    """A whole number next to a number, by a function of `math` or an operator of that name."""
+    if not is_value(a):
+        return getattr(math, name)(a)
+    x = op.backend.as_weak(a, None)
+    if x.onnx_dtype.is_float and name != "trunc":  # a cast to an integer cuts by itself
+        x = getattr(op, name.title())(x)
+    return arithmetic.to_python_number(op.backend, "int", x)
+
+
+@aten("math::ceil", rule=SAME, untested=SYMBOLIC)
+def ceil(op: Any, a: Any) -> Any:
+    """The least integer that is not below."""
+    return _rounded(op, "ceil", a)
+
+
+@aten("math::floor", rule=SAME, untested=SYMBOLIC)
+def floor(op: Any, a: Any) -> Any:
+    """The greatest integer that is not above."""
+    return _rounded(op, "floor", a)
+
+
+@aten("math::trunc", "torch::sym_int", rule=SAME, untested=SYMBOLIC)
+def trunc(op: Any, a: Any) -> Any:
+    """The next integer towards zero."""
+    return _rounded(op, "trunc", a)
+
+
+@aten("builtins::round", rule=SAME, untested=SYMBOLIC)
+def round_(op: Any, number: Any, ndigits: int | None = None) -> Any:
+    """The nearest integer, or number with so many digits; of two the even one."""
+    if not is_value(number):
+        return round(number, ndigits)
+    return arithmetic.round_half_even(op.backend, weak(op, number), ndigits)
+
+
+def _float(op: Any, a: Any) -> Any:
+    return arithmetic.to_python_number(op.backend, "float", a)
+
+
+@aten("torch::sym_float", rule=SAME, untested=SYMBOLIC)
+def sym_float(op: Any, a: Any) -> Any:
+    """The number as a float."""
+    return _float(op, a) if is_value(a) else float(a)
+
+
+@aten("math::sqrt", "torch::_sym_sqrt", rule=SAME, untested=SYMBOLIC)
+def sqrt(op: Any, a: Any) -> Any:
+    """The square root."""
+    if not is_value(a):
+        return math.sqrt(a)
+    return weak(op, op.Sqrt(op.backend.as_weak(_float(op, a), None)))
+
+
+@aten("math::log2", "torch::_sym_log2", rule=SAME, untested=SYMBOLIC)
+def log2(op: Any, a: Any) -> Any:
+    """The logarithm to base 2."""
+    if not is_value(a):
+        return math.log2(a)
+    logarithm = op.Log(op.backend.as_weak(_float(op, a), None))
+    return weak(op, op.Div(logarithm, math.log(2.0)))
+
+
+def _together(op: Any, numbers: list[Any]) -> tuple[list[Any], str]:
+    """Numbers as values of one type, and the kind of number that is."""
+    kinds = [_kind(x.onnx_dtype) if is_value(x) else type(x).__name__ for x in numbers]
+    kind = "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+    dtype = {"float": np.float64, "int": np.int64, "bool": np.bool_}[kind]
+    values = [
+        op.backend.as_weak(arithmetic.to_python_number(op.backend, kind, x), None)
+        if is_value(x)
+        else op.constant(np.array(x, dtype))
+        for x in numbers
+    ]
+    return values, kind
+
+
+@aten("torch::sym_max", "builtins::max", rule=SAME, untested=SYMBOLIC)
+def sym_max(op: Any, a: Any, b: Any) -> Any:
+    """The greater of two numbers."""
+    if not is_value(a) and not is_value(b):
+        return max(a, b)
+    values, kind = _together(op, [a, b])
+    return op.backend.as_weak(op.Max(*values), kind)
+
+
+@aten("torch::sym_min", "builtins::min", rule=SAME, untested=SYMBOLIC)
+def sym_min(op: Any, a: Any, b: Any) -> Any:
+    """The smaller of two numbers."""
+    if not is_value(a) and not is_value(b):
+        return min(a, b)
+    values, kind = _together(op, [a, b])
+    return op.backend.as_weak(op.Min(*values), kind)
+
+
+@aten("torch::sym_sum", rule=SAME, untested=SYMBOLIC)
+def sym_sum(op: Any, args: Any) -> Any:
+    """The sum of numbers."""
+    total: Any = 0
+    for x in args:
+        total = x if not is_value(total) and total == 0 else _binary(op, "add", total, x)
+    return total
+
+
+@aten("torch::sym_ite", rule=SAME, untested=SYMBOLIC)
+def sym_ite(op: Any, b: Any, t: Any, f: Any) -> Any:
+    """`t` where the condition holds, else `f`."""
+    if not is_value(b):
+        return t if b else f
+    values, kind = _together(op, [t, f])
+    return op.backend.as_weak(op.Where(op.backend.as_weak(b, None), *values), kind)
