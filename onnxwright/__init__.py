@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.decompiler import proto2python as proto2python
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 # Public name -> the module that has it.
 _HOMES = {
     "script": "onnxwright.dsl.script",
+    "GraphBuilder": "onnxwright.builder.graph_builder",
     "Details": "onnxwright.dsl.exact",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",

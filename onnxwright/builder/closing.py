@@ -223,6 +223,36 @@ def ir_model(b: TracingBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
     )
 
 
+def ir_graph(b: TracingBackend, closed: Closed, doc_string: str | None = None) -> ir.Graph:
+    """A finished graph with its constants as nodes: what a function holds.
+
+    Args:
+        b: the backend that built it.
+        closed: the graph.
+        doc_string: a description.
+
+    Returns:
+        The graph.
+    """
+    nodes: list[ir.Node] = []
+    for value in closed.constants:
+        attr = ir.Attr("value", ir.AttributeType.TENSOR, b.pool.as_tensor(value))
+        node = ir.Node("", "Constant", [], [attr], num_outputs=1)
+        made = node.outputs[0]
+        made.name, made.type, made.shape = value.name, value.type, value.shape
+        for user, n in list(value.uses()):
+            user.replace_input_with(n, made)
+        nodes.append(node)
+    imports = {"": b.opset.version, **closed.imports}
+    return ir.Graph(
+        closed.inputs,
+        closed.outputs,
+        nodes=[*nodes, *closed.nodes],
+        opset_imports=dict(sorted(imports.items())),
+        doc_string=doc_string,
+    )
+
+
 def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | None]) -> int:
     """The lowest IR version that holds opsets and element types, at least 10.
 
@@ -250,4 +280,12 @@ def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | Non
     return max([lowest, *(_IR_VERSION_OF.get(d.name, 0) for d in seen)])
 
 
-__all__ = ["Closed", "ModelFacts", "all_nodes", "close", "ir_model", "lowest_ir_version"]
+__all__ = [
+    "Closed",
+    "ModelFacts",
+    "all_nodes",
+    "close",
+    "ir_graph",
+    "ir_model",
+    "lowest_ir_version",
+]

@@ -135,6 +135,8 @@ class Pool:
         adapters.set_type(value, kind)
         self.recorder.types[value] = kind
         self.recorder.scopes[0].made.add(value)
+        if value.name is not None:
+            self.recorder.holders[value.name] = value
         self.held[value] = (held, name)
         self._known[key] = value
         return value

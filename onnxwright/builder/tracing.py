@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.builder import control_flow
-from onnxwright.builder.closing import ModelFacts, close, ir_model
+from onnxwright.builder.closing import ModelFacts, close, ir_graph, ir_model
 from onnxwright.builder.constants import Pool
 from onnxwright.builder.fold import fold, foldable
 from onnxwright.builder.inline import adapted
@@ -27,7 +27,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 
 # Two calls of these never give the same.
 _RANDOM = frozenset(
@@ -67,6 +67,8 @@ class TracingBackend(GraphBackend):
         super().__init__(recorder, opset)
         self.pool = Pool(recorder)
         self._origin: str | None = None
+        # Asked before each call whether its inputs may be used.
+        self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -146,7 +148,12 @@ class TracingBackend(GraphBackend):
     def attributes_of(self, call: OpCall) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them."""
         kinds = schema_kinds(call.signature)
-        return [adapters.attribute(n, v, kinds.get(n)) for n, v in call.attributes.items()]
+        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
+
+    def attribute(self, function: str, name: str, value: object, kind: AttrKind | None) -> ir.Attr:
+        """An attribute of a call of a function."""
+        return self._attribute(function, name, value, kind)
 
     def standard(
         self, name: str, inputs: Sequence[GraphValue], attributes: Mapping[str, object] = _NONE
@@ -175,6 +182,8 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator: known values, an input itself, or those of a node."""
+        if self.guard is not None:
+            self.guard(inputs)
         if op.domain == "":
             if op.opset is not self.opset and op.signature is not None:
                 there = signature("", op.name, self.opset.version)
@@ -183,7 +192,7 @@ class TracingBackend(GraphBackend):
                 op = self.opset[op.name]
             if op.name in control_flow.NAMES:
                 return control_flow.build(self, op, inputs, attributes, outputs)
-            if op.name == "Constant":
+            if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
                 return (self.constant(constant_array(attributes)),)
         call = self._call(op, inputs, attributes, outputs)
         if call is not None and op.domain == "":
@@ -301,6 +310,24 @@ class TracingBackend(GraphBackend):
         closed = close(self, outputs, names)
         return ir_model(self, closed, facts or ModelFacts())
 
+    def to_ir_graph(
+        self,
+        outputs: Sequence[GraphValue],
+        names: Sequence[str] | None = None,
+        doc_string: str | None = None,
+    ) -> ir.Graph:
+        """The graph built so far, its constants as nodes: the body of a function.
+
+        Args:
+            outputs: its outputs.
+            names: their names.
+            doc_string: a description.
+
+        Returns:
+            The graph.
+        """
+        return ir_graph(self, close(self, outputs, names), doc_string)
+
     def to_model_proto(
         self,
         outputs: Sequence[GraphValue],
@@ -319,6 +346,10 @@ class TracingBackend(GraphBackend):
         """
         made: onnx.ModelProto = ir.to_proto(self.to_ir_model(outputs, names, facts))
         return made
+
+
+def _is_reference(value: object) -> bool:
+    return hasattr(value, "__ow_reference__")
 
 
 def _exact(value: object) -> object | None:

@@ -201,6 +201,12 @@ class ScriptFunction(Generic[P, R]):
 
         return lower_call(self, args, kwargs, to_value, version)
 
+    def lowered_functions(self, version: int) -> list[onnx_ir.Function]:
+        """It and the scripts it calls as functions; see `dsl.inlining.lower_functions`."""
+        from onnxwright.dsl.inlining import lower_functions
+
+        return lower_functions(self, version)
+
     def check(self) -> ScriptFunction[P, R]:
         """Compile everything now, for those who want errors early.
 

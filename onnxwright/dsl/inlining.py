@@ -8,11 +8,12 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.converter.context import Context, Script
-from onnxwright.converter.lower import Lowered, lower_main
+from onnxwright.converter.lower import Lowered, lower_function, lower_main
 from onnxwright.converter.scripts import bind_arguments
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.dsl.model import as_ir_function, called_keys
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -58,6 +59,36 @@ def lower_call(
     return body, [values[name] for name in values], body.recorder.scopes[0].initializers
 
 
+def lower_functions(script: Script, version: int) -> list[ir.Function]:
+    """A script and every script it calls as ONNX functions.
+
+    Args:
+        script: the script.
+        version: the version of the default opset.
+
+    Returns:
+        The functions, those that are called before those that call; the script itself is last.
+
+    Raises:
+        ScriptError: one of them cannot be an ONNX function on its own.
+    """
+    context = Context(opset_version=version)
+    made: dict[tuple[str, str, str], Lowered] = {}
+
+    def visit(low: Lowered) -> None:
+        for key in called_keys(low.nodes):
+            callee = context.callees.get(key)
+            if callee is None or key in made:
+                continue
+            found = context.results[("generic", callee.function, callee.domain, callee.name)]
+            visit(found)
+            made[key] = found
+
+    main = lower_function(script, context)
+    visit(main)
+    return [as_ir_function(low) for low in (*made.values(), main)]
+
+
 def _wanted(spec: ValueSpec | None) -> DType | None:
     """The element type an annotation asks for, if it is one."""
     if spec is None or len(spec.types) != 1:
@@ -66,4 +97,4 @@ def _wanted(spec: ValueSpec | None) -> DType | None:
     return kind.dtype if isinstance(kind, TensorType) else None
 
 
-__all__ = ["lower_call"]
+__all__ = ["lower_call", "lower_functions"]

@@ -56,10 +56,11 @@ class ModelOptions:
 
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
     """A script as an `onnx_ir.Function`."""
-    return _ir_function(lower_function(script, context or Context()))
+    return as_ir_function(lower_function(script, context or Context()))
 
 
-def _ir_function(lowered: Lowered) -> ir.Function:
+def as_ir_function(lowered: Lowered) -> ir.Function:
+    """A lowered function as an `onnx_ir.Function`."""
     script = lowered.script
     for value in lowered.values.values():
         if _is_inner(value) or value in lowered.inputs or value in lowered.outputs:
@@ -161,7 +162,7 @@ def _lower_all(
     called: dict[tuple[str, str, str], Lowered] = {}
 
     def visit(low: Lowered) -> None:
-        for key in _calls(low.nodes):
+        for key in called_keys(low.nodes):
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
@@ -173,12 +174,13 @@ def _lower_all(
     return context, main, list(called.values())
 
 
-def _calls(nodes: Any) -> Iterator[tuple[str, str, str]]:
+def called_keys(nodes: Any) -> Iterator[tuple[str, str, str]]:
+    """Domain, operator and overload of every node, in subgraphs too."""
     for node in nodes:
         yield (node.domain, node.op_type, node.overload)
         for attr in node.attributes.values():
             if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
-                yield from _calls(attr.as_graph())
+                yield from called_keys(attr.as_graph())
 
 
 def _always(choice: str) -> Callable[[Script], str]:
@@ -306,7 +308,7 @@ def _assemble(
         elif name not in keep and _is_inner(value):
             value.type, value.shape = None, None
     _warn_ranks(main, outputs)
-    functions = [_ir_function(low) for low in called]
+    functions = [as_ir_function(low) for low in called]
     imports = dict(main.imports)
     for low in called:
         imports.setdefault(low.script.domain, low.script.version)

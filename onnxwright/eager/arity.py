@@ -6,29 +6,11 @@ here: the instruction after the call says how many names it is unpacked into.
 
 from __future__ import annotations
 
-import dis
-import sys
-from types import FrameType
 from typing import Any
 
 from onnxwright.eager.values import raw_value
 from onnxwright.opset.op import BoundCall
-from onnxwright.opset.registry import OpSignature
-
-_UNPACK = dis.opmap["UNPACK_SEQUENCE"]
-_CACHE = dis.opmap.get("CACHE", -1)
-
-
-def is_open(signature: OpSignature | None) -> bool:
-    """Whether calls of an operator may differ in their number of outputs.
-
-    Args:
-        signature: the schema.
-
-    Returns:
-        True where an output is optional or variadic, and for operators without schema.
-    """
-    return signature is None or any(p.option != "single" for p in signature.outputs)
+from onnxwright.semantics.unpacking import is_open, unpacked_into
 
 
 def output_count(bound: BoundCall, unpacked: int | None) -> int:
@@ -75,23 +57,4 @@ def _said(bound: BoundCall) -> int | None:
     return None
 
 
-def unpacked_into(depth: int) -> int | None:
-    """How many names the result of a running call is unpacked into.
-
-    Args:
-        depth: how many frames the calling code is above the caller of this function.
-
-    Returns:
-        The number; None where the result is not unpacked at once, or that cannot be seen.
-    """
-    try:
-        frame: FrameType = sys._getframe(depth + 1)
-    except ValueError:
-        return None
-    code = frame.f_code.co_code
-    at = frame.f_lasti + 2
-    while at < len(code) and code[at] == _CACHE:
-        at += 2
-    if at < len(code) and code[at] == _UNPACK:
-        return code[at + 1]
-    return None
+__all__ = ["is_open", "output_count", "unpacked_into"]

@@ -64,6 +64,7 @@ class Recorder:
         self.keeps_initializers = False
         self.declared: dict[int, tuple[Any, ir.Value]] = {}
         self.names = Namer()
+        self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
@@ -224,6 +225,8 @@ class Recorder:
         )
         self.scope.nodes.append(node)
         self.scope.made.update(made)
+        for value in made:
+            self.holders[value.name or ""] = value
         if sugar:
             self.sugar.add(node)
         return made

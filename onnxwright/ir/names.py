@@ -34,6 +34,10 @@ class Namer:
         self._set(name, 0)
         return name
 
+    def release(self, name: str) -> None:
+        """Make a name free again: who had it is called something else now."""
+        self._taken.pop(name, None)
+
     def _set(self, name: str, count: int) -> None:
         if self.for_good:
             self._kept.add(name)
@@ -52,6 +56,6 @@ class Namer:
             if name in self._kept:
                 continue
             if before is None:
-                del self._taken[name]
+                self._taken.pop(name, None)
             else:
                 self._taken[name] = before

@@ -264,7 +264,7 @@ class GraphBackend:
 
     def _attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
         kinds = schema_kinds(op.signature)
-        return [self._attribute(op, n, v, kinds.get(n)) for n, v in attributes.items()]
+        return [self._attribute(op.name, n, v, kinds.get(n)) for n, v in attributes.items()]
 
     def _types(
         self,
@@ -336,7 +336,7 @@ class GraphBackend:
                 self.recorder.witness[value] = root
                 return
 
-    def _attribute(self, op: Op, name: str, value: object, kind: Any) -> ir.Attr:
+    def _attribute(self, operation: str, name: str, value: object, kind: Any) -> ir.Attr:
         reference = getattr(value, "__ow_reference__", None)
         if reference is not None:
             return ir.RefAttr(name, reference(), adapters.attribute_type(value.kind))  # type: ignore[attr-defined]
@@ -345,7 +345,7 @@ class GraphBackend:
         except (TypeError, ValueError) as error:
             fail(
                 messages.BadAttributeValue(
-                    operation=op.name, name=name, reason=str(error), span=self.span
+                    operation=operation, name=name, reason=str(error), span=self.span
                 )
             )
 

@@ -9,6 +9,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics import calls
 from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
 
 
 class Ops:
@@ -49,10 +50,12 @@ class Ops:
         return made
 
     def _bound(self, op: Op) -> Callable[..., Any]:
-        backend = self.backend
+        backend, signature = self.backend, op.signature
+        open_ended = is_open(signature)
 
         def apply(*args: Any, **kwargs: Any) -> Any:
-            return calls.call(backend, op, args, kwargs)
+            wanted = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
+            return calls.call(backend, op, args, kwargs, wanted)
 
         apply.__name__ = apply.__qualname__ = op.name
         return apply

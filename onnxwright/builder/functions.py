@@ -1,0 +1,180 @@
+"""Functions in a graph: calls as nodes or inlined, and what a call node gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.inline import call_function
+from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.catalogue import names as call_messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir import adapters
+from onnxwright.ir.builder import Recorder
+from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.literals import as_value
+from onnxwright.types.kinds import OnnxType
+
+if TYPE_CHECKING:
+    from onnxwright.builder.tracing import TracingBackend
+    from onnxwright.semantics.graph_backend import GraphValue
+
+Key = tuple[str, str, str]
+
+
+class Functions:
+    """The functions of a model being built.
+
+    Args:
+        b: the backend of the graph that calls them.
+    """
+
+    def __init__(self, b: TracingBackend) -> None:
+        self.b = b
+        self.known: dict[Key, ir.Function] = {}
+        self._sources: dict[Key, Any] = {}
+        self._types: dict[object, list[OnnxType | None]] = {}
+
+    def add(self, source: Any) -> ir.Function:
+        """A function, and those it calls, as part of the model.
+
+        Args:
+            source: a script, a FunctionProto or a function of onnx_ir.
+
+        Returns:
+            The function of onnx_ir.
+        """
+        key: Key
+        if getattr(source, "__ow_script__", False):
+            key = (source.domain, source.name, source.overload)
+            if self._sources.get(key) is source:
+                return self.known[key]
+            made = source.lowered_functions(self.b.opset.version)
+        else:
+            made = [ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source]
+        for function in made:
+            self._register(function)
+        key = made[-1].identifier()
+        self._sources[key] = source
+        return self.known[key]
+
+    def _register(self, function: ir.Function) -> None:
+        key = function.identifier()
+        before = self.known.get(key)
+        if before is not None and before is not function:
+            if ir.to_proto(before) != ir.to_proto(function):
+                fail(messages.NameTaken(what="another function", name=f"{key[0]}.{key[1]}"))
+            return
+        self.known[key] = function
+
+    def call(
+        self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any], inline: bool
+    ) -> Any:
+        """Call a function.
+
+        Args:
+            function: the function.
+            args: arguments: values, numbers, arrays; None for an absent one.
+            kwargs: attributes, and inputs by name.
+            inline: whether its nodes are made anew here instead of a call node.
+
+        Returns:
+            A value, or a tuple of them.
+        """
+        inputs, attributes = self._bind(function, args, kwargs)
+        if inline:
+            found = call_function(self.b, function, inputs, attributes, self.known)
+        else:
+            found = list(self._node(function, inputs, attributes))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _bind(
+        self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[GraphValue | None], dict[str, object]]:
+        names = [v.name or "" for v in function.inputs]
+        given: dict[str, Any] = dict(zip(names, args))
+        attributes: dict[str, object] = {}
+        reason = f"takes {len(names)} inputs, {len(args)} were given"
+        wrong = len(args) > len(names)
+        for key, value in kwargs.items():
+            if key in function.attributes:
+                attributes[key] = value
+            elif key in names and key not in given:
+                given[key] = value
+            else:
+                wrong, reason = True, f"has no free parameter `{key}`"
+        for name, attr in function.attributes.items():
+            if attr.value is None and name not in attributes:
+                wrong, reason = True, f"needs the attribute `{name}`"
+        if wrong:
+            parameters = ", ".join((*names, *function.attributes))
+            fail(call_messages.BadCall(
+                name=function.name, reason=reason, signature=f"({parameters})"
+            ))  # fmt: skip
+        values = [given.get(name) for name in names]
+        likes = [v for v in values if is_value(v)]
+        made: list[GraphValue | None] = []
+        for value in values:
+            if value is None or is_value(value):
+                made.append(value)
+            else:
+                made.append(as_value(self.b, value, like=likes[0] if likes else None))
+        while made and made[-1] is None:
+            made.pop()
+        return made, attributes
+
+    def _node(
+        self,
+        function: ir.Function,
+        inputs: list[GraphValue | None],
+        attributes: Mapping[str, object],
+    ) -> Sequence[GraphValue]:
+        b = self.b
+        types = self._result_types(function, inputs, attributes)
+        attrs = []
+        for name, value in attributes.items():
+            declared = function.attributes[name]
+            known = next((k for k in _KINDS if adapters.attribute_type(k) == declared.type), None)
+            attrs.append(b.attribute(function.name, name, value, known))
+        values = b.recorder.node(
+            function.domain,
+            function.name,
+            [None if v is None else v.value for v in inputs],
+            attrs,
+            len(function.outputs),
+            overload=function.overload,
+            origin=b.origin(),
+            hint=function.name,
+        )
+        b.opsets.setdefault(function.domain, {}).setdefault(1, None)
+        for value, kind in zip(values, types, strict=True):
+            b.recorder.types[value] = kind
+            adapters.set_type(value, kind)
+        return [b.wrap(v, k) for v, k in zip(values, types, strict=True)]
+
+    def _result_types(
+        self,
+        function: ir.Function,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+    ) -> list[OnnxType | None]:
+        """What the function gives for arguments of these types, found by building it aside."""
+        kinds = tuple(None if v is None else v.kind for v in inputs)
+        key = (function.identifier(), kinds, repr(sorted(attributes.items())))
+        found = self._types.get(key)
+        if found is None:
+            aside = type(self.b)(Recorder(), self.b.opset)
+            values = [
+                None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
+            ]
+            results = call_function(aside, function, values, attributes, self.known)
+            found = self._types[key] = [None if r is None else r.kind for r in results]
+        return found
+
+
+_KINDS = tuple(adapters._KIND_TO_IR)
+
+__all__ = ["Functions"]

@@ -1,0 +1,88 @@
+"""What a `GraphBuilder` hands out beside values: operators, subgraphs, attribute parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.ops import Ops
+from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
+from onnxwright.types.kinds import AttrKind
+
+if TYPE_CHECKING:
+    from onnxwright.builder.graph_builder import GraphBuilder
+
+
+class BuilderOps(Ops):
+    """The operators of an opset, each call a part of a builder's graph.
+
+    Beside inputs and attributes a call takes `name=`, the name of its node, and `outputs=`, the
+    names of its outputs (or their number).
+    """
+
+    def __init__(self, builder: GraphBuilder, opset: Opset) -> None:
+        super().__init__(builder.backend, opset)
+        self.builder = builder
+
+    def _bound(self, op: Op) -> Callable[..., Any]:
+        builder, signature = self.builder, op.signature
+        open_ended = is_open(signature)
+        taken = set() if signature is None else {*signature.attributes}
+
+        def apply(*args: Any, **kwargs: Any) -> Any:
+            name = kwargs.pop("name", None) if "name" not in taken else None
+            outputs = kwargs.pop("outputs", None) if "outputs" not in taken else None
+            if isinstance(kwargs.get("_outputs"), (list, tuple)):
+                outputs = kwargs.pop("_outputs")
+            if kwargs.get("_name") is not None:
+                name = kwargs.pop("_name")
+            wanted = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
+            return builder._call(op, args, kwargs, name, outputs, wanted)
+
+        apply.__name__ = apply.__qualname__ = op.name
+        return apply
+
+
+class Subgraph:
+    """A graph for an attribute, while it is built and after.
+
+    Attributes:
+        graph: the finished graph of onnx_ir, once `with` is left.
+    """
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
+        self.results: list[GraphValue] = []
+        self.graph: ir.Graph | None = None
+
+    def input(self, name: str, type: Any = None, shape: Any = None) -> GraphValue:  # noqa: A002
+        """An input of the subgraph; see `GraphBuilder.input`."""
+        return self.builder.input(name, type, shape)
+
+    def output(self, *values: Any) -> None:
+        """Outputs of the subgraph, in order: values, numbers or arrays."""
+        self.results += [self.builder._argument(v) for v in values]
+
+
+class AttributeReference:
+    """Stands for the value of an attribute parameter."""
+
+    __ow_attribute_reference__ = True
+
+    def __init__(self, name: str, kind: AttrKind) -> None:
+        self.name = name
+        self.kind = kind
+
+    def __ow_reference__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<attribute {self.name}>"
+
+
+__all__ = ["AttributeReference", "BuilderOps", "Subgraph"]

@@ -1,0 +1,121 @@
+"""Messages of the graph builder: names, values of other graphs, what a finished graph forbids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.errors import (
+    OnnxwrightError,
+    ScriptError,
+    ScriptNameError,
+    ScriptTypeError,
+    ScriptValueError,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownValueName(Diagnostic):
+    """A node is asked to read a name that no value of the graph has."""
+
+    code: ClassVar[str] = "OW541"
+    title: ClassVar[str] = "no value of this graph is called `{name}`"
+    label: ClassVar[str] = "read here"
+    help: ClassVar[str] = "did you mean `{suggestion}`?"
+    error: ClassVar[type[OnnxwrightError]] = ScriptNameError
+    name: str
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueOfAnotherGraph(Diagnostic):
+    """A value is used in a builder that did not make it."""
+
+    code: ClassVar[str] = "OW542"
+    title: ClassVar[str] = "`{name}` belongs to another builder"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = (
+        "a value lives in the builder that made it; give the graph an input for it, or call the "
+        "other graph as a function"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueOutOfScope(Diagnostic):
+    """A value made inside a branch or a loop body is used outside of it."""
+
+    code: ClassVar[str] = "OW543"
+    title: ClassVar[str] = "`{name}` was made inside {graph}, which is finished"
+    label: ClassVar[str] = "used outside of it here"
+    help: ClassVar[str] = "return the value from the body: the operator gives it as an output"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str
+    graph: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameTaken(Diagnostic):
+    """Two things of one graph are given the same name."""
+
+    code: ClassVar[str] = "OW544"
+    title: ClassVar[str] = "there is {what} called `{name}` already"
+    label: ClassVar[str] = "the name is given again here"
+    help: ClassVar[str] = "give each its own name, or none: the builder finds free ones"
+    error: ClassVar[type[OnnxwrightError]] = ScriptNameError
+    what: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NothingToBuild(Diagnostic):
+    """A builder is asked for a model or function before it has an output."""
+
+    code: ClassVar[str] = "OW545"
+    title: ClassVar[str] = "the graph has no output"
+    label: ClassVar[str] = "asked for here"
+    help: ClassVar[str] = "name what it computes with `g.output(value)`"
+    error: ClassVar[type[OnnxwrightError]] = ScriptError
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongOutputNames(Diagnostic):
+    """A call is given more or fewer output names than it has outputs."""
+
+    code: ClassVar[str] = "OW546"
+    title: ClassVar[str] = "`{operation}` gives {got}, but {wanted} named"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = "give one name for each output; the operator is {signature}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    operation: str
+    got: str
+    wanted: str
+    signature: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuilderFinished(Diagnostic):
+    """Something is added to a graph after its model was made."""
+
+    code: ClassVar[str] = "OW547"
+    title: ClassVar[str] = "the model of this builder is made already"
+    label: ClassVar[str] = "nothing can be added here"
+    help: ClassVar[str] = "make the model last, or start another `GraphBuilder`"
+    error: ClassVar[type[OnnxwrightError]] = ScriptError
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadTypeArgument(Diagnostic):
+    """What is given as the type of an input or output is no type."""
+
+    code: ClassVar[str] = "OW548"
+    title: ClassVar[str] = "{given} is no type for `{name}`"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = (
+        'give an annotation such as `FLOAT["N", 3]`, or an element type with `shape=`'
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    given: str
+    name: str
