@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
+import math
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,6 +59,9 @@ def problems(entry: AtenFunction) -> Iterator[str]:
     """
     schemas = {}
     for name in entry.names:
+        if name.split("::")[0] in _PYTHON:
+            yield from _of_python(entry, name)
+            continue
         found = find_operator(name)
         if found is None:
             yield f"{name}: torch has no such operator"
@@ -65,6 +71,25 @@ def problems(entry: AtenFunction) -> Iterator[str]:
         others = [s for n, s in schemas.items() if n != name]
         for problem in _of_overload(entry, schema, others):
             yield f"{name}: {problem}"
+
+
+# Functions of Python that stand in exported programs, on numbers: their names have no schema.
+_PYTHON = {"_operator": operator, "math": math, "builtins": builtins, "torch": torch}
+
+
+def _of_python(entry: AtenFunction, name: str) -> Iterator[str]:
+    """Where the number of parameters is not that of a Python function."""
+    namespace, _, base = name.partition("::")
+    function = getattr(_PYTHON[namespace], base, None)
+    if function is None:
+        yield f"{name}: Python has no such function"
+        return
+    try:
+        theirs = list(inspect.signature(function).parameters)
+    except ValueError:  # some built-in functions do not tell
+        return
+    if len(theirs) != len(entry.parameters):
+        yield f"{name}: the parameters are {list(entry.parameters)}, in Python {theirs}"
 
 
 def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterator[str]:

@@ -251,7 +251,6 @@ def fmod(op: Any, self: Any, other: Any) -> Any:
     "aten::pow.Tensor_Tensor",
     "aten::pow.Tensor_Scalar",
     "aten::pow.Scalar",
-    "prims::pow",
     rule=elementwise(("self", "exponent")),
     # A logarithm times an exponent loses digits; torch's complex power loses as many.
     tests=[
@@ -267,6 +266,12 @@ def pow_(op: Any, self: Any, exponent: Any) -> Any:
     if found is not None:
         return found
     return _power(op, self, scalar(op, exponent, self.onnx_dtype))
+
+
+@aten("prims::pow", rule=TWO, untested="prims: no OpInfo runs it")
+def prims_pow(op: Any, self: Any, other: Any) -> Any:
+    """A power."""
+    return pow_.body(op, self, other)
 
 
 def _short_power(op: Any, x: Any, exponent: Any) -> Any:

@@ -19,6 +19,7 @@ from onnxwright.atenlib.rules import Rule
 from onnxwright.atenlib.support import numel, product, size, sizes
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import is_value
+from onnxwright.types.dims import at_least
 from onnxwright.types.dtypes import DType
 
 SAME = Rule()
@@ -151,8 +152,18 @@ def mul(op: Any, a: Any, b: Any) -> Any:
 
 @aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
 def floordiv(op: Any, a: Any, b: Any) -> Any:
-    """The quotient rounded down."""
+    """The quotient rounded down; of sizes, which are not negative, plainly divided."""
+    if is_value(a) and _is_size(a, 0) and _is_size(b, 1):
+        return weak(op, op.Div(op.backend.as_weak(a, None), b))
     return _binary(op, "floordiv", a, b)
+
+
+def _is_size(x: Any, low: int) -> bool:
+    """Whether a number is known to be a whole number that is not below `low`."""
+    dim = getattr(x, "dims", None) if is_value(x) else x
+    if isinstance(dim, bool) or not isinstance(dim, (int, str)):
+        return False
+    return at_least(dim, low)
 
 
 @aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
