@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from onnxwright.exporter.building import Settings, build
 from onnxwright.exporter.capture import Strategy, load_program
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.program import ONNXProgram
+from onnxwright.exporter.report import Report
 
 DEFAULT_OPSET = 23
 _OPSETS = range(18, 27)
@@ -36,6 +39,9 @@ def export(
     mutations: str = "outputs",
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
+    optimize: bool = True,
+    verify: bool = False,
+    report: bool | str | Path = False,
     strict: bool = False,
 ) -> ONNXProgram:
     """Export a PyTorch model.
@@ -55,6 +61,11 @@ def export(
         metadata: "full", "short" or "off": what is noted on nodes and values.
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
+        optimize: remove what the translation left over (identities, repeated nodes).
+        verify: run the model and PyTorch on the example inputs, and on others where sizes are
+            dynamic; a difference is an error.
+        report: write `onnxwright_export.md` and `.html` (or files of the name given) about the
+            steps, operators and verification, also when the export fails.
         strict: make a result of another type or shape than torch's an error.
 
     Returns:
@@ -62,7 +73,7 @@ def export(
 
     Raises:
         ExportError: the model cannot be captured (OW821), or something in it has no ONNX (OW822,
-            OW823).
+            OW823), or the model computes something else (OW828, with `verify`).
         ExportValueError: an argument cannot be used (OW825).
 
     Example:
@@ -76,29 +87,78 @@ def export(
     _check("opset_version", opset_version, _OPSETS, "18 to 26")
     _check("mutations", mutations, ("outputs", "drop"), "'outputs' or 'drop'")
     _check("metadata", metadata, ("full", "short", "off"), "'full', 'short' or 'off'")
+    noted = Report(opset_version)
+    try:
+        program, names = _captured(
+            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, noted
+        )
+        settings = Settings(
+            opset_version,
+            Lowerings(custom_translation_table, fallback),
+            input_names,
+            output_names,
+            names,
+            mutations,
+            metadata,
+            strict,
+        )
+        built = build(program, settings)
+        noted.seconds.update(built.seconds)
+        noted.torch_ops.update(target for _, target, _ in built.nodes)
+        noted.fallbacks.update(settings.lowerings.fallen)
+        result = ONNXProgram(built, program, noted)
+        if optimize:
+            with _timed(noted, "optimize"):
+                result.optimize()
+        noted.onnx_ops.update(node.op_type for node in result.model.graph)
+        if verify:
+            with _timed(noted, "verify"):
+                _verify(result, args, kwargs, noted)
+        return result
+    except Exception as error:
+        noted.error = str(error)
+        raise
+    finally:
+        if report:
+            noted.save(Path("onnxwright_export" if report is True else report))
+
+
+def _captured(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any,
+    how: str | Strategy,
+    noted: Report,
+) -> tuple[ExportedProgram, dict[str, str]]:
+    """The captured program, and torch's symbols by the names the user wrote."""
     if isinstance(model, (str, Path)):
         model = load_program(model)
-    names: dict[str, str] = {}
     if isinstance(model, ExportedProgram):
-        program = model
-    else:
-        wanted = shapes.read(model, args, dict(kwargs or {}), dynamic_shapes)
-        program, _ = capturing.capture(
-            model, wanted.args, wanted.kwargs, wanted.dynamic_shapes, capture
+        return model, {}
+    wanted = shapes.read(model, args, kwargs, dynamic_shapes)
+    with _timed(noted, "capture"):
+        program = capturing.capture(
+            model, wanted.args, wanted.kwargs, wanted.dynamic_shapes, how, noted.captures
         )
-        names = shapes.names_of(program, wanted)
-    settings = Settings(
-        opset_version,
-        Lowerings(custom_translation_table, fallback),
-        input_names,
-        output_names,
-        names,
-        mutations,
-        metadata,
-        strict,
-    )
-    built = build(program, settings)
-    return ONNXProgram(built, program, None)
+    return program, shapes.names_of(program, wanted)
+
+
+def _verify(program: ONNXProgram, args: Any, kwargs: Any, noted: Report) -> None:
+    if not args and not kwargs and program.exported_program.example_inputs is not None:
+        args, kwargs = program.exported_program.example_inputs
+    noted.verification = found = program.verify(args, kwargs)
+    if not found.ok:
+        fail(messages.VerifyFailed(summary=found.summary(), notes=(str(found),), span=user_span()))
+
+
+@contextmanager
+def _timed(noted: Report, step: str) -> Iterator[None]:
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        noted.seconds[step] = time.perf_counter() - begun
 
 
 def _check(name: str, value: Any, allowed: Any, words: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,8 +53,9 @@ def capture(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     dynamic_shapes: Any,
-    how: str | Strategy = "auto",
-) -> tuple[ExportedProgram, list[Outcome]]:
+    how: str | Strategy,
+    outcomes: list[Outcome],
+) -> ExportedProgram:
     """Capture a model.
 
     Args:
@@ -61,9 +64,10 @@ def capture(
         dynamic_shapes: which dimensions are dynamic, in torch's form.
         how: "auto", the name of a strategy, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
+        outcomes: what became of each way that was tried is added here.
 
     Returns:
-        The program, and what became of each way that was tried.
+        The program.
 
     Raises:
         ExportError: none worked (OW821); the message has the reason of each.
@@ -85,7 +89,7 @@ def capture(
     else:
         ways = STRATEGIES if how == "auto" else {how: STRATEGIES[how]}
     module = as_module(model)
-    outcomes: list[Outcome] = []
+    _know_caches()
     last: Exception | None = None
     for name, way in ways.items():
         begun = time.perf_counter()
@@ -96,7 +100,7 @@ def capture(
             last = error
             continue
         outcomes.append(Outcome(name, time.perf_counter() - begun))
-        return program, outcomes
+        return program
     try:
         fail(
             messages.CaptureFailed(
@@ -107,6 +111,19 @@ def capture(
         )
     except Exception as error:
         raise error from last
+
+
+def _know_caches() -> None:
+    """Let torch flatten the key-value caches of transformers, where that package is in use."""
+    integration = sys.modules.get("transformers")
+    if integration is None:
+        return
+    try:
+        executorch = importlib.import_module("transformers.integrations.executorch")
+        executorch.register_dynamic_cache_export_support()
+    except (ImportError, AttributeError, ValueError):
+        # An older or newer release, or caches that are registered already.
+        return
 
 
 def _reason(error: Exception) -> str:

@@ -19,11 +19,16 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import saving
 from onnxwright.exporter import weights as weights_of_program
 from onnxwright.exporter.building import Built
+from onnxwright.exporter.optimizing import optimize
 from onnxwright.exporter.running import Session
+from onnxwright.exporter.signature import ProgramInput
 from onnxwright.exporter.torch_types import to_torch
+from onnxwright.exporter.verify import Verification, verify
 
 if TYPE_CHECKING:
     import onnx
+
+    from onnxwright.exporter.report import Report
 
 
 class ONNXProgram:
@@ -35,7 +40,7 @@ class ONNXProgram:
         report: what happened, step by step.
     """
 
-    def __init__(self, built: Built, exported: ExportedProgram, report: Any) -> None:
+    def __init__(self, built: Built, exported: ExportedProgram, report: Report) -> None:
         self.model: ir.Model = built.model
         self.exported_program = exported
         self.report = report
@@ -106,7 +111,7 @@ class ONNXProgram:
             ExportTypeError: they are nested in another way, or a value that is fixed differs.
         """
         flat = self._flat_inputs(tuple(args), dict(kwargs or {}))
-        entries = [e for e in self._built.inputs if e[0].kind is InputKind.USER_INPUT]
+        entries = self.user_inputs()
         found: dict[str, np.ndarray[Any, Any]] = {}
         for (entry, name), value in zip(entries, flat, strict=True):
             if name is None:
@@ -115,6 +120,10 @@ class ONNXProgram:
             found[name] = self._array(name, value)
         kept = {v.name for v in self.model.graph.inputs}
         return {name: array for name, array in found.items() if name in kept}
+
+    def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:
+        """The inputs of the module, flattened: what each is, and its name in the model or None."""
+        return [e for e in self._built.inputs if e[0].kind is InputKind.USER_INPUT]
 
     def _flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         wanted = self.exported_program.call_spec.in_spec
@@ -189,6 +198,37 @@ class ONNXProgram:
             return torch.view_as_complex(tensor.contiguous())
         symbolic = self._built.numbers.get(name)
         return symbolic(tensor.item()) if symbolic is not None else tensor
+
+    def verify(
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any] | None = None,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> Verification:
+        """Compare the model with PyTorch: by the checker, on inputs, and on inputs of other sizes.
+
+        Args:
+            args, kwargs: inputs of the module.
+            rtol, atol: tolerances; by dtype if None.
+
+        Returns:
+            The largest differences of each output, and what is wrong.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.verify((torch.tensor([-1.0, 1.0]),)).ok
+            True
+        """
+        return verify(self, args, dict(kwargs or {}), rtol=rtol, atol=atol)
+
+    def optimize(self) -> None:
+        """Remove what computes nothing: identities, repeated nodes, what nothing reads."""
+        optimize(self.model)
+        self.release()
 
     # -- weights -----------------------------------------------------------------------------------
 

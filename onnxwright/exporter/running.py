@@ -73,7 +73,12 @@ def without_weights(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, tuple[A
         taken[str(name)] = (tensor.numpy(), DType(int(tensor.dtype)))
         kept.append((value, tensor))
         value.const_value = ir.ExternalTensor(
-            "weights", 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
+            "weights",
+            0,
+            tensor.nbytes,
+            tensor.dtype,
+            shape=ir.Shape(list(tensor.shape)),
+            name=str(name),
         )
     try:
         return ir.to_proto(model), taken

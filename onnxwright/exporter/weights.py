@@ -79,8 +79,8 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
             if target is not None:
                 continue  # nothing in the model uses it
             _refuse(f"the model has no weight `{name}`", _near(name, names))
-        value = model.graph.initializers[target]
-        old = value.const_value
+        value = model.graph.initializers[str(target)]
+        old: Any = value.const_value
         assert old is not None
         if tuple(tensor.shape) != tuple(old.shape):
             _refuse(
@@ -94,7 +94,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
             )
         tensor.name = target
         value.const_value = tensor
-        done.append(target)
+        done.append(str(target))
     return done
 
 
