@@ -17,6 +17,7 @@ from onnxwright.cli import (
     comparing,
     compiling,
     completion,
+    coverage,
     looking,
     running,
     scripts,
@@ -39,7 +40,7 @@ from onnxwright.version import __version__
 
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # The groups of commands, in the order `--help` shows them.
-GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, completion)
+GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, coverage, completion)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,64 @@
+"""`coverage`: which ATen operators there are, in which dtypes and modes, and why not in others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from onnxwright.cli.console import OK, Trouble
+from onnxwright.cli.grammar import command
+from onnxwright.cli.sweeping import need_torch
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "coverage",
+        "show which ATen operators have a function, by dtype and mode, with reasons for gaps",
+        [
+            "onnxwright coverage --summary",
+            "onnxwright sweep --json sweep.json",
+            "onnxwright coverage --report sweep.json --html coverage.html",
+        ],
+        _coverage,
+    )
+    made.add_argument("--report", metavar="FILE", help="the JSON of a sweep: what passed")
+    made.add_argument("--names", metavar="FILE", help="a JSON list of operators to look for")
+    made.add_argument("--op", action="append", metavar="NAME", help="only this operator")
+    made.add_argument("--summary", action="store_true", help="no line for each operator")
+    made.add_argument("--json", metavar="FILE", help="write the table as JSON")
+    made.add_argument("--html", metavar="FILE", help="write the table as a page")
+
+
+def _coverage(given: Any) -> int:
+    need_torch("coverage")
+    from onnxwright.testing.aten_coverage import coverage
+
+    report = _read(given.report, dict, "the JSON of a sweep") if given.report else None
+    if report is not None and "units" not in report:
+        raise Trouble(f"{given.report} is not the JSON of a sweep")
+    names = _read(given.names, list, "a JSON list of names") if given.names else []
+    found = coverage(report, names, given.op or ())
+    if given.op and not found.rows:
+        raise Trouble(f"there is no function for {', '.join(given.op)}")
+    if given.json:
+        Path(given.json).write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
+    if given.html:
+        Path(given.html).write_text(found.html(), encoding="utf-8")
+    print(found.text(table=not given.summary))
+    return OK
+
+
+def _read(path: str, kind: type, what: str) -> Any:
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Trouble(f"{path} is not {what}: {error}") from error
+    if not isinstance(value, kind):
+        raise Trouble(f"{path} is not {what}")
+    return value
+
+
+__all__ = ["add"]
