@@ -1,1 +1,416 @@
-"""Attention."""
+"""Scaled dot-product attention: one Attention node where there is one, else its parts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onnxwright.atenlib import algebra
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest, Skip, Tol
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.support import cast, scalar, size, vector
+from onnxwright.types.dtypes import DType
+
+_TOL = {
+    # The kernel rounds scores to float16; the samples have scores of 200, where that is 0.1.
+    "float16": Tol(2e-2, 1e-1),
+    "bfloat16": Tol(3e-2, 3e-2),
+    "float32": Tol(1e-5, 3e-5),
+}
+
+
+class Masked(NamedTuple):
+    """What is left out of attention.
+
+    Fields:
+        mask: None, booleans that say what takes part, or numbers that are added.
+        causal: whether each query sees only the keys up to its own number.
+    """
+
+    mask: Any = None
+    causal: bool = False
+
+
+def attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    masked: Masked,
+    dropout: float = 0.0,
+    scale: float | None = None,
+    grouped: bool = False,
+) -> Any:
+    """`softmax(query @ key.T * scale + mask) @ value`.
+
+    Args:
+        op: the operators.
+        query: `[..., L, E]`.
+        key: `[..., S, E]`.
+        value: `[..., S, Ev]`.
+        masked: what is left out.
+        dropout: how many weights are dropped, at random.
+        scale: the factor; `1 / sqrt(E)` by default.
+        grouped: whether several heads of the query share one of the key.
+
+    Returns:
+        `[..., L, Ev]`; queries that see nothing give zeros.
+    """
+    if dropout == 0.0 and _one_node(op, query, key, value, masked):
+        return _node(op, query, key, value, masked, scale)
+    return parts(op, query, key, value, masked, dropout, scale, grouped).output
+
+
+class Parts(NamedTuple):
+    """Attention step by step.
+
+    Fields:
+        output: `[..., L, Ev]`.
+        weights: `[..., L, S]`.
+        scores: the logarithms of the weights, before they are normalized.
+    """
+
+    output: Any
+    weights: Any
+    scores: Any
+
+
+def _one_node(op: Any, query: Any, key: Any, value: Any, masked: Masked) -> bool:
+    """Whether Attention has these operands, and ONNX Runtime runs it on them."""
+    if op.version < 23 or query.onnx_dtype is DType.DOUBLE:
+        return False
+    if not query.rank == key.rank == value.rank or query.rank not in (3, 4):
+        return False
+    if masked.mask is not None and masked.mask.rank > query.rank:
+        return False
+    every = [*query.shape, *key.shape, *value.shape]
+    batches = {x.shape[0] for x in (query, key, value)} - {None}
+    return 0 not in every and (len(batches) == 1 or 1 not in batches)
+
+
+def _node(op: Any, query: Any, key: Any, value: Any, masked: Masked, scale: float | None) -> Any:
+    heads = query.rank == 4
+    mask = masked.mask
+    if not heads:
+        query, key, value = (op.Unsqueeze(x, [1]) for x in (query, key, value))
+        mask = op.Unsqueeze(mask, [1]) if mask is not None and mask.rank == 3 else mask
+    operands = [query, key, value]
+    if mask is not None:
+        operands.append(_full_mask(op, mask, query, key))
+    options: dict[str, Any] = {} if scale is None else {"scale": scale}
+    if masked.causal:
+        options["is_causal"] = 1
+    result = op.Attention(*operands, **options)
+    return result if heads else op.Squeeze(result, [1])
+
+
+def _full_mask(op: Any, mask: Any, query: Any, key: Any) -> Any:
+    """A mask whose last two axes are those of the scores: the kernel repeats only the others."""
+    if mask.rank == 1:
+        mask = op.Unsqueeze(mask, [0])
+    wanted = (query.shape[-2], key.shape[-2])
+    if None not in wanted and tuple(mask.shape[-2:]) == wanted:
+        return mask
+    shape = [1] * (mask.rank - 2) + [size(op, query, -2), size(op, key, -2)]
+    return op.Expand(mask, vector(op, shape))
+
+
+def parts(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    masked: Masked,
+    dropout: float = 0.0,
+    scale: float | None = None,
+    grouped: bool = False,
+) -> Parts:
+    """Attention as matrix products and a softmax; the arguments are those of `attention`."""
+    if grouped:
+        key, value = (_repeated(op, x, query) for x in (key, value))
+    given = query.onnx_dtype
+    # Rounded once, as torch does for short floats.
+    dtype = DType.FLOAT if given.bits < 32 else given
+    query, key, value = (cast(op, x, dtype) for x in (query, key, value))
+    scores = op.MatMul(_scaled(op, query, scale), algebra.transpose(op, key))
+    seen, scores = _masked_scores(op, scores, masked, query, key)
+    weights = op.Softmax(scores, axis=-1)
+    if seen is not None:
+        # Where nothing is seen the softmax is not a number, and torch's weights are zeros.
+        weights = op.Where(seen, weights, op.constant(np.zeros((), dtype.numpy)))
+    if dropout > 0.0:
+        weights = op.Dropout(weights, scalar(op, dropout, DType.FLOAT), op.constant(np.array(True)))
+    return Parts(cast(op, op.MatMul(weights, value), given), cast(op, weights, given), scores)
+
+
+def _scaled(op: Any, query: Any, scale: float | None) -> Any:
+    if scale is not None:
+        return query if scale == 1.0 else op.Mul(query, float(scale))
+    width = size(op, query, -1)
+    if isinstance(width, int):
+        return op.Mul(query, 1 / math.sqrt(max(width, 1)))
+    return op.Div(query, op.Sqrt(scalar(op, width, query.onnx_dtype)))
+
+
+def _masked_scores(op: Any, scores: Any, masked: Masked, query: Any, key: Any) -> tuple[Any, Any]:
+    """Which scores are seen (None: all, or each row has one), and the scores with the mask."""
+    dtype = scores.onnx_dtype
+    nothing = op.constant(np.array(-np.inf, dtype.numpy))
+    if masked.causal:
+        return None, op.Where(_causal(op, query, key), scores, nothing)
+    mask = masked.mask
+    if mask is None:
+        return None, scores
+    if mask.onnx_dtype.is_bool:
+        return mask, op.Where(mask, scores, nothing)
+    scores = op.Add(scores, cast(op, mask, dtype))
+    return op.Not(op.Equal(scores, nothing)), scores
+
+
+def _causal(op: Any, query: Any, key: Any) -> Any:
+    """`[L, S]`: True on and below the diagonal that starts at the upper left."""
+    rows, columns = size(op, query, -2), size(op, key, -2)
+    if isinstance(rows, int) and isinstance(columns, int):
+        return op.constant(np.tril(np.ones((rows, columns), bool)))
+
+    def count(n: Any) -> Any:
+        bounds = [scalar(op, v, DType.INT64) for v in (0, n, 1)]
+        return op.Range(*bounds)
+
+    return op.GreaterOrEqual(op.Unsqueeze(count(rows), [1]), count(columns))
+
+
+def _repeated(op: Any, x: Any, query: Any) -> Any:
+    """Keys or values `[..., heads, S, E]`, each head as often as the query has heads for it."""
+    heads, wanted = size(op, x, -3), size(op, query, -3)
+    if isinstance(heads, int) and isinstance(wanted, int):
+        times: Any = wanted // max(heads, 1)
+    else:
+        times = op.Div(scalar(op, wanted, DType.INT64), scalar(op, heads, DType.INT64))
+    if isinstance(times, int) and times == 1:
+        return x
+    rank = x.rank
+    spread = op.Expand(op.Unsqueeze(x, [rank - 2]), vector(op, [1] * (rank - 2) + [times, 1, 1]))
+    front = [size(op, x, n) for n in range(rank - 3)]
+    return op.Reshape(spread, vector(op, [*front, wanted, size(op, x, -2), size(op, x, -1)]))
+
+
+def _drops(sample: Any) -> bool:
+    return bool(sample.kwargs.get("dropout_p"))
+
+
+@aten(
+    "aten::scaled_dot_product_attention",
+    rule=like("query"),
+    tests=[
+        OpTest(
+            "nn.functional.scaled_dot_product_attention",
+            tol=_TOL,
+            skip=[Skip("the result is random", matcher=_drops)],
+        ),
+        OpTest("nn.functional.scaled_dot_product_attention", compare="shape"),
+    ],
+)
+def scaled_dot_product_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """`softmax(query @ key.T * scale + attn_mask) @ value`."""
+    masked = Masked(attn_mask, is_causal)
+    return attention(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+
+
+@aten(
+    "aten::_scaled_dot_product_attention_math",
+    rule=like("query"),
+    untested="OpInfos call scaled_dot_product_attention",
+)
+def scaled_dot_product_attention_math(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Any = None,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Attention and its weights; `dropout_mask` says which of them are kept."""
+    masked = Masked(attn_mask, is_causal)
+    if dropout_mask is None:
+        found = parts(op, query, key, value, masked, dropout_p, scale, enable_gqa)
+        return found.output, found.weights
+    found = parts(op, query, key, value, masked, 0.0, scale, enable_gqa)
+    zero = op.constant(np.zeros((), query.onnx_dtype.numpy))
+    kept = op.Where(dropout_mask, found.weights, zero)
+    values = _repeated(op, value, query) if enable_gqa else value
+    return op.MatMul(kept, op.Mul(values, 1 / (1 - dropout_p))), kept
+
+
+def _with_logarithms(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    masked: Masked,
+    dropout: float,
+    scale: float | None,
+) -> tuple[Any, Any]:
+    """Attention, and the logarithms of the sums of its scores `[..., L]`."""
+    output = attention(op, query, key, value, masked, dropout, scale)
+    found = parts(op, query, key, value, masked, 0.0, scale)
+    scores = cast(op, found.scores, DType.DOUBLE if _is_double(query) else DType.FLOAT)
+    return output, op.ReduceLogSumExp(scores, [scores.rank - 1], keepdims=0)
+
+
+def _is_double(x: Any) -> bool:
+    return bool(x.onnx_dtype is DType.DOUBLE)
+
+
+def _empty(op: Any, dtype: DType = DType.INT64) -> Any:
+    return op.constant(np.zeros(0, dtype.numpy))
+
+
+@aten(
+    "aten::_scaled_dot_product_flash_attention_for_cpu",
+    rule=like("query"),
+    untested="OpInfos call scaled_dot_product_attention",
+)
+def flash_attention_for_cpu(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Any = None,
+    scale: float | None = None,
+) -> Any:
+    """Attention, and the logarithms of the sums of its scores."""
+    masked = Masked(attn_mask, is_causal)
+    return _with_logarithms(op, query, key, value, masked, dropout_p, scale)
+
+
+@aten(
+    "aten::_scaled_dot_product_flash_attention",
+    rule=like("query"),
+    untested="torch has it on CUDA only",
+)
+def flash_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
+    del return_debug_mask
+    masked = Masked(None, is_causal)
+    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+
+
+def _flash(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    masked: Masked,
+    dropout: float,
+    scale: float | None,
+    debug: DType,
+) -> Any:
+    output, sums = _with_logarithms(op, query, key, value, masked, dropout, scale)
+    lengths = (size(op, query, -2), size(op, key, -2))
+    before, after = [_empty(op), _empty(op)], [_empty(op), _empty(op), _empty(op, debug)]
+    return (output, sums, *before, *lengths, *after)
+
+
+@aten(
+    "aten::_scaled_dot_product_fused_attention_overrideable",
+    rule=like("query"),
+    untested="torch has it for devices of others only",
+)
+def fused_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_bias: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """Attention and what its gradient needs; the states of a kernel are empty."""
+    del return_debug_mask
+    masked = Masked(attn_bias, is_causal)
+    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+
+
+@aten(
+    "aten::_scaled_dot_product_cudnn_attention",
+    rule=like("query"),
+    untested="torch has it on CUDA only",
+)
+def cudnn_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_bias: Any,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
+    del return_debug_mask, compute_log_sumexp
+    masked = Masked(attn_bias, is_causal)
+    return _flash(op, query, key, value, masked, dropout_p, scale, query.onnx_dtype)
+
+
+@aten(
+    "aten::_scaled_dot_product_efficient_attention",
+    rule=like("query"),
+    untested="torch has it on CUDA only",
+)
+def efficient_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_bias: Any,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """Attention and the logarithms of its sums; the states of a CUDA kernel are empty."""
+    masked = Masked(attn_bias, is_causal)
+    output, sums = _with_logarithms(op, query, key, value, masked, dropout_p, scale)
+    if not compute_log_sumexp:
+        sums = op.Slice(sums, [0], [0], [sums.rank - 1])
+    return output, sums, _empty(op), _empty(op)

@@ -1,1 +1,150 @@
 """Whole attention layers as torch's fast paths have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib import algebra
+from onnxwright.atenlib.op import TABLE, aten
+from onnxwright.atenlib.ops.attention import Masked, attention, parts
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.support import size, vector
+
+
+def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return op.Add(op.MatMul(x, algebra.transpose(op, weight)), bias)
+
+
+def _heads(op: Any, x: Any, heads: int) -> Any:
+    """`[B, L, heads * width]` as `[B, heads, L, width]`."""
+    shape = vector(op, [size(op, x, 0), size(op, x, 1), heads, -1])
+    return op.Transpose(op.Reshape(x, shape), perm=[0, 2, 1, 3])
+
+
+def _mask(op: Any, mask: Any, mask_type: int | None) -> Any:
+    """Torch's mask of what is left out, as one of what takes part, `[B or 1, 1 or H, L, S]`."""
+    if mask is None:
+        return None
+    if not mask.onnx_dtype.is_bool:
+        return mask if mask.rank != 2 else op.Unsqueeze(mask, [0, 1])
+    if mask_type == 1 and mask.rank == 2:
+        mask = op.Unsqueeze(mask, [1, 2])
+    elif mask.rank == 2:
+        mask = op.Unsqueeze(mask, [0, 1])
+    return op.Not(mask)
+
+
+def _multi_head(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    heads: int,
+    weights: tuple[Any, Any, Any, Any],
+    mask: Any,
+    mask_type: int | None,
+    need_weights: bool,
+) -> tuple[Any, Any]:
+    qkv_weight, qkv_bias, proj_weight, proj_bias = weights
+    if query is key and key is value:
+        q, k, v = op.Split(_linear(op, query, qkv_weight, qkv_bias), axis=-1, num_outputs=3)
+    else:
+        each = zip(
+            (query, key, value),
+            op.Split(qkv_weight, axis=0, num_outputs=3),
+            op.Split(qkv_bias, axis=0, num_outputs=3),
+            strict=True,
+        )
+        q, k, v = (_linear(op, x, w, b) for x, w, b in each)
+    q, k, v = (_heads(op, x, heads) for x in (q, k, v))
+    masked = Masked(_mask(op, mask, mask_type))
+    seen: Any = None
+    if need_weights:
+        output, seen, _ = parts(op, q, k, v, masked)
+    else:
+        output = attention(op, q, k, v, masked)
+    shape = vector(op, [size(op, query, 0), size(op, query, 1), -1])
+    joined = op.Reshape(op.Transpose(output, perm=[0, 2, 1, 3]), shape)
+    return _linear(op, joined, proj_weight, proj_bias), seen
+
+
+@aten(
+    "aten::_native_multi_head_attention",
+    rule=like("query"),
+    untested="torch has no OpInfo for it",
+)
+def native_multi_head_attention(
+    op: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    mask: Any = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> Any:
+    """A layer of attention with several heads; the second result is empty without weights."""
+    del embed_dim
+    weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
+    output, seen = _multi_head(
+        op, query, key, value, num_head, weights, mask, mask_type, need_weights
+    )
+    if seen is not None and average_attn_weights:
+        seen = op.ReduceMean(seen, [1], keepdims=0)
+    return output, seen
+
+
+@aten(
+    "aten::_transformer_encoder_layer_fwd",
+    rule=like("src"),
+    untested="torch has no OpInfo for it",
+)
+def transformer_encoder_layer(
+    op: Any,
+    src: Any,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Any,
+    norm_bias_1: Any,
+    norm_weight_2: Any,
+    norm_bias_2: Any,
+    ffn_weight_1: Any,
+    ffn_bias_1: Any,
+    ffn_weight_2: Any,
+    ffn_bias_2: Any,
+    mask: Any = None,
+    mask_type: int | None = None,
+) -> Any:
+    """A layer of a transformer's encoder: attention, then two linear layers."""
+    weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
+
+    def norm(x: Any, weight: Any, bias: Any) -> Any:
+        return op.LayerNormalization(x, weight, bias, axis=-1, epsilon=eps)
+
+    def attend(x: Any) -> Any:
+        return _multi_head(op, x, x, x, num_heads, weights, mask, mask_type, False)[0]
+
+    def feed(x: Any) -> Any:
+        x = _linear(op, x, ffn_weight_1, ffn_bias_1)
+        x = TABLE["aten::gelu"](op, x) if use_gelu else op.Relu(x)
+        return _linear(op, x, ffn_weight_2, ffn_bias_2)
+
+    del embed_dim
+    if norm_first:
+        x = op.Add(src, attend(norm(src, norm_weight_1, norm_bias_1)))
+        return op.Add(x, feed(norm(x, norm_weight_2, norm_bias_2)))
+    x = norm(op.Add(src, attend(src)), norm_weight_1, norm_bias_1)
+    return norm(op.Add(x, feed(x)), norm_weight_2, norm_bias_2)

@@ -48,7 +48,7 @@ def convolve(
     for n, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
         axis = 3 + 2 * n
         x = op.Gather(x, _table(op, size(op, x, axis), k, s, d), axis=axis)
-    return _multiply(op, x, weight, "oc", len(kernel))
+    return _multiply(op, x, weight, "oc", len(kernel), group)
 
 
 def convolve_transposed(
@@ -90,7 +90,7 @@ def convolve_transposed(
         axis = 3 + 2 * n
         table = _table(op, size(op, x, axis), k, 1, d, turned=True)
         x = op.Gather(x, table, axis=axis)
-    return _multiply(op, x, weight, "co", rank)
+    return _multiply(op, x, weight, "co", rank, group)
 
 
 def pad(op: Any, x: Any, pads: Sequence[int], value: Any = None) -> Any:
@@ -136,16 +136,16 @@ def _grouped(op: Any, x: Any, axis: int, group: int) -> Any:
     return op.Reshape(x, vector(op, [*shape[:axis], group, rest, *shape[axis + 1 :]]))
 
 
-def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int) -> Any:
+def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int, group: int) -> Any:
     """Sum over the channels of a group and over the kernel."""
     kernel, out = _KERNEL[:rank], _OUT[:rank]
     spread = "".join(k + o for k, o in zip(kernel, out, strict=True))
     equation = f"ngc{spread},g{channels}{kernel}->ngo{out}"
     result = algebra.einsum(op, equation, windows, weight)
-    n, g, o, *spatial = sizes(op, result)
-    if g == 1:
+    if group == 1:
         return op.Squeeze(result, [1])
-    many = g * o if isinstance(g, int) and isinstance(o, int) else -1
+    n, _, o, *spatial = sizes(op, result)
+    many = group * o if isinstance(o, int) else -1
     return op.Reshape(result, vector(op, [n, many, *spatial]))
 
 

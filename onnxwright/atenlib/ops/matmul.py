@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like
 from onnxwright.atenlib.support import axis_of, cast
@@ -160,13 +160,9 @@ def addmm_activation(
     alpha: Any = 1,
     use_gelu: bool = False,
 ) -> Any:
-    """As `addmm`, then relu, or gelu (by tanh, as torch's fused kernel has it)."""
+    """As `addmm`, then relu, or gelu."""
     x = addmm.body(op, self, mat1, mat2, beta=beta, alpha=alpha)
-    if not use_gelu:
-        return op.Relu(x)
-    cubic = op.Add(x, op.Mul(op.Mul(op.Mul(x, x), x), 0.044715))
-    inner_ = op.Tanh(op.Mul(cubic, float(np.sqrt(2 / np.pi))))
-    return op.Mul(op.Mul(x, 0.5), op.Add(inner_, 1.0))
+    return TABLE["aten::gelu"](op, x) if use_gelu else op.Relu(x)
 
 
 @aten("aten::addmv", rule=like("mat"), tests=[OpTest("addmv", tol=_HALF)])

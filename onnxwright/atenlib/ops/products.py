@@ -214,7 +214,10 @@ def linalg_cross(op: Any, self: Any, other: Any, *, dim: int = -1) -> Any:
 def cross(op: Any, self: Any, other: Any, dim: int | None = None) -> Any:
     """The cross product along an axis; along the first one of size three by default."""
     if dim is None:
-        dim = list(self.shape).index(3)
+        three = [n for n in range(self.rank) if 3 in (self.shape[n], other.shape[n])]
+        if not three:
+            unsupported("which axis has size three is not known", hint="give `dim`")
+        dim = three[0]
     return _cross(op, self, other, dim)
 
 
