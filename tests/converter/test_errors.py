@@ -20,7 +20,6 @@ CASES = golden.cases()
 # Messages that no program of a user can get, with the reason; the list only shrinks.
 WITHOUT_PROGRAM: dict[str, str] = {
     "OW106": "Python refuses `break` outside a loop before a script is made of it",
-    "OW533": "a graph value is in a user's hands only while a graph is built by calls",
     "OW901": "a bug of ours; the mutation tests look for programs that have it",
 }
 

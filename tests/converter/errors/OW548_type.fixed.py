@@ -1,0 +1,4 @@
+from onnxwright import GraphBuilder
+
+g = GraphBuilder()
+x = g.input("x", "float32", ("N", 3))
