@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.scattering import scatter_nd
 from onnxwright.atenlib.shaping import arithmetic, as_index, flat, size
@@ -71,7 +71,9 @@ def _row_norms(op: Any, x: Any, p: float) -> Any:
     return op.Pow(total, 1 / p)
 
 
-_BAG = (OpTest("nn.functional.embedding_bag"),)
+# torch rounds each partial sum, and the scale of a row that is made shorter.
+_HALF = {"float16": Tol(1e-2, 1e-2), "bfloat16": Tol(5e-2, 5e-2)}
+_BAG = (OpTest("nn.functional.embedding_bag", tol=_HALF),)
 _SUM, _MEAN, _MAX = range(3)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.scatter import combined
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.scattering import along, into, scatter_elements, scatter_nd
 from onnxwright.atenlib.shaping import as_index, on_axis
 from onnxwright.atenlib.support import axis_of, full, full_like, number, size
@@ -88,7 +88,11 @@ def index_fill(op: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
     return op.Where(chosen, value, self)
 
 
-_REDUCED = tuple(OpTest(f"index_reduce:{how}") for how in ("mean", "prod", "amin", "amax"))
+# torch rounds after each step, ours once.
+_HALF = {"float16": Tol(5e-3, 1e-3), "bfloat16": Tol(4e-2, 1e-2)}
+_REDUCED = tuple(
+    OpTest(f"index_reduce:{how}", tol=_HALF) for how in ("mean", "prod", "amin", "amax")
+)
 
 
 @aten("aten::index_reduce", rule=into("source"), tests=_REDUCED)

@@ -16,6 +16,7 @@ from onnxwright.atenlib.positions import (
     positions_of,
 )
 from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.scattering import into
 from onnxwright.atenlib.shaping import (
     as_index,
     expand_together,
@@ -60,7 +61,7 @@ def mask_of(op: Any, mask: Any) -> Any:
     return mask if mask.onnx_dtype.is_bool else op.Cast(mask, to=DType.BOOL)
 
 
-@aten("aten::_unsafe_masked_index", rule=like(), complex="parts",
+@aten("aten::_unsafe_masked_index", rule=into("fill"), complex="parts",
       tests=[OpTest("_unsafe_masked_index")])  # fmt: skip
 def unsafe_masked_index(op: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
     """Elements at indices where a mask is true, elsewhere a number."""

@@ -9,7 +9,7 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.rules import custom, elementwise, like
+from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.shaping import both, counting, real_part, size
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.types.dtypes import DType
@@ -53,7 +53,16 @@ def triu_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4
     return op.constant(np.stack(np.triu_indices(row, offset, col)).astype(dtype.numpy))
 
 
-@aten("aten::vander", rule=elementwise("x"), untested="tests/atenlib/test_triangle.py")
+def _powers_type(arguments: dict[str, Any]) -> DType:
+    """Integers are INT64, as in torch's cumprod."""
+    own: DType = arguments["x"].onnx_dtype
+    return own if own.is_float or own.is_complex else DType.INT64
+
+
+_POWERS = custom(_powers_type)
+
+
+@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_triangle.py")
 def vander(op: Any, x: Any, N: Any = None, increasing: bool = False) -> Any:
     """The powers of each element, as rows, the highest first unless `increasing`."""
     return powers(op, x, N, increasing)
@@ -62,7 +71,7 @@ def vander(op: Any, x: Any, N: Any = None, increasing: bool = False) -> Any:
 vander.on_complex(vander.body)
 
 
-@aten("aten::linalg_vander", rule=elementwise("x"), tests=[OpTest("linalg.vander")])
+@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")])
 def linalg_vander(op: Any, x: Any, *, N: Any = None) -> Any:
     """The powers of each element from 0 on, in a new last dimension."""
     return powers(op, x, N, increasing=True)
@@ -84,8 +93,7 @@ def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
         exponents = op.Sub(op.constant(np.array(n - 1)), exponents)
     base = op.Unsqueeze(x, [-1])
     if x.onnx_dtype.is_integer or x.onnx_dtype.is_bool:
-        wide = cast(op, base, DType.INT64)
-        return cast(op, op.Pow(wide, exponents), x.onnx_dtype)
+        return op.Pow(cast(op, base, DType.INT64), exponents)
     return op.Pow(base, cast(op, exponents, x.onnx_dtype))
 
 
