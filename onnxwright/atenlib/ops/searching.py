@@ -95,7 +95,6 @@ def bucketize(
 
 @aten(
     "aten::isin.Tensor_Tensor",
-    "aten::isin.Tensor_Scalar",
     rule=custom(_truth),
     tests=[OpTest("isin")],
 )
@@ -127,6 +126,18 @@ def isin_scalar(
     """Whether a number is among elements."""
     one = scalar(op, element, test_elements.onnx_dtype)
     return _is_in(op, one, test_elements, invert)
+
+
+@aten(
+    "aten::isin.Tensor_Scalar",
+    rule=custom(_truth),
+    untested="the samples of isin have tensors",
+)
+def isin_one(
+    op: Any, elements: Any, test_element: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Any:
+    """Whether each element is a number."""
+    return _is_in(op, elements, test_element, invert)
 
 
 def _empty(op: Any) -> Any:
