@@ -140,6 +140,10 @@ class _Builder:
         results = self.t.run(self.program.graph_module, values)
         self._check_missing()
         outputs = outputs_of(self.program)
+        for entry in entries:
+            if entry.node in self.t.written:
+                outputs.append(_written(entry))
+                results.append(self.t.written[entry.node])
         names, kept, complex_outputs = self._results(outputs, results)
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
@@ -235,17 +239,18 @@ class _Builder:
         order = [n for n, e in enumerate(entries) if e.kind not in MUTATIONS]
         if self.settings.mutations == "outputs":
             order += [n for n, e in enumerate(entries) if e.kind in MUTATIONS]
+        sources = list(node.args[0]) + [None] * len(results)
         for n in order:
             value = results[n]
             if value is None or value is MISSING or isinstance(value, str):
                 continue
             if isinstance(value, (bool, int, float)):
                 value = self.t.op.constant(as_array(value))
-            fake = getattr(node.args[0][n], "meta", {}).get("val")
+            fake = getattr(sources[n], "meta", {}).get("val")
             if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
                 symbolic[n] = {"SymInt": int, "SymFloat": float}.get(type(fake).__name__, bool)
             chosen.append((n, value))
-            own.append(self._result_name(n, entries[n], node.args[0][n]))
+            own.append(self._result_name(n, entries[n], sources[n]))
         names = checked_names("output_names", self.settings.output_names, own)
         given: list[str | None] = [None] * len(entries)
         kept: list[tuple[str, Any]] = []
@@ -267,6 +272,13 @@ class _Builder:
         if entry.kind is OutputKind.USER_INPUT_MUTATION:
             return f"{entry.target}_new"
         return getattr(source, "name", f"output_{n}")
+
+
+def _written(entry: ProgramInput) -> ProgramOutput:
+    """The result that holds the new value of a buffer or input."""
+    if entry.kind is InputKind.USER_INPUT:
+        return ProgramOutput(OutputKind.USER_INPUT_MUTATION, entry.node.name, False, None)
+    return ProgramOutput(OutputKind.BUFFER_MUTATION, entry.target, False, None)
 
 
 def _memory(tensor: torch.Tensor) -> Any:

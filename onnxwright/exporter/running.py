@@ -77,7 +77,7 @@ def without_weights(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, tuple[A
             0,
             tensor.nbytes,
             tensor.dtype,
-            shape=ir.Shape(list(tensor.shape)),
+            shape=ir.Shape(list(value.shape or ())),
             name=str(name),
         )
     try:

@@ -21,6 +21,7 @@ from onnxwright.errors import AtenError, ExportError, OnnxwrightError
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.higher_order import HANDLERS
 from onnxwright.exporter.lowerings import Lowerings, decompose
+from onnxwright.exporter.mutation import Writes, written_by
 from onnxwright.exporter.places import module_of, span_of, target_name
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.ir import adapters
@@ -76,6 +77,8 @@ class Translator:
         self.missing: dict[str, list[Node]] = {}
         # What the decompositions of missing operators lack in turn.
         self.unresolved: dict[str, set[str]] = {}
+        # Placeholders that the graph translated last has written into, with their new values.
+        self.written: dict[Node, Any] = {}
         self._named: set[Any] = set()
 
     # -- values ------------------------------------------------------------------------------------
@@ -138,7 +141,9 @@ class Translator:
         Returns:
             What its output node holds, as a list.
         """
-        env: dict[Node, Any] = {}
+        env: Any = {}
+        if any(written_by(node) is not None for node in module.graph.nodes):
+            env = Writes(self.op, module.graph, lambda node: self._call(node, env))
         given = iter(arguments)
         last_use = _last_uses(module.graph)
         for node in module.graph.nodes:
@@ -149,6 +154,7 @@ class Translator:
             elif node.op == "call_function":
                 env[node] = self._call(node, env)
             elif node.op == "output":
+                self.written = dict(env.written) if isinstance(env, Writes) else {}
                 result = self.convert(node.args[0], env)
                 return list(result) if isinstance(result, (tuple, list)) else [result]
             for dead in last_use.get(node, ()):
