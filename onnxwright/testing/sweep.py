@@ -25,6 +25,7 @@ from onnxwright.testing.aten_runs import (
     run_as_graph,
     run_eagerly,
 )
+from onnxwright.testing.sweep_dynamic import MissingError, RefusedError, run_dynamic
 from onnxwright.testing.tape import Call, record
 
 DTYPES = (
@@ -32,6 +33,8 @@ DTYPES = (
     "bool", "complex64",
 )  # fmt: skip
 MODES = ("eager", "graph")
+# The third mode: one graph with symbolic sizes, run at two sizes.
+DYNAMIC = "dynamic"
 OPSET = 23
 STATUSES = {
     "passed": "ours is torch's in value, dtype and shape",
@@ -40,7 +43,7 @@ STATUSES = {
     "xfailed": "failed as the table says, with the reason",
     "xpassed": "passed where the table says that it fails",
     "skipped": "not run, or nothing to compare, with the reason",
-    "refused": "torch itself refuses the sample; not counted",
+    "refused": "torch itself refuses the sample (or symbolic sizes in it); not counted",
 }
 WRONG = ("failed", "missing", "xpassed")
 
@@ -156,7 +159,7 @@ def run_unit(
 
     Args:
         unit: the unit.
-        modes: some of `MODES`.
+        modes: some of `MODES` and `DYNAMIC`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.
 
@@ -253,7 +256,10 @@ def _run_sample(
     ran = tuple(dict.fromkeys(functional_name(c.target) for c in recorded.calls))
     for mode in modes:
         begun = time.perf_counter()
-        status, why = _judge(unit, mode, recorded, opset_version)
+        if mode == DYNAMIC:
+            status, why = _judge_dynamic(unit, info.op, sample, opset_version)
+        else:
+            status, why = _judge(unit, mode, recorded, opset_version)
         seconds = time.perf_counter() - begun
         status, why = _with_known(status, why, about[mode])
         yield _outcome(unit, n, mode, status, why, seconds, ran)
@@ -269,7 +275,7 @@ def _known(unit: Unit, mode: str, sample: Any) -> XFail | None:
 
 def _with_known(status: str, why: str, known: XFail | None) -> tuple[str, str]:
     """An outcome in the light of what is known to fail."""
-    if known is None or status == "skipped":
+    if known is None or status in ("skipped", "refused"):
         return status, why
     if status != "passed":
         return "xfailed", known.reason
@@ -290,6 +296,26 @@ def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tup
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
         return "failed", _told(error)
     return judge_results(got, recorded.wanted, unit.test, unit.dtype)
+
+
+def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -> tuple[str, str]:
+    """Whether one graph with symbolic sizes gives torch's results at two sizes."""
+    try:
+        runs = run_dynamic(operator, sample, opset_version)
+    except RefusedError as error:
+        return "refused", str(error)
+    except MissingError as error:
+        return "missing", str(error)
+    except OnnxwrightError as error:
+        return "failed", _short(error)
+    except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
+        return "failed", _told(error)
+    for run in runs:
+        status, why = judge_results(run.got, run.wanted, unit.test, unit.dtype)
+        if status != "passed":
+            sizes = ", ".join(f"{n}={v}" for n, v in run.sizes.items())
+            return status, f"at {sizes}: {why}"
+    return "passed", ""
 
 
 def judge_results(

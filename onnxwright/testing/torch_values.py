@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -57,6 +58,28 @@ def to_array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     else:
         array = plain.view(bits[0]).numpy().view(bits[1])
     return array
+
+
+def feed_of(tensors: Sequence[torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    """Tensors as the inputs `x0`, `x1` ... of a model; complex ones with a last axis of two.
+
+    Args:
+        tensors: dense tensors.
+
+    Returns:
+        Arrays by name.
+
+    Example:
+        >>> {k: v.shape for k, v in feed_of([torch.ones(3), torch.ones(2) * 1j]).items()}
+        {'x0': (3,), 'x1': (2, 2)}
+    """
+    feeds = {}
+    for n, tensor in enumerate(tensors):
+        array = to_array(tensor)
+        if np.iscomplexobj(array):
+            array = np.stack([array.real, array.imag], axis=-1)
+        feeds[f"x{n}"] = array
+    return feeds
 
 
 def to_tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
