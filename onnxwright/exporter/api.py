@@ -61,7 +61,7 @@ def export(
         metadata: "full", "short" or "off": what is noted on nodes and values.
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
-        optimize: remove what the translation left over (identities, repeated nodes).
+        optimize: remove what the translation left over (repeated nodes, what nothing reads).
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error.
         report: write `onnxwright_export.md` and `.html` (or files of the name given) about the

@@ -226,7 +226,7 @@ class ONNXProgram:
         return verify(self, args, dict(kwargs or {}), rtol=rtol, atol=atol)
 
     def optimize(self) -> None:
-        """Remove what computes nothing: identities, repeated nodes, what nothing reads."""
+        """Remove repeated nodes and what nothing reads."""
         optimize(self.model)
         self.release()
 
