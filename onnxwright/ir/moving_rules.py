@@ -257,6 +257,8 @@ def sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
         return None
     if type(start) is int and start < 0 and _at_end(dim, end):
         return dims.ceildiv(dims.minimum(dim, -start), step)
+    if _at_end(dim, end) and dims.at_least(start, 0):
+        return dims.ceildiv(dims.maximum(dims.sub(dim, start), 0), step)
     low = _clamped(dim, start)
     high = dim if _at_end(dim, end) else _clamped(dim, end)
     return dims.ceildiv(dims.maximum(dims.sub(high, low), 0), step)
