@@ -71,10 +71,11 @@ def _matmul(n: _Node) -> int:
 
 
 def _gemm(n: _Node) -> int:
-    """2MNK, and 2MN where C is added (scaled by beta)."""
+    """2MNK, MN for adding C, and MN for each of alpha and beta that is not one."""
     inner = n.input(0)[0 if n.attribute("transA", 0) else 1]
-    result = math.prod(n.output())
-    return 2 * result * inner + (2 * result if n.has(2) else 0)
+    added = n.has(2)
+    more = added + (n.attribute("alpha", 1.0) != 1) + (added and n.attribute("beta", 1.0) != 1)
+    return math.prod(n.output()) * int(2 * inner + more)
 
 
 def _conv(n: _Node) -> int:
@@ -110,7 +111,11 @@ def _recurrent(gates: int) -> Callable[[_Node], int]:
 
 
 def _attention(n: _Node) -> int:
-    """Q times K, softmax, and the result times V: 2BHLSE + 5BHLS + 2BHLSV."""
+    """Q times K, mask, softmax, and the result times V: 2BHLSE + BHLS + 5BHLS + 2BHLSV.
+
+    Keys and values of the past are part of S; with fewer heads of keys than of queries (grouped
+    queries) the work is that of the queries' heads.
+    """
     query, key, value = n.input(0), n.input(1), n.input(2)
     if len(query) == 4:
         batch, heads, rows, width = query
@@ -120,21 +125,32 @@ def _attention(n: _Node) -> int:
         batch, rows, full = query
         width, columns = full // heads, key[1]
         deep = value[2] // (n.attribute("kv_num_heads") or heads)
+    if n.has(4):
+        columns += n.input(4)[2]
     scores = batch * heads * rows * columns
-    return 2 * scores * width + 5 * scores + 2 * scores * deep
+    return scores * (2 * width + n.has(3) + 5 + 2 * deep)
 
 
 def _einsum(n: _Node) -> int:
-    """2 * (product of the sizes of every letter); one where nothing is summed."""
+    """The product of the sizes of every letter, for each multiplication and for the sum."""
     equation = n.attribute("equation", b"").decode().replace(" ", "")
-    left, _, right = equation.partition("->")
-    if "." in equation:
-        raise _Unknown
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
     sizes: dict[str, int] = {}
-    for index, term in enumerate(left.split(",")):
-        sizes.update(zip(term, n.input(index), strict=True))
-    summed = not right or any(letter not in right for letter in sizes)
-    return (2 if summed else 1) * math.prod(sizes.values())
+    for index, term in enumerate(terms):
+        shape = n.input(index)
+        before, dots, after = term.partition("...")
+        free = len(shape) - len(before) - len(after)
+        if free < 0 or (free and not dots):
+            raise _Unknown
+        # Dimensions of an ellipsis are counted from the right; 0 stands for the last.
+        names = [*before, *(str(free - 1 - k) for k in range(free)), *after]
+        for letter, size in zip(names, shape, strict=True):
+            sizes[letter] = max(sizes.get(letter, 1), size)
+    if not arrow:
+        right = "".join(x for x in sizes if left.count(x) == 1)
+    summed = any(letter not in right for letter in sizes if letter.isalpha())
+    return (len(terms) - 1 + summed) * math.prod(sizes.values())
 
 
 def _per_output(cost: int) -> Callable[[_Node], int]:
@@ -174,6 +190,7 @@ _EACH_INPUT = {
         BatchNormalization
     """,
     5: "Softmax LogSoftmax Hardmax",
+    3: "RotaryEmbedding",
     6: "RMSNormalization",
     8: """
         LayerNormalization InstanceNormalization GroupNormalization MeanVarianceNormalization LRN

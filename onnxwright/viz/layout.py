@@ -23,6 +23,10 @@ from typing import Any
 _LOCK = threading.Lock()
 # From this many nodes on, fewer rounds are spent on making lines short and on crossings.
 _MANY = 1000
+# From this many on, bands of a quarter of it are laid out each for itself: the engine's time grows
+# with more than the square (10,000 boxes in one piece took it minutes).
+_BAND = 2000
+_GAP = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,15 @@ def place(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
         >>> found.boxes[1][1] < found.boxes[2][1], len(found.lines[0])
         (True, 4)
     """
+    engine()
+    if root.count() > _BAND:
+        return _apart(root, lines)
+    return _whole(root, lines)
+
+
+def _whole(root: Group, lines: Sequence[tuple[int, int]], *, many: bool = False) -> Placed:
     module = engine()
-    many = root.count() > _MANY
+    many = many or root.count() > _MANY
     with _LOCK, contextlib.redirect_stderr(io.StringIO()):
         graph = module.AGraph(directed=True, strict=False)
         graph.graph_attr.update(rankdir="TB", ranksep="0.35", nodesep="0.2", label="")
@@ -116,6 +127,77 @@ def place(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
             graph.add_edge(f"n{source}", f"n{target}", key=str(number), id=str(number))
         data = json.loads(graph.draw(format="json0", prog="dot"))
     return _read(data, len(lines))
+
+
+def _apart(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
+    """Groups beside each other, each in bands below each other."""
+    found = Placed(0, 0, {}, {}, [[] for _ in lines])
+    width = height = 0.0
+    tops = [*root.groups, *([Group(0, 0, 0, root.boxes)] if root.boxes else [])]
+    for group in tops:
+        wide, high = _banded(group, lines, found, width)
+        width, height = width + wide + _GAP, max(height, high)
+    boxes = found.boxes
+    for number, (source, target) in enumerate(lines):
+        if not found.lines[number] and source in boxes and target in boxes:
+            found.lines[number] = _across(boxes[source], boxes[target])
+    return Placed(max(width - _GAP, 0), height, found.boxes, found.groups, found.lines)
+
+
+def _banded(
+    group: Group, lines: Sequence[tuple[int, int]], found: Placed, left: float
+) -> tuple[float, float]:
+    """Lay out one group from a left edge on; its width and height."""
+    bands: list[Group] = [Group(0, 0, 0)]
+    parts: list[Box | Group] = [*group.boxes, *group.groups]
+    parts.sort(key=lambda part: part.key)
+    for part in parts:  # in the order in which they were made, that is of the nodes
+        if bands[-1].count() >= _BAND // 4:
+            bands.append(Group(0, 0, 0))
+        if isinstance(part, Box):
+            bands[-1].boxes.append(part)
+        else:
+            bands[-1].groups.append(part)
+    homes = {key: n for n, band in enumerate(bands) for key in _keys(band)}
+    inner: list[list[int]] = [[] for _ in bands]
+    for number, (source, target) in enumerate(lines):
+        home = homes.get(source)
+        if home is not None and home == homes.get(target):
+            inner[home].append(number)
+    placed = [
+        _whole(band, [lines[n] for n in numbers], many=True)
+        for band, numbers in zip(bands, inner, strict=True)
+    ]
+    wide = max([p.width for p in placed] + [group.width]) + 2 * _GAP
+    top = group.height + _GAP / 2
+    for part_, numbers in zip(placed, inner, strict=True):
+        dx, dy = left + (wide - part_.width) / 2, top
+        for mine, theirs in ((part_.boxes, found.boxes), (part_.groups, found.groups)):
+            theirs.update({k: (x + dx, y + dy, w, h) for k, (x, y, w, h) in mine.items()})
+        for number, points in zip(numbers, part_.lines, strict=True):
+            found.lines[number] = [(x + dx, y + dy) for x, y in points]
+        top += part_.height + 2 * _GAP
+    if group.key:
+        found.groups[group.key] = (left, 0.0, wide, top)
+    # A box around boxes is drawn before what is in it.
+    ordered = dict(sorted(found.groups.items()))
+    found.groups.clear()
+    found.groups.update(ordered)
+    return wide, top
+
+
+def _keys(group: Group) -> list[int]:
+    return [box.key for box in group.boxes] + [k for g in group.groups for k in _keys(g)]
+
+
+def _across(
+    source: tuple[float, float, float, float], target: tuple[float, float, float, float]
+) -> list[tuple[float, float]]:
+    """A line from band to band: down from a box, and from above into another."""
+    x, y = source[0] + source[2] / 2, source[1] + source[3]
+    end, stop = target[0] + target[2] / 2, target[1]
+    bend = max(_GAP, min(abs(stop - y) / 3, 8 * _GAP))
+    return [(x, y), (x, y + bend), (end, stop - bend), (end, stop)]
 
 
 def _fill(graph: Any, group: Group) -> None:

@@ -12,6 +12,7 @@ from onnx import inliner
 
 from onnxwright.types.kinds import TensorType
 from onnxwright.viz.flops import flops_of
+from onnxwright.viz.text import clean
 from onnxwright.viz.view import Block, View, read, slim, view, weight_of
 
 _TOP = 12
@@ -44,6 +45,7 @@ class Summary:
         parameters: how many numbers the initializers and the tensors in nodes hold.
         nbytes: how many bytes they take; `external` of them are in other files.
         work: the nodes that run, functions inlined, each with its estimated FLOPs.
+        free: names of dimensions of the inputs that were given no size.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Summary:
     nbytes: int
     external: int
     work: tuple[NodeWork, ...]
+    free: tuple[str, ...] = ()
 
     @property
     def flops(self) -> int:
@@ -83,6 +86,7 @@ class Summary:
             "external_bytes": self.external,
             "flops": self.flops,
             "flops_unknown_nodes": self.unknown,
+            "free_dimensions": list(self.free),
             "work": [w.as_dict() for w in self.work],
         }
 
@@ -100,9 +104,15 @@ class Summary:
         more = f", {self.functions} {many}" if self.functions else ""
         rows.append(("nodes", f"{self.nodes}{more}"))
         rows.append(("operators", self._operators()))
-        unknown = f"; {self.unknown} of {len(self.work)} nodes not known" if self.unknown else ""
-        rows.append(("FLOPs (estimated)", f"{decimal(self.flops)}{unknown}"))
+        rows.append(("FLOPs (estimated)", self._work()))
         return rows
+
+    def _work(self) -> str:
+        if not self.unknown:
+            return decimal(self.flops)
+        hint = f" (give sizes to {', '.join(self.free)})" if self.free else ""
+        known = f"{decimal(self.flops)}; " if self.flops else ""
+        return f"{known}{self.unknown} of {len(self.work)} nodes not known{hint}"
 
     def _operators(self) -> str:
         shown = [f"{op} {n}" for op, n in list(self.operators.items())[:_TOP]]
@@ -198,8 +208,17 @@ def summarize(model: Any, *, dims: Mapping[str, int] | None = None) -> Summary:
         sum(w.count for w in weights),
         sum(w.nbytes for w in weights),
         sum(w.nbytes for w in weights if w.external),
-        tuple(_work(_inlined(shown, proto).main, dict(dims or {}))),
+        tuple(_work(_inlined(shown, _sized(proto, dims or {})).main, dict(dims or {}))),
+        _free(main, dims or {}),
     )
+
+
+def _free(block: Block, dims: Mapping[str, int]) -> tuple[str, ...]:
+    """Names of dimensions of the inputs that have no size."""
+    kinds = [block.types.get(name) for name in block.inputs]
+    shapes = [kind.shape or () for kind in kinds if isinstance(kind, TensorType)]
+    names = [clean(d) for shape in shapes for d in shape if isinstance(d, str) and d not in dims]
+    return tuple(dict.fromkeys(names))
 
 
 def _tensors(node: Any) -> Iterator[Any]:
@@ -209,12 +228,30 @@ def _tensors(node: Any) -> Iterator[Any]:
             yield attribute.t
 
 
+def _sized(proto: Any, dims: Mapping[str, int]) -> Any:
+    """A copy without large weights in which the named dimensions of the inputs have their sizes.
+
+    Inference goes further with numbers than with names, through a Reshape for one.
+    """
+    if not isinstance(proto, onnx.ModelProto):
+        return None
+    made = slim(proto)
+    if dims:
+        # What the model says of other values is said in names; it is found again in numbers.
+        del made.graph.value_info[:]
+        for info in (*made.graph.input, *made.graph.output):
+            for dim in info.type.tensor_type.shape.dim:
+                if dim.dim_param in dims:
+                    dim.dim_value = dims[dim.dim_param]
+    return made
+
+
 def _inlined(shown: View, proto: Any) -> View:
-    """The view with functions inlined, so that the types inside them are known."""
-    if not shown.functions or not isinstance(proto, onnx.ModelProto):
+    """The view with functions inlined and sizes filled in, so that more types are known."""
+    if not isinstance(proto, onnx.ModelProto):
         return shown
     try:
-        return view(inliner.inline_local_functions(slim(proto)))
+        return view(inliner.inline_local_functions(proto) if shown.functions else proto)
     except Exception:  # noqa: BLE001 - a broken model has no estimates inside its functions
         return shown
 

@@ -159,7 +159,13 @@ def kind(*shape: int) -> TensorType:
 # op, attributes, input shapes, output shape, what a straight implementation does
 WORK: list[tuple[str, dict[str, Any], list[tuple[int, ...]], tuple[int, ...], int]] = [
     ("MatMul", {}, [(5, 2, 3), (5, 3, 4)], (5, 2, 4), 5 * 2 * 4 * 3 * 2),
-    ("Gemm", {"transA": 1}, [(3, 2), (3, 4), (4,)], (2, 4), 2 * 2 * 4 * 3 + 2 * 2 * 4),
+    ("Gemm", {"transA": 1}, [(3, 2), (3, 4), (4,)], (2, 4), 2 * 2 * 4 * 3 + 2 * 4),
+    ("Gemm", {"alpha": 0.5, "beta": 2.0}, [(2, 3), (3, 4), (4,)], (2, 4), 48 + 8 + 8 + 8),
+    ("Gemm", {"transB": 1}, [(2, 3), (4, 3)], (2, 4), 48),
+    ("MatMul", {}, [(3,), (3, 4)], (4,), 4 * 3 * 2),
+    ("MatMul", {}, [(3,), (3,)], (), 6),
+    ("Conv", {"group": 4}, [(2, 4, 9), (4, 1, 3)], (2, 4, 7), 2 * 4 * 7 * 3 * 2),
+    ("ConvTranspose", {"group": 2}, [(1, 4, 3), (4, 3, 2)], (1, 6, 4), 12 * 3 * 2 * 2),
     ("Conv", {"group": 2}, [(1, 4, 8, 8), (6, 2, 3, 3)], (1, 6, 6, 6), 216 * 2 * 3 * 3 * 2),
     ("Conv", {}, [(1, 4, 8, 8), (6, 4, 1, 1), (6,)], (1, 6, 8, 8), 384 * 4 * 2 + 384),
     ("ConvTranspose", {}, [(1, 2, 3, 3), (2, 5, 2, 2)], (1, 5, 4, 4), 18 * 5 * 4 * 2),
@@ -169,12 +175,34 @@ WORK: list[tuple[str, dict[str, Any], list[tuple[int, ...]], tuple[int, ...], in
     ("ReduceSum", {}, [(2, 3)], (1, 1), 6),
     ("Transpose", {}, [(2, 3)], (3, 2), 0),
     ("Einsum", {"equation": "ij,jk->ik"}, [(2, 3), (3, 4)], (2, 4), 48),
+    ("Einsum", {"equation": "bij,bjk"}, [(5, 2, 3), (5, 3, 4)], (5, 2, 4), 5 * 2 * 3 * 4 * 2),
+    ("Einsum", {"equation": "...ij,jk->...ik"}, [(7, 2, 3), (3, 4)], (7, 2, 4), 7 * 24 * 2),
+    ("Einsum", {"equation": "i,j->ij"}, [(2,), (3,)], (2, 3), 6),
+    ("Einsum", {"equation": "i,j"}, [(2,), (3,)], (2, 3), 6),
+    ("Einsum", {"equation": "ij->i"}, [(2, 3)], (2,), 6),
+    ("Einsum", {"equation": "ij->ji"}, [(2, 3)], (3, 2), 0),
+    ("Einsum", {"equation": "ij,jk,kl->il"}, [(2, 3), (3, 4), (4, 5)], (2, 5), 2 * 3 * 4 * 5 * 3),
     ("LSTM", {}, [(5, 2, 3), (1, 16, 3), (1, 16, 4)], (5, 1, 2, 4), 10 * (8 * 4 * 7 + 32)),
     ("Attention", {}, [(1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 6)], (1, 2, 3, 6), 30 * (8 + 5 + 12)),
+    (
+        "Attention",
+        {},
+        [(1, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 6), (3, 7), (1, 2, 2, 4), (1, 2, 2, 6)],
+        (1, 4, 3, 6),
+        4 * 3 * 7 * (8 + 1 + 5 + 12),
+    ),
+    (
+        "Attention",
+        {"q_num_heads": 4, "kv_num_heads": 2},
+        [(1, 3, 16), (1, 5, 8), (1, 5, 12)],
+        (1, 3, 24),
+        4 * 3 * 5 * (8 + 5 + 12),
+    ),
+    ("GRU", {}, [(5, 2, 3), (2, 12, 3), (2, 12, 4)], (5, 2, 2, 4), 5 * 2 * 2 * (6 * 4 * 7 + 32)),
 ]
 
 
-@pytest.mark.parametrize("case", WORK, ids=lambda c: f"{c[0]}-{c[4]}")
+@pytest.mark.parametrize("case", WORK, ids=lambda c: f"{c[0]}-{c[1]}-{c[4]}")
 def test_estimated_work_is_that_of_the_formula(case: Any) -> None:
     name, attributes, inputs, output, wanted = case
     names = [f"i{n}" for n in range(len(inputs))]
@@ -355,3 +383,50 @@ def test_long_vectors_are_not_followed_element_by_element(
     )
     assert "y: FLOAT[1] = Gather(w, k)" in str(ow.show(proto))
     assert seen == [follows]
+
+
+@needs_engine
+def test_many_boxes_are_laid_out_in_bands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands hold everything once, nothing overlaps, every line has a way, groups hold theirs."""
+    monkeypatch.setattr("onnxwright.viz.layout._BAND", 16)
+    inner = Group(50, 60, 14, [Box(n, 40, 30) for n in range(51, 57)])
+    main = Group(100, 80, 14, [Box(n, 40 + n % 7, 30) for n in range(1, 40)], [inner])
+    other = Group(200, 80, 14, [Box(n, 40, 30) for n in range(201, 205)])
+    lines = [(n // 2, n) for n in range(2, 40)] + [(3, 51), (51, 56), (56, 39), (201, 204)]
+    found = place(Group(0, 0, 0, [], [main, other]), lines)
+    assert set(found.boxes) == {*range(1, 40), *range(51, 57), *range(201, 205)}
+    assert set(found.groups) == {50, 100, 200}
+    assert all(len(points) >= 4 for points in found.lines)
+    corners = list(found.boxes.values())
+    for i, a in enumerate(corners):
+        for b in corners[i + 1 :]:
+            apart = (
+                a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0]
+                or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
+            )  # fmt: skip
+            assert apart
+    for group, keys in ((50, range(51, 57)), (100, range(1, 40)), (200, range(201, 205))):
+        left, top, wide, high = found.groups[group]
+        for key in keys:
+            x, y, w, h = found.boxes[key]
+            assert left <= x
+            assert x + w <= left + wide
+            assert top <= y
+            assert y + h <= top + high
+    assert list(found.groups) == [50, 100, 200]
+
+
+def test_sizes_make_more_shapes_known() -> None:
+    """A reshape by computed sizes stops inference by names, not by numbers."""
+    body = (
+        "s = Shape(x) two = Constant<value = int64[1] {2}>() m = Mul(s, two) "
+        "e = Expand(x, m) y = Relu(e)"
+    )
+    proto = model(body, "(float[N] x) => (float[M] y)")
+    unsized = summarize(proto)
+    assert unsized.free == ("N",)
+    assert "give sizes to N" in str(unsized)
+    sized = summarize(proto, dims={"N": 4})
+    assert sized.free == ()
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = ""
+    assert summarize(proto).free == ()
