@@ -1,1 +1,1 @@
-"""Building a model by calling operators, without a script function; nothing is here yet."""
+"""Building a model by calling operators, without a script function: tracing and `GraphBuilder`."""
