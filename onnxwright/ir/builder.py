@@ -265,6 +265,8 @@ class Recorder:
 
     def remove_dead(self, nodes: list[ir.Node], outputs: Sequence[ir.Value]) -> None:
         """Drop nodes that sugar made and nobody reads; what the user wrote stays."""
+        if self.exact:
+            return
         kept = set(outputs)
         dead = set()
         for node in reversed(nodes):

@@ -171,7 +171,8 @@ class GraphBackend:
         """Append a node that sugar asked for; it is dropped if nobody reads it, shared if it is
         there already.
         """
-        key = self._sharing_key(op, inputs, attributes, outputs)
+        exact = self.recorder.exact
+        key = None if exact else self._sharing_key(op, inputs, attributes, outputs)
         if key is not None:
             for scope in reversed(self.recorder.scopes):
                 known = scope.constants.get(key)
