@@ -12,6 +12,16 @@ from typing import Any, NoReturn
 from onnxwright.cli.console import Trouble
 
 
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help whose list of commands has each command and its words on one line."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Note an argument; argparse forgets that commands stand further in."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += 4
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that asks whether something near was meant, and says where the help is."""
 
@@ -46,7 +56,7 @@ def command(
         help=words,
         description=f"{words[0].upper()}{words[1:]}.",
         epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     made.set_defaults(run=run)
     return made
@@ -94,4 +104,4 @@ def add_dims(parser: argparse.ArgumentParser) -> None:
     )
 
 
-__all__ = ["Parser", "add_color", "add_dims", "add_json", "command", "sizes"]
+__all__ = ["Formatter", "Parser", "add_color", "add_dims", "add_json", "command", "sizes"]

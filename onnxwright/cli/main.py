@@ -33,7 +33,7 @@ from onnxwright.cli.console import (
     print_json,
     wants_color,
 )
-from onnxwright.cli.grammar import Parser
+from onnxwright.cli.grammar import Formatter, Parser
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         "3 a bug in onnxwright, 130 stopped by Ctrl-C.\n"
         "MODEL is a file, FILE.py:fn for a script, or - for a pipe.\n"
         "example: onnxwright compile model.py:fn -o - | onnxwright show -",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     made.add_argument("--version", action="version", version=f"onnxwright {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -47,7 +47,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Give a command what says which inputs and which evaluator to run with."""
     parser.add_argument(
         "--inputs", nargs="+", metavar="INPUT",
-        help="file.npz, name=file.npy, name=[1, 2], or tensor.pb; see the guide for sequences",
+        help="file.npz, name=file.npy, name=[1, 2] or tensor.pb; a sequence is a list of its "
+        'elements, a map is {"key": 1}, an absent optional is null',
     )  # fmt: skip
     parser.add_argument("--random", action="store_true", help="draw what is not given")
     parser.add_argument("--seed", type=int, default=0, help="for --random (0)")
