@@ -35,7 +35,9 @@ def find_operator(name: str) -> Any:
     """
     namespace, _, rest = name.partition("::")
     base, _, overload = rest.partition(".")
-    packet = getattr(getattr(torch.ops, namespace), base, None)
+    operators = getattr(torch.ops, namespace)
+    # Some exist only as the one that writes into its argument, such as `fill_diagonal_`.
+    packet = getattr(operators, base, None) or getattr(operators, f"{base}_", None)
     return getattr(packet, overload or "default", None)
 
 

@@ -16,7 +16,7 @@ from onnxwright.atenlib.shaping import (
     reshape_to,
     slice_axis,
 )
-from onnxwright.atenlib.support import cast, full, full_like, numel, product, sizes
+from onnxwright.atenlib.support import cast, full, full_like, numel, product, scalar, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
@@ -165,6 +165,17 @@ def new_empty(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
 def new_empty_strided(op: Any, self: Any, size: Any, stride: Any, *, dtype: Any = None) -> Any:
     """A tensor of any elements, of the type of another: zeros."""
     return filled(op, size, 0, dtype)
+
+
+@aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")])
+def scalar_tensor(op: Any, s: Any, *, dtype: Any = None) -> Any:
+    """A number as a tensor without dimensions."""
+    if dtype.is_complex:
+        return as_complex(op, s, real_of(dtype))
+    return scalar(op, _as_real(s), dtype)
+
+
+scalar_tensor.on_complex(scalar_tensor.body)
 
 
 @aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])

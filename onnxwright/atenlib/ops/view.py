@@ -161,6 +161,22 @@ def expand_as(op: Any, self: Any, other: Any) -> Any:
     return self if same_shape(self, other) else op.Expand(self, op.Shape(other))
 
 
+@aten(
+    "aten::alias",
+    "aten::alias_copy",
+    "aten::detach_copy",
+    "aten::lift",
+    "aten::lift_fresh",
+    "aten::lift_fresh_copy",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("alias_copy")],
+)
+def alias(op: Any, self: Any) -> Any:
+    """The tensor itself: values of a model never change."""
+    return self
+
+
 @aten("aten::view.dtype", "aten::view_copy.dtype", rule=custom(lambda a: a["dtype"]),
       untested="no OpInfo")  # fmt: skip
 def view_dtype(op: Any, self: Any, dtype: Any) -> Any:
