@@ -85,8 +85,8 @@ class AtenFunction:
     @property
     def signature(self) -> str:
         """Its parameters, for messages."""
-        shown = inspect.signature(self.body)
-        return f"{self.name}{shown.replace(parameters=list(self.parameters.values()))}"
+        plain = [p.replace(annotation=p.empty) for p in self.parameters.values()]
+        return f"{self.name}{inspect.Signature(plain)}"
 
     def __repr__(self) -> str:
         return f"<{self.signature}>"
