@@ -8,7 +8,7 @@ from typing import Any
 from onnxwright.cli import values
 from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, wants_color
 from onnxwright.cli.files import Loaded, load, write
-from onnxwright.cli.grammar import add_color, add_json, command, sizes
+from onnxwright.cli.grammar import add_color, add_json, at_least, command, sizes
 from onnxwright.cli.running import add_inputs, outputs_of
 from onnxwright.errors import OnnxwrightError
 from onnxwright.viz.text import clean
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
         _diff,
     )
     _two(made)
-    made.add_argument("--limit", type=int, metavar="N", help="show the first N differences")
+    made.add_argument("--limit", type=at_least(0), metavar="N", help="show the first N differences")
     made.add_argument("--html", metavar="FILE", help="write a page with both side by side")
     made.add_argument("-q", "--quiet", action="store_true", help="only the exit status")
     add_json(made)
@@ -43,7 +43,9 @@ def add(commands: Any) -> None:
     )
     _two(made)
     add_inputs(made)
-    made.add_argument("--runs", type=int, default=1, metavar="N", help="with --random: how often")
+    made.add_argument(
+        "--runs", type=at_least(1), default=1, metavar="N", help="with --random: how often"
+    )
     made.add_argument("--rtol", type=float, default=1e-4, help="relative tolerance (1e-4)")
     made.add_argument("--atol", type=float, default=1e-6, help="absolute tolerance (1e-6)")
     made.add_argument(

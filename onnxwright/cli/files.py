@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,10 @@ def load(argument: str, *, function: bool = False) -> Loaded:
             "save the model with its weights as external data"
         )
     try:
-        proto = onnx.load(str(path), load_external_data=False)
+        with warnings.catch_warnings():
+            # The text form is what the user chose; that it is young is for onnx's own pages.
+            warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
+            proto = onnx.load(str(path), load_external_data=False)
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:
@@ -179,6 +183,7 @@ def write(target: str, data: bytes | str) -> None:
         return
     # Through a link to the file, not in its place.
     path = Path(os.path.realpath(target))
+    check_folder(path)
     try:
         if path.exists() and not path.is_file():
             if path.is_dir():
@@ -199,6 +204,13 @@ def write(target: str, data: bytes | str) -> None:
                 raise
     except OSError as error:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+
+
+def check_folder(path: Path) -> None:
+    """Raise where a file cannot be written because its folder is not there."""
+    if not path.parent.is_dir():
+        word = "is a file" if path.parent.exists() else "does not exist"
+        raise Trouble(f"{path} cannot be written: the folder {path.parent} {word}")
 
 
 def _mode(path: Path) -> int:
@@ -242,6 +254,7 @@ def write_model(target: str, proto: Any) -> None:
     if target == "-":
         raise Trouble("the model is over 2 GB and cannot go through a pipe; name a file with -o")
     path = Path(os.path.realpath(target))
+    check_folder(path)
     beside = f"{path.name}.data"
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".onnxwright.") as folder:

@@ -58,8 +58,34 @@ def command(
         epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
         formatter_class=Formatter,
     )
-    made.set_defaults(run=run)
+    made.set_defaults(run=run, parser=made)
     return made
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an option that takes a number which may not be too small.
+
+    Args:
+        least: the smallest number.
+
+    Returns:
+        What reads it.
+
+    Example:
+        >>> at_least(1)("3")
+        3
+    """
+
+    def number(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least:
+            raise argparse.ArgumentTypeError(f"{text} is no number from {least} on")
+        return found
+
+    return number
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -104,4 +130,13 @@ def add_dims(parser: argparse.ArgumentParser) -> None:
     )
 
 
-__all__ = ["Formatter", "Parser", "add_color", "add_dims", "add_json", "command", "sizes"]
+__all__ = [
+    "Formatter",
+    "Parser",
+    "add_color",
+    "add_dims",
+    "add_json",
+    "at_least",
+    "command",
+    "sizes",
+]

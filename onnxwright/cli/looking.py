@@ -55,6 +55,8 @@ def _show(given: Any) -> int:
     from onnxwright.viz.summary import decimal
 
     dims = sizes(given.dim)
+    if [given.svg, given.html].count("-") + given.json > 1 and "-" in (given.svg, given.html):
+        raise Trouble("only one of --svg, --html and --json can go through the pipe")
     shown = show(load(given.model, function=True).proto, dims=dims)
     written = False
     for target, text in ((given.svg, shown.svg), (given.html, shown.html)):

@@ -274,3 +274,38 @@ def test_weights_too_large_for_a_text_are_told_at_once(
     arguments = ["to-script", "large.onnx", "--weights", "external", "--no-operators"]
     assert main(arguments) == 0
     assert "External(" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "m.onnx", "--rums", "3"], "onnxwright run: unrecognized arguments: --rums 3"),
+        (["compare", "m.onnx", "m.onnx", "--runs", "0"], "0 is no number from 1 on"),
+        (["diff", "m.onnx", "m.onnx", "--limit", "-1"], "-1 is no number from 0 on"),
+        (["show", "m.onnx", "--svg", "-", "--html", "-"], "only one of --svg, --html"),
+        (["show", "m.onnx", "--html", "no folder/x.html"], "no folder does not exist"),
+        (["to-script", "m.onnx", "-o", "m.onnx/x.py"], "m.onnx is a file"),
+    ],
+)
+def test_a_wrong_option_is_told_with_its_command(
+    odd: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: Any = main(arguments)
+    except SystemExit as ended:
+        status = ended.code
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert words in err
+
+
+def test_a_model_as_text_is_read_without_a_warning(
+    odd: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (odd / "m.onnxtxt").write_text(
+        HEAD + "(float[2] x) => (float[2] y) { y = Relu(x) }", encoding="utf-8"
+    )
+    assert main(["show", "m.onnxtxt"]) == 0
+    out, err = capsys.readouterr()
+    assert "y: FLOAT[2] = Relu(x)" in out
+    assert err == ""
