@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from onnxwright.errors import ScriptError as ScriptError
     from onnxwright.exporter import ONNXProgram as ONNXProgram
     from onnxwright.exporter import export as export
+    from onnxwright.exporter import export_bisect as export_bisect
+    from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
@@ -67,6 +69,8 @@ _HOMES = {
     "diff": "onnxwright.testing.diffing",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
+    "export_bisect": "onnxwright.exporter",
+    "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
     "show": "onnxwright.viz",

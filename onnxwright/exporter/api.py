@@ -106,7 +106,7 @@ def export(
         noted.seconds.update(built.seconds)
         noted.torch_ops.update(target for _, target, _ in built.nodes)
         noted.fallbacks.update(settings.lowerings.fallen)
-        result = ONNXProgram(built, program, noted)
+        result = ONNXProgram(built, program, noted, settings)
         if optimize:
             with _timed(noted, "optimize"):
                 result.optimize()

@@ -31,6 +31,10 @@ from onnxwright.exporter.signature import (
 )
 from onnxwright.exporter.translate import MISSING, Translator, as_array
 
+# An FX node, and for each of its values the name of the output (None for a plain number) and
+# whether it is a complex pair.
+NodeOutputs = list[tuple[Any, list[tuple[str | None, bool]]]]
+
 
 @dataclass
 class Settings:
@@ -110,8 +114,28 @@ def build(program: ExportedProgram, settings: Settings) -> Built:
     return built
 
 
+def build_with(program: ExportedProgram, settings: Settings) -> tuple[Built, NodeOutputs]:
+    """Translate a program with the value of every node as a further output.
+
+    Args:
+        program: a program without writes that need functionalization.
+        settings: how.
+
+    Returns:
+        The translated program, and for each node the names of its outputs, each with whether it
+        is a complex pair.
+    """
+    builder = _Builder(program, settings, every=True)
+    return builder.build({}), builder.every_output
+
+
 class _Builder:
-    def __init__(self, program: ExportedProgram, settings: Settings) -> None:
+    def __init__(
+        self, program: ExportedProgram, settings: Settings, *, every: bool = False
+    ) -> None:
+        self.every = every
+        self.every_result: list[tuple[Any, Any]] = []
+        self.every_output: NodeOutputs = []
         self.program = program
         self.settings = settings
         self.dimensions = dimensions_of(program, settings.dimension_names)
@@ -132,6 +156,8 @@ class _Builder:
     def _watch(self, node: Any, result: Any, before: int) -> None:
         made = self.t.recorder.scope.nodes[before:]
         self.counts.append((node.name, str(node.target), len(made)))
+        if self.every and len(self.t.recorder.scopes) == 1:
+            self.every_result.append((node, result))
         self.notes.write(node, made)
 
     def build(self, seconds: dict[str, float]) -> Built:
@@ -145,6 +171,8 @@ class _Builder:
                 outputs.append(_written(entry))
                 results.append(self.t.written[entry.node])
         names, kept, complex_outputs = self._results(outputs, results)
+        if self.every:
+            kept += self._every_value({name for name, _ in kept})
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
         self.notes.finish(model, self.program, self.inputs, list(zip(outputs, names, strict=True)))
@@ -196,6 +224,24 @@ class _Builder:
         name, value = shared[key]
         self.weights[entry.target] = name
         return value
+
+    def _every_value(self, taken: set[str]) -> list[tuple[str, Any]]:
+        """The results of all nodes as outputs."""
+        found: list[tuple[str, Any]] = []
+        for node, result in self.every_result:
+            names: list[tuple[str | None, bool]] = []
+            several = result if isinstance(result, (tuple, list)) else [result]
+            for n, value in enumerate(several):
+                pair = isinstance(value, Complex)
+                if not pair and not hasattr(value, "kind"):
+                    names.append((None, False))
+                    continue
+                name = f"{node.name}.value.{n}"
+                assert name not in taken
+                found.append((name, pack(self.t.op, value) if pair else value))
+                names.append((name, pair))
+            self.every_output.append((node, names))
+        return found
 
     def _check_missing(self) -> None:
         missing = self.t.missing

@@ -119,7 +119,7 @@ def _know_caches() -> None:
     if integration is None:
         return
     try:
-        executorch = importlib.import_module("transformers.integrations.executorch")
+        executorch = importlib.import_module(f"{integration.__name__}.integrations.executorch")
         executorch.register_dynamic_cache_export_support()
     except (ImportError, AttributeError, ValueError):
         # An older or newer release, or caches that are registered already.

@@ -18,7 +18,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import saving
 from onnxwright.exporter import weights as weights_of_program
-from onnxwright.exporter.building import Built
+from onnxwright.exporter.building import Built, Settings
+from onnxwright.exporter.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.optimizing import optimize
 from onnxwright.exporter.running import Session
 from onnxwright.exporter.signature import ProgramInput
@@ -40,11 +41,14 @@ class ONNXProgram:
         report: what happened, step by step.
     """
 
-    def __init__(self, built: Built, exported: ExportedProgram, report: Report) -> None:
+    def __init__(
+        self, built: Built, exported: ExportedProgram, report: Report, settings: Settings
+    ) -> None:
         self.model: ir.Model = built.model
         self.exported_program = exported
         self.report = report
         self._built = built
+        self._settings = settings
         self._session: Session | None = None
 
     def __repr__(self) -> str:
@@ -110,7 +114,7 @@ class ONNXProgram:
         Raises:
             ExportTypeError: they are nested in another way, or a value that is fixed differs.
         """
-        flat = self._flat_inputs(tuple(args), dict(kwargs or {}))
+        flat = self.flat_inputs(tuple(args), dict(kwargs or {}))
         entries = self.user_inputs()
         found: dict[str, np.ndarray[Any, Any]] = {}
         for (entry, name), value in zip(entries, flat, strict=True):
@@ -125,7 +129,23 @@ class ONNXProgram:
         """The inputs of the module, flattened: what each is, and its name in the model or None."""
         return [e for e in self._built.inputs if e[0].kind is InputKind.USER_INPUT]
 
-    def _flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    @property
+    def translated(self) -> ExportedProgram:
+        """The torch program as it was translated: without writes that only torch can resolve."""
+        return self._built.program
+
+    def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Arguments of the module, flattened.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            A value for each entry of `user_inputs()`.
+
+        Raises:
+            ExportTypeError: they are nested in another way (OW826).
+        """
         wanted = self.exported_program.call_spec.in_spec
         assert wanted is not None
         order = wanted.children()[1].context or []
@@ -224,6 +244,34 @@ class ONNXProgram:
             True
         """
         return verify(self, args, dict(kwargs or {}), rtol=rtol, atol=atol)
+
+    def first_divergence(
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any] | None = None,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> FxDivergence | None:
+        """The first node of the program whose value parts from PyTorch's.
+
+        Args:
+            args, kwargs: inputs of the module.
+            rtol, atol: tolerances; by dtype if None.
+
+        Returns:
+            The node, its line and module, and both values; None if all agree.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.first_divergence((torch.ones(2),)) is None
+            True
+        """
+        return first_divergence(
+            self, self._settings, args, dict(kwargs or {}), rtol=rtol, atol=atol
+        )
 
     def optimize(self) -> None:
         """Remove repeated nodes and what nothing reads."""

@@ -1,0 +1,129 @@
+"""`export_bisect`: the smallest submodules of a model that cannot be exported, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from onnxwright.errors import OnnxwrightError
+from onnxwright.exporter.api import export
+
+
+@dataclass(frozen=True)
+class FailingModule:
+    """A submodule that cannot be exported, though its children can.
+
+    Fields:
+        path: its name in the model; empty for the model itself.
+        kind: its class.
+        error: why it cannot.
+    """
+
+    path: str
+    kind: str
+    error: Exception
+
+    def __str__(self) -> str:
+        name = f"`{self.path}`" if self.path else "the model itself"
+        return f"{name} ({self.kind}):\n{self.error}"
+
+
+@dataclass
+class Bisection:
+    """What a bisection found.
+
+    Fields:
+        failing: the smallest failing submodules, in the order of their first call.
+        exported: how many modules were exported on their own.
+        not_called: submodules that the example inputs do not reach.
+    """
+
+    failing: list[FailingModule] = field(default_factory=list)
+    exported: int = 0
+    not_called: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.failing:
+            return f"every module can be exported ({self.exported} were tried)"
+        return "\n\n".join(map(str, self.failing))
+
+
+def export_bisect(
+    model: torch.nn.Module,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    verify: bool = False,
+    **options: Any,
+) -> Bisection:
+    """Find the smallest submodules that cannot be exported.
+
+    The model is run once; each submodule is then exported with the inputs it had, from the top
+    down, as long as it fails.
+
+    Args:
+        model: the model.
+        args, kwargs: example inputs.
+        verify: take a module whose ONNX model computes something else as failing, too.
+        options: as for `export`.
+
+    Returns:
+        The failing modules, with their errors.
+
+    Example:
+        >>> import torch
+        >>> print(export_bisect(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),)))
+        every module can be exported (1 were tried)
+    """
+    calls = _record(model, args, dict(kwargs or {}))
+    found = Bisection(not_called=[n for n, _ in model.named_modules() if n and n not in calls])
+    _visit("", model, calls, found, {"verify": verify, **options})
+    return found
+
+
+def _record(
+    model: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]
+) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The inputs of the first call of each submodule."""
+    calls: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+    hooks = []
+
+    def watch(name: str) -> Any:
+        def hook(module: Any, given: Any, named: Any) -> None:
+            calls.setdefault(name, (given, named))
+
+        return hook
+
+    for name, module in model.named_modules():
+        hooks.append(module.register_forward_pre_hook(watch(name), with_kwargs=True))
+    try:
+        with torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for handle in hooks:
+            handle.remove()
+    return calls
+
+
+def _visit(
+    path: str, module: torch.nn.Module, calls: Any, found: Bisection, options: dict[str, Any]
+) -> bool:
+    """Whether a module fails; its smallest failing parts are noted."""
+    args, kwargs = calls[path]
+    found.exported += 1
+    try:
+        export(module, args, kwargs, **options)
+    except (OnnxwrightError, RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+        parts = [
+            _visit(f"{path}.{name}" if path else name, child, calls, found, options)
+            for name, child in module.named_children()
+            if (f"{path}.{name}" if path else name) in calls
+        ]
+        if not any(parts):
+            kind = f"{type(module).__module__}.{type(module).__qualname__}"
+            found.failing.append(FailingModule(path, kind, error))
+        return True
+    return False

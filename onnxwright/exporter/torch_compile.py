@@ -1,0 +1,125 @@
+"""`torch_backend`: graphs that torch.compile captures, run as ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from onnx.reference import ReferenceEvaluator
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import GraphModule
+
+from onnxwright.atenlib.complexes import Complex, pack
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.dimensions import Dimensions
+from onnxwright.exporter.lowerings import Lowerings
+from onnxwright.exporter.running import Session
+from onnxwright.exporter.torch_types import onnx_tensor, to_torch
+from onnxwright.exporter.translate import Translator, as_array
+
+Compiled = Callable[..., list[Any]]
+
+
+def torch_backend(
+    runtime: str = "ort", *, opset_version: int = 23
+) -> Callable[[GraphModule, Sequence[Any]], Any]:
+    """A backend for `torch.compile` that runs graphs as ONNX models; for inference.
+
+    Args:
+        runtime: "ort" for ONNX Runtime, "reference" for onnx.reference (slow, for debugging).
+        opset_version: the version of the standard opset.
+
+    Returns:
+        What `torch.compile(backend=...)` takes.
+
+    Raises:
+        ExportValueError: there is no such runtime (OW825).
+
+    Example:
+        >>> import torch
+        >>> double = torch.compile(lambda x: x * 2, backend=torch_backend())
+        >>> double(torch.tensor([1.0, 2.0]))
+        tensor([2., 4.])
+    """
+    if runtime not in ("ort", "reference"):
+        fail(
+            messages.BadExportArgument(
+                name="runtime",
+                reason=f"there is no runtime {runtime!r}",
+                hint="choose 'ort' or 'reference'",
+                span=user_span(),
+            )
+        )
+
+    def compile_graph(module: GraphModule, inputs: Sequence[Any]) -> Compiled:
+        return _compile(module, inputs, runtime, opset_version)
+
+    backend: Callable[[GraphModule, Sequence[Any]], Any] = aot_autograd(fw_compiler=compile_graph)
+    return backend
+
+
+def _compile(
+    module: GraphModule, inputs: Sequence[Any], runtime: str, opset_version: int
+) -> Compiled:
+    """One graph of ATen operators as a callable on tensors."""
+    t = Translator(opset_version, Lowerings(), Dimensions({}))
+    names, values, pairs = [], [], []
+    places = [n for n in module.graph.nodes if n.op == "placeholder"]
+    for n, (place, given) in enumerate(zip(places, inputs, strict=True)):
+        fake = place.meta.get("val", given)
+        names.append(f"x{n}")
+        values.append(t.input(names[-1], fake))
+        pairs.append(isinstance(fake, torch.Tensor) and fake.is_complex())
+    results = t.run(module, values)
+    if t.missing:
+        raise NotImplementedError(f"there is no ONNX for {', '.join(sorted(t.missing))}")
+    kept, shapes = [], []
+    for value in results:
+        if isinstance(value, (bool, int, float)):
+            value = t.op.constant(as_array(value))
+        shapes.append("none" if value is None else "pair" if isinstance(value, Complex) else "one")
+        if value is not None:
+            kept.append(pack(t.op, value) if isinstance(value, Complex) else value)
+    if not kept:
+        return lambda *_: [None] * len(results)
+    outputs = [f"y{n}" for n in range(len(kept))]
+    model = t.backend.to_ir_model(kept, names=outputs)
+    run = _runner(model, runtime)
+    wanted = {v.name for v in model.graph.inputs}
+
+    def call(*tensors: Any) -> list[Any]:
+        feeds = {
+            name: _array(x, pair)
+            for name, x, pair in zip(names, tensors, pairs, strict=True)
+            if name in wanted
+        }
+        found = iter(run(feeds))
+        made: list[Any] = []
+        for shape in shapes:
+            if shape == "none":
+                made.append(None)
+                continue
+            tensor = to_torch(next(found))
+            made.append(torch.view_as_complex(tensor.contiguous()) if shape == "pair" else tensor)
+        return made
+
+    return call
+
+
+def _runner(model: ir.Model, runtime: str) -> Callable[[dict[str, Any]], list[Any]]:
+    if runtime == "ort":
+        return Session(model).run
+    evaluator = ReferenceEvaluator(ir.to_proto(model))
+    return lambda feeds: list(evaluator.run(None, feeds))
+
+
+def _array(x: Any, pair: bool) -> Any:
+    if not isinstance(x, torch.Tensor):
+        return as_array(x)
+    if pair:
+        x = torch.view_as_real(x.resolve_conj())
+    return onnx_tensor(x.contiguous(), "x").numpy()
