@@ -15,13 +15,14 @@ from typing import Any, NoReturn
 import onnx
 
 from onnxwright.atenlib import standalone
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
 from onnxwright.diagnostics.caller import is_internal, user_span
 from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 # Parameters of torch's schemas that say nothing about the values computed in inference.
@@ -228,8 +229,8 @@ class AtenFunction:
             if self.complex_body is None:
                 unsupported("complex tensors are not supported", name=self.name)
             if self.complex_body == "parts":
-                real = {k: _part(v, "real") for k, v in arguments.items()}
-                imag = {k: _part(v, "imag") for k, v in arguments.items()}
+                real = {k: _real(v) for k, v in arguments.items()}
+                imag = {k: _imag(op, v) for k, v in arguments.items()}
                 return _join(self.body(op, **real), self.body(op, **imag))
             assert callable(self.complex_body)
             body = self.complex_body
@@ -242,7 +243,10 @@ class AtenFunction:
                 return result
             first = self._typed(op, result[0], dtype)
             return type(result)([first, *result[1:]])
-        if isinstance(result, Complex) or result.onnx_dtype in (dtype, None):
+        if isinstance(result, Complex):
+            # A real tensor that was shaped after a complex one is still real.
+            return result if dtype.is_complex else self._typed(op, result.real, dtype)
+        if result.onnx_dtype in (dtype, None):
             return result
         return op.Cast(result, to=dtype)
 
@@ -258,12 +262,19 @@ def _is_complex(x: Any) -> bool:
     return isinstance(x, Complex) or (isinstance(x, (list, tuple)) and any(map(_is_complex, x)))
 
 
-def _part(x: Any, which: str) -> Any:
-    if isinstance(x, Complex):
-        return getattr(x, which)
+def _real(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
-        return [_part(v, which) for v in x]
-    return x
+        return [_real(v) for v in x]
+    return x.real if isinstance(x, Complex) else x
+
+
+def _imag(op: Any, x: Any) -> Any:
+    """The imaginary part: zero for a tensor of real numbers; masks and indices stay."""
+    if isinstance(x, (list, tuple)):
+        return [_imag(op, v) for v in x]
+    if is_value(x) and x.onnx_dtype is not None and x.onnx_dtype.is_float:
+        return as_complex(op, x, x.onnx_dtype).imag
+    return x.imag if isinstance(x, Complex) else x
 
 
 def _join(real: Any, imag: Any) -> Any:

@@ -169,7 +169,7 @@ def run_unit(
     info = infos()[unit.test.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for n, sample in enumerate(_draw(info, unit.dtype)):
+        for n, sample in enumerate(draw(info, unit.dtype)):
             if limit is not None and n >= limit:
                 return
             if isinstance(sample, Exception):
@@ -179,8 +179,16 @@ def run_unit(
                 yield from _run_sample(unit, info, n, sample, modes, opset_version)
 
 
-def _draw(info: Any, dtype: str) -> Iterator[Any]:
-    """The samples of an OpInfo, the same in every process; last an error if torch raises one."""
+def draw(info: Any, dtype: str) -> Iterator[Any]:
+    """Draw the samples of an OpInfo, the same in every process.
+
+    Args:
+        info: the OpInfo.
+        dtype: the name of a torch dtype.
+
+    Yields:
+        SampleInputs; last an exception, if torch raises one.
+    """
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - torch's samples draw from the global generator
@@ -213,8 +221,16 @@ class Recorded(NamedTuple):
     wanted: list[Any]
 
 
-def _record(info: Any, sample: Any) -> Recorded:
-    """Run a sample in torch; tensors that it writes into are put back."""
+def record_sample(info: Any, sample: Any) -> Recorded:
+    """Run a sample in torch; tensors that it writes into are put back.
+
+    Args:
+        info: the OpInfo.
+        sample: torch's SampleInput.
+
+    Returns:
+        The operators it ran, and their results.
+    """
     before = [
         (t, t._version, t.clone())
         for t in leaves([sample.input, sample.args, sample.kwargs])
@@ -235,7 +251,7 @@ def _run_sample(
 ) -> Iterator[Outcome]:
     modes = list(modes)
     try:
-        about = {mode: _known(unit, mode, sample) for mode in modes}
+        about = {mode: known_about(unit, mode, sample) for mode in modes}
     except Exception as error:  # noqa: BLE001 - a matcher may raise anything; it is to be mended
         for mode in modes:
             why = f"the matcher of a known failure raises {_told(error)}"
@@ -248,7 +264,7 @@ def _run_sample(
     if not modes:
         return
     try:
-        recorded = _record(info, sample)
+        recorded = record_sample(info, sample)
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it refuses the sample
         for mode in modes:
             yield _outcome(unit, n, mode, "refused", _told(error))
@@ -265,7 +281,8 @@ def _run_sample(
         yield _outcome(unit, n, mode, status, why, seconds, ran)
 
 
-def _known(unit: Unit, mode: str, sample: Any) -> XFail | None:
+def known_about(unit: Unit, mode: str, sample: Any) -> XFail | None:
+    """What the table says about a sample in a mode: a `Skip`, an `XFail` or None."""
     every: list[XFail] = [*unit.test.skip, *unit.test.xfail]
     for entry in every:
         if entry.about(unit.dtype, mode, sample):

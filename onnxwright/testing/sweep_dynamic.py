@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +121,9 @@ def _symbols_of(size: Any) -> set[Any]:
 
 def _trace(call: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> _Traced:
     """The operators of a call as a graph with symbolic sizes."""
+    quiet = logging.root.manager.disable
     try:
+        logging.disable(logging.ERROR)  # torch logs what it then raises
         with torch.no_grad():
             # Copies, because tracing notes in a tensor that it was traced.
             given = [t.detach().clone() for t in tensors]
@@ -130,6 +133,8 @@ def _trace(call: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> _Traced
         raise RefusedError(
             f"no trace with symbolic sizes: {type(error).__name__}: {text[0][:200] if text else ''}"
         ) from error
+    finally:
+        logging.disable(quiet)
     _put_writes_in_order(module)
     fakes = [n.meta["val"] for n in module.graph.nodes if n.op == "placeholder"]
     sizes: dict[str, int] = {}
