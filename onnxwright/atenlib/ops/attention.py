@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxwright.atenlib import algebra
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.support import cast, scalar, size, vector
@@ -142,7 +143,7 @@ def parts(
         # Where nothing is seen the softmax is not a number, and torch's weights are zeros.
         weights = op.Where(seen, weights, op.constant(np.zeros((), dtype.numpy)))
     if dropout > 0.0:
-        weights = op.Dropout(weights, scalar(op, dropout, DType.FLOAT), op.constant(np.array(True)))
+        weights, _ = drop(op, weights, dropout)
     return Parts(cast(op, op.MatMul(weights, value), given), cast(op, weights, given), scores)
 
 
