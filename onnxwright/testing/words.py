@@ -11,7 +11,7 @@ from onnx import numpy_helper
 from onnxwright.ir.content import attribute_kind, attribute_value
 from onnxwright.ir.wiring import Unit, Wire
 from onnxwright.viz.text import short
-from onnxwright.viz.view import tensor_preview
+from onnxwright.viz.view import from_type, tensor_preview
 
 _FEW = 8  # elements of a tensor that are written out
 
@@ -53,7 +53,7 @@ def value_of(attr: onnx.AttributeProto | None) -> str:
     if kind == onnx.AttributeProto.FLOATS:
         return short(f"[{', '.join(f'{v:.7g}' for v in value)}]")
     if kind == onnx.AttributeProto.TYPE_PROTO:
-        return str(onnx.helper.printable_type(value))
+        return _type(value)
     return short(
         " ".join(str(value).split()) if not isinstance(value, (int, list)) else repr(value)
     )
@@ -69,9 +69,12 @@ def source(wire: Wire | None) -> str:
 
 def type_words(wire: Wire) -> str:
     """The type a graph gives a value."""
-    if wire.info is None or wire.info.type.WhichOneof("value") is None:
-        return "no type"
-    return str(onnx.helper.printable_type(wire.info.type))
+    return _type(wire.info.type) if wire.info is not None else "no type"
+
+
+def _type(proto: onnx.TypeProto) -> str:
+    kind = from_type(proto)
+    return str(kind) if kind is not None else "no type"
 
 
 def tensor_words(tensor: Any) -> str:
