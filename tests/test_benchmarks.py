@@ -25,3 +25,12 @@ def test_eager_runs(run_python: Any) -> None:
     figures = json.loads(done.stdout)
     assert "Add, 4 floats" in figures
     assert all(values["onnxwright"] > 0 for values in figures.values())
+
+
+def test_builder_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "builder.py")
+    done = run_python(program, "--nodes", "40", "400", "--repeat", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert {"onnxwright", "onnx.helper"} <= set(figures)
+    assert all(value > 0 for values in figures.values() for value in values.values())

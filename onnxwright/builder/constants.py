@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -62,7 +63,7 @@ class Pool:
         if array.nbytes <= SHARED_BYTES:
             array = array.copy()
             array.flags.writeable = False
-        kind = TensorType(DType.from_numpy(array.dtype), array.shape)
+        kind = TensorType(_dtype_of(array.dtype), array.shape)
         value = self._add(key, array, kind, name)
         self.recorder.known[value] = array
         return value
@@ -170,7 +171,12 @@ def _key(owner: Any, array: Array) -> object:
         return ("str", array.shape, texts)
     if array.nbytes > SHARED_BYTES:
         return ("object", id(owner))
-    return (array.dtype.str, array.dtype.name, array.shape, array.tobytes())
+    return (array.dtype, array.shape, array.tobytes())
+
+
+@functools.cache
+def _dtype_of(dtype: np.dtype[Any]) -> DType:
+    return DType.from_numpy(dtype)
 
 
 def _foreign(given: Any) -> Array | None:

@@ -162,6 +162,11 @@ class TracingBackend(GraphBackend):
         op: Op = self.opset[name]
         return self.emit(op, inputs, attributes, 1)[0]
 
+    def _note_use(self, op: Op) -> None:
+        # Calls of other versions are adapted when they are made: nothing is left for the end.
+        if op.domain != "":
+            self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+
     # -- calls -------------------------------------------------------------------------------------
 
     def emit_written(

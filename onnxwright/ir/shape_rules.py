@@ -94,6 +94,32 @@ def _gemm(call: OpCall) -> Shape:
     return (a[0], b[1])
 
 
+def _attention(call: OpCall) -> list[OnnxType | None]:
+    """Source: ONNX Attention, version 23; its own inference takes a named dimension for 0."""
+    q, k, v = call.shape(0), call.shape(1), call.shape(2)
+    kinds = [call.tensor(n).dtype for n in range(3)]
+    if len(q) == len(k) == len(v) == 3:
+        heads, groups = call.attr("q_num_heads", None), call.attr("kv_num_heads", None)
+        if not heads or not groups:
+            raise UnknownError
+        q = (q[0], heads, q[1], dims.floordiv(q[2], heads))
+        k = (k[0], groups, k[1], dims.floordiv(k[2], groups))
+        v = (v[0], groups, v[1], dims.floordiv(v[2], groups))
+        out: Shape = (q[0], q[2], dims.mul(v[3], heads))
+    elif len(q) == len(k) == len(v) == 4:
+        out = (*q[:3], v[3])
+    else:
+        raise UnknownError
+    length = dims.add(call.shape(4)[2], k[2]) if call.has(4) else k[2]
+    types: list[OnnxType | None] = [
+        TensorType(kinds[0], out),
+        TensorType(kinds[1], (*k[:2], length, k[3])),
+        TensorType(kinds[2], (*v[:2], length, v[3])),
+        TensorType(kinds[0], (*q[:3], length)),
+    ]
+    return types[: call.count]
+
+
 # -- making ----------------------------------------------------------------------------------------
 
 
@@ -217,6 +243,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(_REDUCING.split(), _reduce),
     "ArgMax": _arg,
     "ArgMin": _arg,
+    "Attention": _attention,
     "ConstantOfShape": _constant_of_shape,
     "Dropout": _dropout,
     "GatherElements": _second,

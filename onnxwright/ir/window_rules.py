@@ -184,6 +184,20 @@ def _scaled(dim: Dim, scale: float) -> Dim:
     return dims.floordiv(dims.mul(dim, numerator), denominator) if denominator <= 1024 else None
 
 
+def _stft(call: OpCall) -> Shape:
+    """Source: ONNX STFT, version 17: frames that fit wholly, half of the bins if one-sided."""
+    signal, step = call.shape(0), call.dims(1)
+    if call.has(3):
+        length = call.dims(3)[0]
+    elif call.has(2):
+        (length,) = call.shape(2)
+    else:
+        raise UnknownError
+    frames = dims.add(dims.floordiv(dims.sub(signal[1], length), step[0]), 1)
+    bins = dims.add(dims.floordiv(length, 2), 1) if call.attr("onesided") else length
+    return (signal[0], frames, bins, 2)
+
+
 RULES: dict[str, Rule] = {
     "AveragePool": _pool,
     "BatchNormalization": _batch_norm,
@@ -195,6 +209,7 @@ RULES: dict[str, Rule] = {
     "LpPool": _pool,
     "MaxPool": _pool,
     "Resize": _resize,
+    "STFT": _stft,
     "SpaceToDepth": _space_to_depth,
 }
 

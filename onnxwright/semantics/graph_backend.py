@@ -306,8 +306,7 @@ class GraphBackend:
             hint=hint,
             sugar=sugar,
         )
-        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
-        self.used_ops.append((recorder.scope.nodes[-1], op, self.span))
+        self._note_use(op)
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
             recorder.types[value] = kind
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
@@ -318,6 +317,11 @@ class GraphBackend:
             if found is not None:
                 recorder.dims.update((v, d) for v, d in zip(made, found) if d is not None)
         return made
+
+    def _note_use(self, op: Op) -> None:
+        """Remember which operator the last node came from."""
+        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+        self.used_ops.append((self.recorder.scope.nodes[-1], op, self.span))
 
     def _note_witness(
         self,
