@@ -10,7 +10,7 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import both, counting, real_part, size
+from onnxwright.atenlib.shaping import arithmetic, both, counting, real_part, size
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.types.dtypes import DType
 
@@ -90,15 +90,17 @@ def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
         return _complex_powers(op, x, n, increasing)
     exponents = counting(op, n)
     if not increasing:
-        exponents = op.Sub(op.constant(np.array(n - 1)), exponents)
+        exponents = op.Sub(scalar(op, arithmetic(op, "Sub", n, 1), DType.INT64), exponents)
     base = op.Unsqueeze(x, [-1])
     if x.onnx_dtype.is_integer or x.onnx_dtype.is_bool:
         return op.Pow(cast(op, base, DType.INT64), exponents)
     return op.Pow(base, cast(op, exponents, x.onnx_dtype))
 
 
-def _complex_powers(op: Any, x: Complex, n: int, increasing: bool) -> Complex:
+def _complex_powers(op: Any, x: Complex, n: int, increasing: bool) -> Any:
     """Powers by repeated multiplication."""
+    if n == 0:
+        return both(x, lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]))
     ones = op.Add(op.Mul(x.real, 0.0), 1.0)
     found = [(ones, op.Mul(x.real, 0.0))]
     for _ in range(1, n):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import expand_to, flat, reshape_to, same_shape, static
+from onnxwright.atenlib.shaping import arithmetic, expand_to, flat, reshape_to, same_shape, static
 from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
 
 
@@ -76,11 +74,13 @@ def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 def unflatten(op: Any, self: Any, dim: int, sizes: Any) -> Any:
     """One dimension as several."""
     axis = axis_of(dim, self.rank)
-    whole, parts = self.shape[axis], list(sizes)
-    known = [n for n in parts if isinstance(n, int) and n != -1]
-    rest = np.prod(known, dtype=np.int64)
-    if isinstance(whole, int) and len(known) == len(parts) - 1 and -1 in parts and rest:
-        parts[parts.index(-1)] = whole // int(rest)
+    parts = list(sizes)
+    others = [d for a, d in enumerate(self.shape) if a != axis]
+    if -1 in [n for n in parts if isinstance(n, int)] and not (static(others) and all(others)):
+        # Reshape finds a missing size only where the others have elements.
+        place = next(i for i, n in enumerate(parts) if isinstance(n, int) and n == -1)
+        rest = product(op, parts[:place] + parts[place + 1 :])
+        parts[place] = arithmetic(op, "Div", size(op, self, axis), rest)
     every = [size(op, self, a) for a in range(self.rank)]
     return reshape_to(op, self, [*every[:axis], *parts, *every[axis + 1 :]])
 
