@@ -131,6 +131,9 @@ def _rename(b: TracingBackend, values: Sequence[ir.Value], names: Sequence[str])
     wanted = dict(zip(names, values, strict=True))
     if all(value.name == name for name, value in wanted.items()):
         return
+    for value in b.recorder.scope.inputs:
+        if wanted.get(value.name or "", value) is not value:
+            raise ValueError(f"an output cannot have the name of the input `{value.name}`")
     for holder in _values(b):
         mine = wanted.get(holder.name or "")
         if mine is not None and mine is not holder:

@@ -132,7 +132,11 @@ class Pool:
         return value
 
     def _add(self, key: object, held: Any, kind: TensorType, name: str | None) -> ir.Value:
-        value = ir.Value(name=self.recorder.names.unique(name) if name else None)
+        names = self.recorder.names
+        # It outlives the graph it is made in, and so does its name.
+        before, names.for_good = names.for_good, True
+        value = ir.Value(name=names.unique(name) if name else None)
+        names.for_good = before
         adapters.set_type(value, kind)
         self.recorder.types[value] = kind
         self.recorder.scopes[0].made.add(value)

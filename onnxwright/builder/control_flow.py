@@ -18,7 +18,6 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.builder import detach
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphValue
@@ -289,8 +288,7 @@ def _carried(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> Onn
 
 def _forget(b: TracingBackend, graph: ir.Graph, mark: int) -> None:
     """Throw a graph away that was traced with types that turned out too narrow."""
-    for node in reversed(list(graph)):
-        detach(node)
+    b.recorder.lose(list(graph), list(graph.inputs))
     b.recorder.names.rewind(mark)
 
 

@@ -208,7 +208,7 @@ class GraphBuilder:
             adapters.set_type(made.value, kind)
             made = self.backend.wrap(made.value, kind)
         taken = {n for n, _ in self._outputs}
-        chosen = name or self._names.of(made)
+        chosen = self._names.output(made, name)
         if chosen in taken:
             if name is not None:
                 fail(messages.NameTaken(what="an output", name=name))

@@ -39,7 +39,7 @@ class Names:
             name: the name.
             fresh: the nodes that were just made; None for a value that no node makes.
         """
-        before = self.given.get(name)
+        before = self._holder(name)
         if before is not None:
             if before.value is value.value:
                 return
@@ -57,7 +57,7 @@ class Names:
 
     def _free(self, name: str, mine: ir.Value | None) -> None:
         """Make a name free; who has it by accident gets another."""
-        if name in self.given:
+        if self._holder(name) is not None:
             fail(NameTaken(what="a value", name=name))
         recorder = self.b.recorder
         holder = recorder.holders.pop(name, None)
@@ -66,9 +66,32 @@ class Names:
             recorder.holders[holder.name] = holder
         recorder.names.release(name)
 
-    def of(self, value: GraphValue) -> str:
-        """The name of a value; a constant may have none yet."""
-        return value.value.name or self.b.recorder.names.unique("output")
+    def _holder(self, name: str) -> GraphValue | None:
+        """Who was given a name, unless its graph was thrown away."""
+        found = self.given.get(name)
+        if found is not None and found.value in self.b.recorder.gone:
+            del self.given[name]
+            return None
+        return found
+
+    def output(self, value: GraphValue, name: str | None) -> str:
+        """The name of an output.
+
+        Args:
+            value: what it gives.
+            name: the name asked for, or None.
+
+        Returns:
+            The name: the value's own by default, a free one for an input or a constant.
+        """
+        made = value.value
+        if name is None:
+            own = made.name or "output"
+            return own if made.producer() is not None else self.b.recorder.names.unique(own)
+        before = self._holder(name)
+        if before is not None and (before.value is not made or made.producer() is None):
+            fail(NameTaken(what="a value", name=name))
+        return name
 
     def find(self, name: str) -> GraphValue | None:
         """The value of a name."""

@@ -75,6 +75,8 @@ class Recorder:
         self.first: set[ir.Node] = set()
         # For a value of unknown element type: another that surely has the same.
         self.witness: dict[ir.Value, ir.Value] = {}
+        # Values of graphs that were thrown away; their names are free.
+        self.gone: set[ir.Value] = set()
         self.last_origin: str | None = None
         self._node_names = Namer()
 
@@ -105,9 +107,15 @@ class Recorder:
     def drop(self) -> None:
         """Throw the innermost scope away, with the names it took."""
         scope = self.scopes.pop()
-        for node in reversed(scope.nodes):
-            detach(node)
+        self.lose(scope.nodes, scope.inputs)
         self.names.rewind(scope.mark)
+
+    def lose(self, nodes: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> None:
+        """Let go of the nodes of a graph that is thrown away, and of what they made."""
+        self.gone.update(inputs)
+        for node in reversed(nodes):
+            self.gone.update(node.outputs)
+            detach(node)
 
     def pop(self, outputs: Sequence[ir.Value], name: str) -> ir.Graph:
         """Close the innermost scope as a graph with these outputs.

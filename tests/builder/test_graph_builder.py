@@ -275,6 +275,29 @@ def test_names_given_win_over_names_found():
     assert g.value("exp").value is second.value
 
 
+def test_names_in_a_body_that_is_traced_again():
+    g, x, n = started(x=FLOAT["N"], n=INT64[()])
+    weight = np.ones(1, np.float32)
+
+    def body(i, go, a):
+        w = g.initializer(weight, "w")
+        return go, g.op.Concat(a, w, axis=0, outputs=["grown"])
+
+    y = g.op.Loop(n, None, x, body=body)
+    g.output(y + g.initializer(np.full(1, 3, np.float32), "v"), "y")
+    found = run(g, x=np.zeros(1, np.float32), n=np.array(2))
+    assert found[0].tolist() == [3, 4, 4]
+
+
+def test_an_input_keeps_its_name():
+    g, x = started(x=FLOAT["N"])
+    g.output(x)
+    with pytest.raises(OnnxwrightError, match="OW544"):
+        g.output(g.op.Exp(x), "x")
+    model = g.to_model_proto()
+    assert (model.graph.input[0].name, model.graph.output[0].name) == ("x", "x_1")
+
+
 def test_outputs_that_are_inputs_constants_or_twice_the_same():
     g, x = started(x=FLOAT[2])
     y = x * 2
