@@ -65,7 +65,7 @@ def strided_index(op: Any, sizes: Sequence[Any], strides: Sequence[Any], offset:
 )
 def as_strided(op: Any, self: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """Elements read from a contiguous tensor with sizes, strides and an offset of one's own."""
-    index = strided_index(op, size, stride, storage_offset or 0)
+    index = strided_index(op, size, stride, 0 if storage_offset is None else storage_offset)
     return op.Gather(flat(op, self), index)
 
 
@@ -75,7 +75,7 @@ def as_strided_scatter(
     op: Any, self: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None
 ) -> Any:
     """The tensor with a strided view of it replaced by `src`."""
-    index = strided_index(op, size, stride, storage_offset or 0)
+    index = strided_index(op, size, stride, 0 if storage_offset is None else storage_offset)
     source = flat(op, src)
     written = op.ScatterElements(flat(op, self), flat(op, index), source)
     if self.rank == 1:
