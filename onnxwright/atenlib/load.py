@@ -54,6 +54,7 @@ MODULES = (
     "sorting",
     "order_statistics",
     "searching",
+    "counting",
     "cumulative",
     "differences",
     "softmax",

@@ -11,6 +11,7 @@ from onnxwright.atenlib import accurate, complex_math
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import mul, pow_
+from onnxwright.atenlib.ops.unary import largest
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule, custom, elementwise
 from onnxwright.atenlib.support import cast, scalar
@@ -54,9 +55,13 @@ def nextafter(op: Any, self: Any, other: Any) -> Any:
     Source: S. M. Rump et al., "Computing predecessor and successor in rounding to nearest", BIT 49
     (2009).
     """
-    unit, least = _UNITS[self.onnx_dtype]
-    step = op.Max(op.Mul(op.Abs(self), unit * (1.0 + 2.0 * unit)), least)
-    moved = op.Add(self, op.Mul(step, op.Sign(op.Sub(other, self))))
+    dtype = self.onnx_dtype
+    unit, least = _UNITS[dtype]
+    finite = op.Clip(self, -largest(dtype), largest(dtype))
+    step = op.Max(op.Mul(op.Abs(finite), unit * (1.0 + 2.0 * unit)), least)
+    moved = op.Add(finite, op.Mul(step, op.Sign(op.Sub(other, finite))))
+    infinite = op.Greater(op.Abs(self), largest(dtype))
+    moved = op.Where(infinite, finite, moved)
     return op.Where(op.Equal(self, other), other, moved)
 
 

@@ -206,14 +206,15 @@ def nan_to_num(op: Any, self: Any, nan: Any = None, posinf: Any = None, neginf: 
         return self
     made = op.Where(op.IsNaN(self), _typed(op, 0.0 if nan is None else nan, dtype), self)
     if posinf is None and neginf is None:
-        return op.Clip(made, -_largest(dtype), _largest(dtype))
-    high = _largest(dtype) if posinf is None else posinf
-    low = -_largest(dtype) if neginf is None else neginf
+        return op.Clip(made, -largest(dtype), largest(dtype))
+    high = largest(dtype) if posinf is None else posinf
+    low = -largest(dtype) if neginf is None else neginf
     made = op.Where(op.Equal(self, math.inf), _typed(op, high, dtype), made)
     return op.Where(op.Equal(self, -math.inf), _typed(op, low, dtype), made)
 
 
-def _largest(dtype: DType) -> float:
+def largest(dtype: DType) -> float:
+    """The greatest finite number of a float type."""
     if dtype is DType.BFLOAT16:
         return 3.3895313892515355e38
     return float(np.finfo(dtype.numpy).max)
