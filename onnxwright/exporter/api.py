@@ -138,10 +138,9 @@ def _captured(
         return model, {}
     wanted = shapes.read(model, args, kwargs, dynamic_shapes)
     with _timed(noted, "capture"):
-        program = capturing.capture(
-            model, wanted.args, wanted.kwargs, wanted.dynamic_shapes, how, noted.captures
-        )
-    return program, shapes.names_of(program, wanted)
+        program, relaxed = capturing.capture(model, wanted, how, noted.captures)
+    found = wanted.relaxed() if relaxed else None
+    return program, shapes.names_of(program, found or wanted)
 
 
 def _verify(program: ONNXProgram, args: Any, kwargs: Any, noted: Report) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.modules import as_module
+from onnxwright.exporter.shapes import Wanted
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -49,31 +50,55 @@ STRATEGIES: dict[str, Strategy] = {"non-strict": _non_strict, "strict": _strict}
 
 
 def capture(
-    model: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    dynamic_shapes: Any,
-    how: str | Strategy,
-    outcomes: list[Outcome],
-) -> ExportedProgram:
+    model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]
+) -> tuple[ExportedProgram, bool]:
     """Capture a model.
 
     Args:
         model: a module, a function or a method.
-        args, kwargs: example inputs.
-        dynamic_shapes: which dimensions are dynamic, in torch's form.
+        wanted: example inputs, and which dimensions are dynamic.
         how: "auto", the name of a strategy, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each way that was tried is added here.
 
     Returns:
-        The program.
+        The program, and whether torch found the bounds of named dimensions by itself.
 
     Raises:
         ExportError: none worked (OW821); the message has the reason of each.
         ExportValueError: there is no such strategy (OW825).
     """
-    if isinstance(how, str) and how != "auto" and how not in STRATEGIES:
+    module = as_module(model)
+    _know_caches()
+    last: Exception | None = None
+    for name, way, shapes, relaxed in _ways(wanted, how):
+        begun = time.perf_counter()
+        try:
+            program = way(module, wanted.args, wanted.kwargs, shapes)
+        except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
+            outcomes.append(Outcome(name, time.perf_counter() - begun, _reason(error)))
+            last = error
+            continue
+        outcomes.append(Outcome(name, time.perf_counter() - begun))
+        return program, relaxed
+    try:
+        fail(
+            messages.CaptureFailed(
+                hint="see the reasons; torch.export.draft_export tells more about the program",
+                notes=tuple(f"{o.strategy}: {o.error}" for o in outcomes if o.error),
+                span=user_span(),
+            )
+        )
+    except Exception as error:
+        raise error from last
+
+
+def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any, bool]]:
+    """The ways to try, in order: name, function, dynamic shapes, whether bounds are torch's."""
+    shapes = wanted.dynamic_shapes
+    if callable(how):
+        return [(getattr(how, "__name__", "given function"), how, shapes, False)]
+    if how != "auto" and how not in STRATEGIES:
         known = ", ".join(repr(n) for n in ("auto", *STRATEGIES))
         fail(
             messages.BadExportArgument(
@@ -83,34 +108,13 @@ def capture(
                 span=user_span(),
             )
         )
-    ways: dict[str, Strategy]
-    if callable(how):
-        ways = {getattr(how, "__name__", "given function"): how}
-    else:
-        ways = STRATEGIES if how == "auto" else {how: STRATEGIES[how]}
-    module = as_module(model)
-    _know_caches()
-    last: Exception | None = None
-    for name, way in ways.items():
-        begun = time.perf_counter()
-        try:
-            program = way(module, tuple(args), dict(kwargs), dynamic_shapes)
-        except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
-            outcomes.append(Outcome(name, time.perf_counter() - begun, _reason(error)))
-            last = error
-            continue
-        outcomes.append(Outcome(name, time.perf_counter() - begun))
-        return program
-    try:
-        fail(
-            messages.CaptureFailed(
-                hint="see the reasons; torch.export.draft_export tells more about the program",
-                notes=tuple(f"{o.strategy}: {o.error}" for o in outcomes),
-                span=user_span(),
-            )
-        )
-    except Exception as error:
-        raise error from last
+    found: list[tuple[str, Strategy, Any, bool]] = []
+    relaxed = wanted.relaxed()
+    for name, way in STRATEGIES.items() if how == "auto" else ((how, STRATEGIES[how]),):
+        found.append((name, way, shapes, False))
+        if relaxed is not None:
+            found.append((f"{name}, bounds by torch", way, relaxed.dynamic_shapes, True))
+    return found
 
 
 def _know_caches() -> None:
@@ -130,61 +134,6 @@ def _reason(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}".strip()
     lines = [line for line in text.splitlines() if line.strip()]
     return "\n".join(lines[:12])
-
-
-def as_module(model: Any) -> torch.nn.Module:
-    """A function or method as a module with the same parameters; a module as itself.
-
-    Args:
-        model: what is exported.
-
-    Returns:
-        The module.
-
-    Raises:
-        ExportValueError: it is nothing that can be exported.
-    """
-    if isinstance(model, torch.nn.Module):
-        return model
-    if not callable(model):
-        fail(
-            messages.BadExportArgument(
-                name="model",
-                reason=f"a {type(model).__name__} cannot be exported",
-                hint="give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
-                span=user_span(),
-            )
-        )
-    return _FunctionModule(model)
-
-
-class _FunctionModule(torch.nn.Module):  # type: ignore[misc]
-    """A module whose forward is a function; the modules it refers to are its children."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        owner = getattr(function, "__self__", None)
-        if isinstance(owner, torch.nn.Module):
-            self.owner = owner
-            self.train(owner.training)
-        closure = getattr(function, "__closure__", None) or ()
-        names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-        for name, cell in zip(names, closure, strict=False):
-            if isinstance(cell.cell_contents, torch.nn.Module):
-                self.add_module(name, cell.cell_contents)
-        self._function = function
-        self.__signature__ = inspect.signature(function)
-        object.__setattr__(self, "forward", _forward_of(function))
-
-
-def _forward_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain function with the parameters of another."""
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return forward
 
 
 def load_program(path: str | Path) -> ExportedProgram:

@@ -16,9 +16,11 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.exporter.capture import as_module
+from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.signature import inputs_of
 
+# torch's named dimensions, derived ones too.
+_DIMS = (type(Dim("n")),)
 # For each flat input: axis -> what the user wrote (a string, or a torch Dim).
 Axes = list[dict[int, Any]]
 
@@ -38,6 +40,28 @@ class Wanted:
     kwargs: dict[str, Any]
     dynamic_shapes: Any
     axes: Axes
+
+    def relaxed(self) -> Wanted | None:
+        """The same with `Dim.AUTO` for each torch `Dim`; None where there is none.
+
+        A `Dim` whose bounds torch finds too wide is an error there; with AUTO torch finds the
+        bounds, and the name is kept here.
+        """
+        written = [d for axes in self.axes for d in axes.values()]
+        if not any(isinstance(d, (str, *_DIMS)) for d in written):
+            return None
+        axes = [{n: getattr(d, "__name__", d) for n, d in one.items()} for one in self.axes]
+        return Wanted(self.args, self.kwargs, _without_dims(self.dynamic_shapes), axes)
+
+
+def _without_dims(spec: Any) -> Any:
+    if isinstance(spec, _DIMS):
+        return Dim.AUTO
+    if isinstance(spec, Mapping):
+        return {k: _without_dims(v) for k, v in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return type(spec)(_without_dims(v) for v in spec)
+    return spec
 
 
 def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Wanted:
@@ -63,12 +87,13 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     shapes = _by_name(combined, dynamic_shapes)
     axes: Axes = []
     larger: list[Any] = []
+    named: dict[str, Any] = {}
 
     def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
         wanted = _axes(leaf, spec)
         axes.append(wanted)
         larger.append(_enlarged(leaf, wanted))
-        return _for_torch(spec)
+        return _for_torch(spec, named)
 
     try:
         cleaned = _tree_map_with_path(visit, combined, shapes, tree_name="inputs")
@@ -138,13 +163,16 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
     return found
 
 
-def _for_torch(spec: Any) -> Any:
+def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
+    """A spec without strings; one name is one torch `Dim`."""
     if isinstance(spec, str):
-        return Dim.AUTO
+        if not spec.isidentifier():
+            return Dim.AUTO
+        return named.setdefault(spec, Dim(spec))
     if isinstance(spec, Mapping):
-        return {k: _for_torch(v) for k, v in spec.items()}
+        return {k: _for_torch(v, named) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_for_torch(v) for v in spec)
+        return type(spec)(_for_torch(v, named) for v in spec)
     return spec
 
 
@@ -172,7 +200,7 @@ def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
     """
     entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     names: dict[str, str] = {}
-    taken: dict[str, str] = {}
+    taken: dict[str, tuple[str, int]] = {}  # name -> the symbol it stands for, its example size
     for entry, axes in zip(entries, wanted.axes, strict=False):
         fake = entry.node.meta.get("val")
         if not isinstance(fake, torch.Tensor):
@@ -187,12 +215,24 @@ def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
                 if symbol in names or not size.node.expr.is_Symbol:
                     continue
                 chosen, n = dim, 0
-                while chosen in taken and taken[chosen] != symbol:
+                example = size.node.hint
+                # Of one size in the example, they are equal as the user says; else they are not.
+                while chosen in taken and taken[chosen][1] != example:
                     n += 1
                     chosen = f"{dim}_{n}"
+                if chosen != dim:
+                    _warn_apart(dim, chosen, entry.node.name, axis)
                 names[symbol] = chosen
-                taken[chosen] = symbol
+                taken[chosen] = (symbol, example)
     return names
+
+
+def _warn_apart(name: str, chosen: str, argument: str, axis: int) -> None:
+    warn(
+        messages.NamesToldApart(
+            name=name, chosen=chosen, place=f"dimension {axis} of `{argument}`", span=user_span()
+        )
+    )
 
 
 def _warn_fixed(argument: str, axis: int, name: str | None, size: int) -> None:

@@ -61,8 +61,7 @@ class WrongResult(Diagnostic):
     title: ClassVar[str] = "`{node}` ({target}) gives {got}, PyTorch has {wanted}"
     label: ClassVar[str] = "{target} comes from here"
     help: ClassVar[str] = (
-        "this is a fault of the function for {target}; give another with "
-        "`custom_translation_table`"
+        "this is a fault of the function for {target}; give another with `custom_translation_table`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     node: str
@@ -112,6 +111,23 @@ class FixedDimension(Diagnostic):
     severity: ClassVar[str] = "warning"
     dimension: str
     size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamesToldApart(Diagnostic):
+    """One name is given to two dimensions that PyTorch does not know to be equal."""
+
+    code: ClassVar[str] = "OW829"
+    title: ClassVar[str] = "{place} is called `{chosen}`: another dimension is `{name}` already"
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "PyTorch does not see that the two are equal; write `torch.export.Dim({name!r})` in both "
+        "places if they must be, or give two names"
+    )
+    severity: ClassVar[str] = "warning"
+    name: str
+    chosen: str
+    place: str
 
 
 @dataclass(frozen=True, kw_only=True)

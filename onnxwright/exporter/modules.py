@@ -1,0 +1,68 @@
+"""Functions and methods as modules, which is what torch.export takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+
+def as_module(model: Any) -> torch.nn.Module:
+    """A function or method as a module with the same parameters; a module as itself.
+
+    Args:
+        model: what is exported.
+
+    Returns:
+        The module.
+
+    Raises:
+        ExportValueError: it is nothing that can be exported.
+    """
+    if isinstance(model, torch.nn.Module):
+        return model
+    if not callable(model):
+        fail(
+            messages.BadExportArgument(
+                name="model",
+                reason=f"a {type(model).__name__} cannot be exported",
+                hint="give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
+                span=user_span(),
+            )
+        )
+    return _FunctionModule(model)
+
+
+class _FunctionModule(torch.nn.Module):  # type: ignore[misc]
+    """A module whose forward is a function; the modules it refers to are its children."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, torch.nn.Module):
+            self.owner = owner
+            self.train(owner.training)
+        closure = getattr(function, "__closure__", None) or ()
+        names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+        for name, cell in zip(names, closure, strict=False):
+            if isinstance(cell.cell_contents, torch.nn.Module):
+                self.add_module(name, cell.cell_contents)
+        self._function = function
+        self.__signature__ = inspect.signature(function)
+        object.__setattr__(self, "forward", _forward_of(function))
+
+
+def _forward_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function with the parameters of another."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return forward
