@@ -208,8 +208,8 @@ def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
         for axis, dim in axes.items():
             size = fake.shape[axis]
             name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
-            if isinstance(size, int):
-                _warn_fixed(entry.node.name, axis, name, size)
+            if isinstance(size, int) or size.node.expr.is_number:
+                _warn_fixed(entry.node.name, axis, name, int(size))
             elif isinstance(dim, str):
                 symbol = str(size.node.expr)
                 if symbol in names or not size.node.expr.is_Symbol:
