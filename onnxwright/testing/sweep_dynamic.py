@@ -20,6 +20,9 @@ from onnxwright.semantics.backend import is_value
 from onnxwright.testing.aten_runs import BuiltGraph, Output, is_in_place, leaves, run_built
 from onnxwright.testing.torch_values import feed_of
 
+# Exact in every floating type.
+_SHRINK = 0.9375
+
 
 class RefusedError(Exception):
     """Torch does not have this sample with symbolic sizes; the text says why."""
@@ -179,7 +182,11 @@ def _at_other_sizes(
 
 
 def _resized(tensor: torch.Tensor, fake: torch.Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
-    """A tensor of other sizes with the same elements over and over, so that indices stay good."""
+    """A tensor of other sizes with the same elements over and over, so that indices stay good.
+
+    Each copy of floating numbers is a little smaller than the one before, so that no two are equal
+    where the order of equal ones is not said.
+    """
     for axis, symbolic in enumerate(fake.shape):
         if isinstance(symbolic, int):
             continue
@@ -187,7 +194,9 @@ def _resized(tensor: torch.Tensor, fake: torch.Tensor, sizes: Mapping[str, int])
         size = int(expression.xreplace({s: sizes[str(s)] for s in expression.free_symbols}))
         if size != tensor.shape[axis]:
             times = math.ceil(size / tensor.shape[axis])
-            tensor = torch.cat([tensor] * times, axis).narrow(axis, 0, size)
+            step = _SHRINK if tensor.is_floating_point() or tensor.is_complex() else 1
+            copies = [tensor * step**n if n and step != 1 else tensor for n in range(times)]
+            tensor = torch.cat(copies, axis).narrow(axis, 0, size)
     return tensor.contiguous()
 
 
