@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import Array
+from onnxwright.ir.facts import Array, UnknownError
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -215,4 +215,41 @@ def _reinterpreted(given: Any) -> Array | None:
     return None if whole is None else np.asarray(view(whole)).view(target.numpy)
 
 
-__all__ = ["SHARED_BYTES", "Pool"]
+def constant_array(attributes: Mapping[str, object]) -> Array:
+    """The array that the attributes of a Constant describe.
+
+    Args:
+        attributes: one of `value`, `value_int`, `value_floats` and their like.
+
+    Returns:
+        The array.
+
+    Source:
+        ONNX Constant, version 13.
+
+    Example:
+        >>> constant_array({"value_ints": [1, 2]})
+        array([1, 2])
+    """
+    ((name, value),) = attributes.items()
+    if name == "value":
+        held: Any = adapters.attribute("value", value).value
+        array: Array = held.numpy()
+        if array.dtype == object:
+            decoded = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
+            array = np.array(decoded, dtype=object).reshape(array.shape)
+        return array
+    dtypes: dict[str, Any] = {
+        "value_int": np.int64,
+        "value_ints": np.int64,
+        "value_float": np.float32,
+        "value_floats": np.float32,
+        "value_string": object,
+        "value_strings": object,
+    }
+    if name not in dtypes:
+        raise UnknownError
+    return np.array(value, dtype=dtypes[name])
+
+
+__all__ = ["SHARED_BYTES", "Pool", "constant_array"]

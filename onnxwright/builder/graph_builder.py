@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 
 from onnxwright.builder import neighbourhood
-from onnxwright.builder.closing import ModelFacts
+from onnxwright.builder.calling import Calling
 from onnxwright.builder.functions import Functions
 from onnxwright.builder.names import Names
 from onnxwright.builder.parts import AttributeReference, BuilderOps, Subgraph
+from onnxwright.builder.results import Results
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import builder as messages
-from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import AttrKind
 
 
-class GraphBuilder:
+class GraphBuilder(Calling, Results):
     """A graph under construction.
 
     Args:
@@ -346,191 +341,6 @@ class GraphBuilder:
             while len(recorder.scopes) >= depth:
                 recorder.drop()
             raise
-
-    def _argument(self, value: Any) -> GraphValue:
-        return value if isinstance(value, GraphValue) else self.backend.initializer(value)
-
-    def _call(
-        self,
-        op: Op,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        name: str | None,
-        outputs: int | Sequence[str] | None,
-        wanted: int | None,
-    ) -> Any:
-        if isinstance(outputs, int):
-            wanted, outputs = outputs, None
-        elif outputs is not None:
-            outputs = [outputs] if isinstance(outputs, str) else list(outputs)
-            wanted = len(outputs)
-        backend = self.backend
-        before = len(backend.recorder.scope.nodes)
-        try:
-            if self.origins:
-                with backend.at(user_span()):
-                    result = calls.call(backend, op, args, kwargs, wanted)
-            else:
-                result = calls.call(backend, op, args, kwargs, wanted)
-        except OnnxwrightError as error:
-            raise self._explain(error, (*args, *kwargs.values())) from error.__cause__
-        if name is not None or outputs is not None:
-            self._name_call(op, result, name, outputs, before)
-        return result
-
-    def _name_call(
-        self, op: Op, result: Any, name: str | None, outputs: Sequence[str] | None, before: int
-    ) -> None:
-        values = result if isinstance(result, tuple) else (result,)
-        fresh = self.backend.recorder.scope.nodes[before:]
-        if outputs is not None:
-            if len(outputs) != len(values):
-                fail(messages.WrongOutputNames(
-                    operation=op.name,
-                    got=f"{len(values)} output{'s' * (len(values) != 1)}",
-                    wanted=f"{len(outputs)} {'are' if len(outputs) != 1 else 'is'}",
-                    signature=str(op.signature),
-                ))  # fmt: skip
-            for value, wanted in zip(values, outputs, strict=True):
-                self._names.give(value, wanted, fresh)
-        if name is not None and fresh and values[0].value.producer() is fresh[-1]:
-            fresh[-1].name = name
-
-    def _check(self, values: Any) -> None:
-        """Values of this graph, and still in reach; the graph not finished."""
-        if self._made is not None:
-            fail(messages.BuilderFinished())
-        for value in values:
-            if value is None:
-                continue
-            if value.backend is not self.backend:
-                fail(messages.ValueOfAnotherGraph(name=str(value.value.name)))
-            if not any(value.value in scope.made for scope in self.backend.recorder.scopes):
-                graph = value.value.graph
-                inside = "a body" if graph is None else f"`{graph.name}`"
-                fail(messages.ValueOutOfScope(name=str(value.value.name), graph=inside))
-
-    @contextmanager
-    def _explained(self, values: Sequence[Any]) -> Iterator[None]:
-        try:
-            yield
-        except OnnxwrightError as error:
-            raise self._explain(error, values) from error.__cause__
-
-    def _explain(self, error: OnnxwrightError, values: Sequence[Any]) -> OnnxwrightError:
-        """The error with the part of the graph around the call."""
-        read = [v for v in values if isinstance(v, GraphValue) and v.backend is self.backend]
-        note = neighbourhood.note(neighbourhood.around(self.backend, read))
-        made = [dataclasses.replace(d, notes=(*d.notes, *note)) for d in error.diagnostics]
-        return type(error)(*made).with_traceback(error.__traceback__)
-
-    def around(self, *values: GraphValue, count: int = 10) -> str:
-        """The last nodes of the graph as text, with those that make `values`.
-
-        Args:
-            values: values to show the makers of.
-            count: how many of the last nodes to show.
-
-        Returns:
-            One line for each node.
-        """
-        return "\n".join(neighbourhood.around(self.backend, values, count))
-
-    # -- the result --------------------------------------------------------------------------------
-
-    def to_ir_model(self) -> ir.Model:
-        """The graph as a model of onnx_ir; nothing can be added afterwards.
-
-        Returns:
-            The model, the same one each time.
-
-        Raises:
-            ScriptError: there is no output (OW545), or one without a type (OW703).
-        """
-        if not isinstance(self._made, ir.Model):
-            self._require_outputs()
-            for name, value in self._outputs:
-                if not adapters.complete(value.kind):
-                    fail(OutputWithoutType(name=name, function=self.name))
-            facts = ModelFacts(
-                name=self.name,
-                ir_version=self.ir_version,
-                functions=list(self.functions.values()),
-                producer_name=self.producer_name,
-                doc_string=self.doc_string,
-                metadata=self.metadata,
-                imports={d: v for d, v in self._versions.items() if d},
-            )
-            values = [v for _, v in self._outputs]
-            self._made = self.backend.to_ir_model(values, [n for n, _ in self._outputs], facts)
-        return self._made
-
-    def to_model_proto(self, *, check: bool = True) -> onnx.ModelProto:
-        """The graph as a ModelProto.
-
-        Args:
-            check: let `onnx.checker` look at it (what lies in files of its own is not opened).
-
-        Returns:
-            The model.
-
-        Raises:
-            ScriptError: there is no output (OW545), or one without a type (OW703).
-        """
-        model: onnx.ModelProto = ir.to_proto(self.to_ir_model())
-        external = any(
-            t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
-        )
-        if check and not external and model.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
-            onnx.checker.check_model(model)
-        return model
-
-    def to_ir_function(self, domain: str, name: str, overload: str = "") -> ir.Function:
-        """The graph as a function: constants become nodes, attribute parameters stay.
-
-        Args:
-            domain: its domain.
-            name: its name.
-            overload: which of several functions of that name it is.
-
-        Returns:
-            The function, the same one each time.
-        """
-        if self._made is None:
-            self._require_outputs()
-            values = [v for _, v in self._outputs]
-            names = [n for n, _ in self._outputs]
-            graph = self.backend.to_ir_graph(values, names, self.doc_string)
-            self._made = ir.Function(
-                domain, name, overload, graph=graph, attributes=self._attributes
-            )
-        return self._made  # type: ignore[no-any-return]
-
-    def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:
-        """As `to_ir_function`, as a FunctionProto.
-
-        Args:
-            domain: its domain.
-            name: its name.
-            overload: which of several functions of that name it is.
-
-        Returns:
-            The function.
-
-        Example:
-            >>> g = GraphBuilder(opset=18)
-            >>> alpha = g.attribute("alpha", "FLOAT", 0.1)
-            >>> g.output(g.op.LeakyRelu(g.input("x"), alpha=alpha), "y")
-            >>> f = g.to_function_proto("my.domain", "leaky")
-            >>> f.node[0].attribute[0].ref_attr_name, f.attribute_proto[0].f > 0
-            ('alpha', True)
-        """
-        made: onnx.FunctionProto = ir.to_proto(self.to_ir_function(domain, name, overload))
-        return made
-
-    def _require_outputs(self) -> None:
-        if not self._outputs:
-            fail(messages.NothingToBuild())
 
 
 __all__ = ["BuilderOps", "GraphBuilder", "Subgraph"]

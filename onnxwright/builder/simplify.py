@@ -148,7 +148,8 @@ def _is(array: Any, number: float, negative: bool | None = None) -> bool:
     """Whether an array is all of one number; `negative` asks for the sign of zeros too."""
     if array is None or array.dtype == object or not array.size:
         return False
-    if not bool((array == number).all()):
+    # The first element settles it for all but a few arrays, however large they are.
+    if array.flat[0] != number or not bool((array == number).all()):
         return False
     if negative is None or array.dtype.kind in "iub":
         return True

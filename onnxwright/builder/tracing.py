@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.builder import control_flow
 from onnxwright.builder.closing import ModelFacts, close, ir_graph, ir_model
-from onnxwright.builder.constants import Pool
+from onnxwright.builder.constants import Pool, constant_array
 from onnxwright.builder.fold import fold, foldable
 from onnxwright.builder.inline import adapted
 from onnxwright.builder.scripts import Callee, call_script
@@ -20,7 +20,7 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import Array, OpCall, UnknownError, as_array, axis_in, is_shape_like
+from onnxwright.ir.facts import OpCall, as_array, axis_in, is_shape_like
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.opset.op import Op
@@ -370,41 +370,4 @@ def _exact(value: object) -> object | None:
     return None
 
 
-def constant_array(attributes: Mapping[str, object]) -> Array:
-    """The array that the attributes of a Constant describe.
-
-    Args:
-        attributes: one of `value`, `value_int`, `value_floats` and their like.
-
-    Returns:
-        The array.
-
-    Source:
-        ONNX Constant, version 13.
-
-    Example:
-        >>> constant_array({"value_ints": [1, 2]})
-        array([1, 2])
-    """
-    ((name, value),) = attributes.items()
-    if name == "value":
-        held: Any = adapters.attribute("value", value).value
-        array: Array = held.numpy()
-        if array.dtype == object:
-            decoded = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
-            array = np.array(decoded, dtype=object).reshape(array.shape)
-        return array
-    dtypes: dict[str, Any] = {
-        "value_int": np.int64,
-        "value_ints": np.int64,
-        "value_float": np.float32,
-        "value_floats": np.float32,
-        "value_string": object,
-        "value_strings": object,
-    }
-    if name not in dtypes:
-        raise UnknownError
-    return np.array(value, dtype=dtypes[name])
-
-
-__all__ = ["TracingBackend", "constant_array"]
+__all__ = ["TracingBackend"]

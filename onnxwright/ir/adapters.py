@@ -5,6 +5,7 @@ The only file that knows how the three spell a type.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -95,11 +96,16 @@ def set_type(value: ir.Value, kind: OnnxType | None) -> None:
         value.shape = ir.Shape(inner.shape)
 
 
+@functools.cache
+def _ir_dtype(dtype: DType) -> ir.DataType:
+    return ir.DataType(int(dtype))
+
+
 def _ir_type(kind: OnnxType | None) -> Any:
     if isinstance(kind, TensorType):
-        return None if kind.dtype is None else ir.TensorType(ir.DataType(int(kind.dtype)))
+        return None if kind.dtype is None else ir.TensorType(_ir_dtype(kind.dtype))
     if isinstance(kind, SparseTensorType):
-        return None if kind.dtype is None else ir.SparseTensorType(ir.DataType(int(kind.dtype)))
+        return None if kind.dtype is None else ir.SparseTensorType(_ir_dtype(kind.dtype))
     if isinstance(kind, SequenceType):
         elem = _ir_type(kind.elem)
         return None if elem is None else ir.SequenceType(elem)

@@ -20,80 +20,12 @@ from onnxwright.ir.symbolic import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
-from onnxwright.semantics.values import ValueOperators
+from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
-from onnxwright.types.shapes import Dim, Shape
+from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
-
-
-class GraphValue(ValueOperators):
-    """A value of a graph being built, with Python's operators.
-
-    Attributes:
-        value: the onnx_ir value.
-        kind: its type as far as known.
-        weak: the Python kind it stands for (a number known only at run time), or None.
-    """
-
-    __slots__ = ("backend", "kind", "value", "weak")
-    __ow_graph_value__ = True
-
-    def __init__(
-        self,
-        backend: GraphBackend,
-        value: ir.Value,
-        kind: OnnxType | None,
-        weak: str | None = None,
-    ) -> None:
-        self.backend = backend
-        self.value = value
-        self.kind = kind
-        self.weak = weak
-
-    def _backend(self) -> GraphBackend:
-        return self.backend
-
-    def __repr__(self) -> str:
-        return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"
-
-    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
-        fail(messages.NoTruthWhileBuilding(name=str(self.value.name), span=self.backend.here()))
-
-    @property
-    def dtype(self) -> DType | None:
-        """The element type, where known."""
-        return self.kind.dtype if isinstance(self.kind, TensorType) else None
-
-    @property
-    def onnx_dtype(self) -> DType | None:
-        """As `dtype`; an eager tensor has the same attribute."""
-        return self.dtype
-
-    @property
-    def shape(self) -> Shape | None:
-        """Its dimensions (numbers, names, None), where the rank is known."""
-        return self.kind.shape if isinstance(self.kind, TensorType) else None
-
-    @property
-    def rank(self) -> int | None:
-        """The number of dimensions, where known."""
-        return None if self.shape is None else len(self.shape)
-
-    @property
-    def constant(self) -> np.ndarray[Any, Any] | None:
-        """The array it is known to hold."""
-        return self.backend.constant_value(self)
-
-    @property
-    def dims(self) -> Shape | Dim:
-        """The value as a shape: dimensions of a vector of INT64 or INT32, one for a scalar.
-
-        None where nothing is known; single dimensions may be None too.
-        """
-        found = self.backend.dims_of(self)
-        return found[0] if found is not None and self.rank == 0 else found
 
 
 class GraphBackend:
@@ -463,3 +395,6 @@ def _reason(text: str) -> str:
     while text.startswith("[") and "]" in text:
         text = text.split("]", 1)[1].strip()
     return text.replace("{", "(").replace("}", ")")
+
+
+__all__ = ["GraphBackend", "GraphValue", "common_type"]

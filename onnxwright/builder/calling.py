@@ -1,0 +1,125 @@
+"""`Calling`: how a builder makes a call: checks before, names after, the graph around an error."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from onnxwright.builder import neighbourhood
+from onnxwright.builder.names import Names
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import OnnxwrightError
+from onnxwright.opset.op import Op
+from onnxwright.semantics import calls
+from onnxwright.semantics.graph_backend import GraphValue
+
+
+class Calling:
+    """The calls of a `GraphBuilder`.
+
+    Attributes:
+        backend: the `TracingBackend` underneath.
+        origins: whether nodes remember the Python line that made them.
+    """
+
+    backend: TracingBackend
+    origins: bool
+    _names: Names
+    _made: Any
+
+    def _argument(self, value: Any) -> GraphValue:
+        return value if isinstance(value, GraphValue) else self.backend.initializer(value)
+
+    def _call(
+        self,
+        op: Op,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        name: str | None,
+        outputs: int | Sequence[str] | None,
+        wanted: int | None,
+    ) -> Any:
+        if isinstance(outputs, int):
+            wanted, outputs = outputs, None
+        elif outputs is not None:
+            outputs = [outputs] if isinstance(outputs, str) else list(outputs)
+            wanted = len(outputs)
+        backend = self.backend
+        before = len(backend.recorder.scope.nodes)
+        try:
+            if self.origins:
+                with backend.at(user_span()):
+                    result = calls.call(backend, op, args, kwargs, wanted)
+            else:
+                result = calls.call(backend, op, args, kwargs, wanted)
+        except OnnxwrightError as error:
+            raise self._explain(error, (*args, *kwargs.values())) from error.__cause__
+        if name is not None or outputs is not None:
+            self._name_call(op, result, name, outputs, before)
+        return result
+
+    def _name_call(
+        self, op: Op, result: Any, name: str | None, outputs: Sequence[str] | None, before: int
+    ) -> None:
+        values = result if isinstance(result, tuple) else (result,)
+        fresh = self.backend.recorder.scope.nodes[before:]
+        if outputs is not None:
+            if len(outputs) != len(values):
+                fail(messages.WrongOutputNames(
+                    operation=op.name,
+                    got=f"{len(values)} output{'s' * (len(values) != 1)}",
+                    wanted=f"{len(outputs)} {'are' if len(outputs) != 1 else 'is'}",
+                    signature=str(op.signature),
+                ))  # fmt: skip
+            for value, wanted in zip(values, outputs, strict=True):
+                self._names.give(value, wanted, fresh)
+        if name is not None and fresh and values[0].value.producer() is fresh[-1]:
+            fresh[-1].name = name
+
+    def _check(self, values: Any) -> None:
+        """Values of this graph, and still in reach; the graph not finished."""
+        if self._made is not None:
+            fail(messages.BuilderFinished())
+        for value in values:
+            if value is None:
+                continue
+            if value.backend is not self.backend:
+                fail(messages.ValueOfAnotherGraph(name=str(value.value.name)))
+            if not any(value.value in scope.made for scope in self.backend.recorder.scopes):
+                graph = value.value.graph
+                inside = "a body" if graph is None else f"`{graph.name}`"
+                fail(messages.ValueOutOfScope(name=str(value.value.name), graph=inside))
+
+    @contextmanager
+    def _explained(self, values: Sequence[Any]) -> Iterator[None]:
+        try:
+            yield
+        except OnnxwrightError as error:
+            raise self._explain(error, values) from error.__cause__
+
+    def _explain(self, error: OnnxwrightError, values: Sequence[Any]) -> OnnxwrightError:
+        """The error with the part of the graph around the call."""
+        read = [v for v in values if isinstance(v, GraphValue) and v.backend is self.backend]
+        note = neighbourhood.note(neighbourhood.around(self.backend, read))
+        made = [dataclasses.replace(d, notes=(*d.notes, *note)) for d in error.diagnostics]
+        return type(error)(*made).with_traceback(error.__traceback__)
+
+    def around(self, *values: GraphValue, count: int = 10) -> str:
+        """The last nodes of the graph as text, with those that make `values`.
+
+        Args:
+            values: values to show the makers of.
+            count: how many of the last nodes to show.
+
+        Returns:
+            One line for each node.
+        """
+        return "\n".join(neighbourhood.around(self.backend, values, count))
+
+
+__all__ = ["Calling"]

@@ -1,0 +1,138 @@
+"""`Results`: what a builder makes of its graph: a model or a function, of onnx_ir or as a proto."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.closing import ModelFacts
+from onnxwright.builder.functions import Functions
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.catalogue.models import OutputWithoutType
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir import adapters
+from onnxwright.semantics.graph_backend import GraphValue
+
+
+class Results:
+    """The results of a `GraphBuilder`.
+
+    Attributes:
+        name: the name of the graph.
+        ir_version: the IR version, if one was asked for.
+        producer_name: who makes the model.
+        doc_string: a description.
+        metadata: entries for the model's `metadata_props`.
+    """
+
+    backend: TracingBackend
+    name: str
+    ir_version: int | None
+    producer_name: str
+    doc_string: str | None
+    metadata: dict[str, str]
+    _versions: dict[str, int]
+    _functions: Functions
+    _outputs: list[tuple[str, GraphValue]]
+    _attributes: list[ir.Attr]
+    _made: Any
+
+    def to_ir_model(self) -> ir.Model:
+        """The graph as a model of onnx_ir; nothing can be added afterwards.
+
+        Returns:
+            The model, the same one each time.
+
+        Raises:
+            ScriptError: there is no output (OW545), or one without a type (OW703).
+        """
+        if not isinstance(self._made, ir.Model):
+            self._require_outputs()
+            for name, value in self._outputs:
+                if not adapters.complete(value.kind):
+                    fail(OutputWithoutType(name=name, function=self.name))
+            facts = ModelFacts(
+                name=self.name,
+                ir_version=self.ir_version,
+                functions=list(self._functions.known.values()),
+                producer_name=self.producer_name,
+                doc_string=self.doc_string,
+                metadata=self.metadata,
+                imports={d: v for d, v in self._versions.items() if d},
+            )
+            values = [v for _, v in self._outputs]
+            self._made = self.backend.to_ir_model(values, [n for n, _ in self._outputs], facts)
+        return self._made
+
+    def to_model_proto(self, *, check: bool = True) -> onnx.ModelProto:
+        """The graph as a ModelProto.
+
+        Args:
+            check: let `onnx.checker` look at it (what lies in files of its own is not opened).
+
+        Returns:
+            The model.
+
+        Raises:
+            ScriptError: there is no output (OW545), or one without a type (OW703).
+        """
+        model: onnx.ModelProto = ir.to_proto(self.to_ir_model())
+        external = any(
+            t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
+        )
+        if check and not external and model.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
+            onnx.checker.check_model(model)
+        return model
+
+    def to_ir_function(self, domain: str, name: str, overload: str = "") -> ir.Function:
+        """The graph as a function: constants become nodes, attribute parameters stay.
+
+        Args:
+            domain: its domain.
+            name: its name.
+            overload: which of several functions of that name it is.
+
+        Returns:
+            The function, the same one each time.
+        """
+        if self._made is None:
+            self._require_outputs()
+            values = [v for _, v in self._outputs]
+            names = [n for n, _ in self._outputs]
+            graph = self.backend.to_ir_graph(values, names, self.doc_string)
+            self._made = ir.Function(
+                domain, name, overload, graph=graph, attributes=self._attributes
+            )
+        return self._made  # type: ignore[no-any-return]
+
+    def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:
+        """As `to_ir_function`, as a FunctionProto.
+
+        Args:
+            domain: its domain.
+            name: its name.
+            overload: which of several functions of that name it is.
+
+        Returns:
+            The function.
+
+        Example:
+            >>> g = GraphBuilder(opset=18)
+            >>> alpha = g.attribute("alpha", "FLOAT", 0.1)
+            >>> g.output(g.op.LeakyRelu(g.input("x"), alpha=alpha), "y")
+            >>> f = g.to_function_proto("my.domain", "leaky")
+            >>> f.node[0].attribute[0].ref_attr_name, f.attribute_proto[0].f > 0
+            ('alpha', True)
+        """
+        made: onnx.FunctionProto = ir.to_proto(self.to_ir_function(domain, name, overload))
+        return made
+
+    def _require_outputs(self) -> None:
+        if not self._outputs:
+            fail(messages.NothingToBuild())
+
+
+__all__ = ["Results"]
