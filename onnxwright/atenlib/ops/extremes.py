@@ -17,9 +17,10 @@ LIMITS = elementwise(("self", "min", "max"))
 
 @aten(
     "aten::maximum",
+    "aten::max.other",
     "prims::maximum",
     rule=TWO,
-    tests=[OpTest("maximum")],
+    tests=[OpTest("maximum"), OpTest("max:binary")],
 )
 def maximum(op: Any, self: Any, other: Any) -> Any:
     """The greater of two; NaN where one is NaN."""
@@ -28,9 +29,10 @@ def maximum(op: Any, self: Any, other: Any) -> Any:
 
 @aten(
     "aten::minimum",
+    "aten::min.other",
     "prims::minimum",
     rule=TWO,
-    tests=[OpTest("minimum")],
+    tests=[OpTest("minimum"), OpTest("min:binary")],
 )
 def minimum(op: Any, self: Any, other: Any) -> Any:
     """The smaller of two; NaN where one is NaN."""

@@ -6,7 +6,6 @@ out is of the same kind.
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
@@ -30,16 +29,18 @@ def weak(op: Any, x: Any) -> Any:
     """A number; a value of rank 0 is marked as standing for one."""
     if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
         return x
-    return op.backend.as_weak(x, _kind(x.onnx_dtype))
+    return op.backend.as_weak(x, kind_of(x.onnx_dtype))
 
 
-def _kind(dtype: DType) -> str:
+def kind_of(dtype: DType) -> str:
+    """What kind of Python number an element type stands for."""
     if dtype.is_bool:
         return "bool"
     return "float" if dtype.is_float else "int"
 
 
-def _binary(op: Any, name: str, a: Any, b: Any) -> Any:
+def binary(op: Any, name: str, a: Any, b: Any) -> Any:
+    """A function of the module `operator` of two numbers."""
     if not is_value(a) and not is_value(b):
         return getattr(operator, name)(a, b)
     return arithmetic.binary(op.backend, name, weak(op, a), weak(op, b))
@@ -104,7 +105,7 @@ def _real(x: Any) -> Any:
 )
 def item(op: Any, self: Any) -> Any:
     """The one element of a tensor, as a number."""
-    return arithmetic.to_python_number(op.backend, _kind(self.onnx_dtype), self)
+    return arithmetic.to_python_number(op.backend, kind_of(self.onnx_dtype), self)
 
 
 @aten("prims::item", rule=SAME, untested="prims: no OpInfo runs it")
@@ -132,22 +133,49 @@ for _function in (sym_size_int, sym_size, sym_numel, sym_stride_int, sym_stride)
 # -- Python's operators --------------------------------------------------------------------------
 
 
-@aten("_operator::add", "aten::add.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::add",
+    "aten::add",
+    "aten::add.int",
+    "aten::add.float",
+    "aten::add.int_float",
+    "aten::add.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def add(op: Any, a: Any, b: Any) -> Any:
     """The sum."""
-    return _binary(op, "add", a, b)
+    return binary(op, "add", a, b)
 
 
-@aten("_operator::sub", "aten::sub.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::sub",
+    "aten::sub",
+    "aten::sub.int",
+    "aten::sub.float",
+    "aten::sub.int_float",
+    "aten::sub.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def sub(op: Any, a: Any, b: Any) -> Any:
     """The difference."""
-    return _binary(op, "sub", a, b)
+    return binary(op, "sub", a, b)
 
 
-@aten("_operator::mul", "aten::mul.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::mul",
+    "aten::mul",
+    "aten::mul.int",
+    "aten::mul.float",
+    "aten::mul.int_float",
+    "aten::mul.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def mul(op: Any, a: Any, b: Any) -> Any:
     """The product."""
-    return _binary(op, "mul", a, b)
+    return binary(op, "mul", a, b)
 
 
 @aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
@@ -155,7 +183,7 @@ def floordiv(op: Any, a: Any, b: Any) -> Any:
     """The quotient rounded down; of sizes, which are not negative, plainly divided."""
     if is_value(a) and _is_size(a, 0) and _is_size(b, 1):
         return weak(op, op.Div(op.backend.as_weak(a, None), b))
-    return _binary(op, "floordiv", a, b)
+    return binary(op, "floordiv", a, b)
 
 
 def _is_size(x: Any, low: int) -> bool:
@@ -169,85 +197,139 @@ def _is_size(x: Any, low: int) -> bool:
 @aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
 def truediv(op: Any, a: Any, b: Any) -> Any:
     """The quotient as a float."""
-    return _binary(op, "truediv", a, b)
+    return binary(op, "truediv", a, b)
 
 
 @aten("_operator::mod", "aten::remainder.int", rule=SAME, untested=SYMBOLIC)
 def mod(op: Any, a: Any, b: Any) -> Any:
     """What a division leaves, with the sign of the divisor."""
-    return _binary(op, "mod", a, b)
+    return binary(op, "mod", a, b)
 
 
 @aten("_operator::pow", rule=SAME, untested=SYMBOLIC)
 def pow_(op: Any, a: Any, b: Any) -> Any:
     """A power."""
-    return _binary(op, "pow", a, b)
+    return binary(op, "pow", a, b)
 
 
 @aten("_operator::__lshift__", "_operator::lshift", rule=SAME, untested=SYMBOLIC)
 def lshift(op: Any, a: Any, b: Any) -> Any:
     """`a * 2 ** b`."""
-    return _binary(op, "lshift", a, b)
+    return binary(op, "lshift", a, b)
 
 
 @aten("_operator::__rshift__", "_operator::rshift", rule=SAME, untested=SYMBOLIC)
 def rshift(op: Any, a: Any, b: Any) -> Any:
     """`a // 2 ** b`."""
-    return _binary(op, "rshift", a, b)
+    return binary(op, "rshift", a, b)
 
 
 @aten("_operator::and_", rule=SAME, untested=SYMBOLIC)
 def and_(op: Any, a: Any, b: Any) -> Any:
     """Logical and of bools, bitwise and of integers."""
-    return _binary(op, "and_", a, b)
+    return binary(op, "and_", a, b)
 
 
 @aten("_operator::or_", rule=SAME, untested=SYMBOLIC)
 def or_(op: Any, a: Any, b: Any) -> Any:
     """Logical or of bools, bitwise or of integers."""
-    return _binary(op, "or_", a, b)
+    return binary(op, "or_", a, b)
 
 
 @aten("_operator::xor", rule=SAME, untested=SYMBOLIC)
 def xor(op: Any, a: Any, b: Any) -> Any:
     """Exclusive or, of bools or of bits."""
-    return _binary(op, "xor", a, b)
+    return binary(op, "xor", a, b)
 
 
-@aten("_operator::eq", "aten::eq.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::eq",
+    "aten::eq",
+    "aten::eq.int",
+    "aten::eq.float",
+    "aten::eq.int_float",
+    "aten::eq.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def eq(op: Any, a: Any, b: Any) -> Any:
     """Whether two numbers are equal."""
-    return _binary(op, "eq", a, b)
+    return binary(op, "eq", a, b)
 
 
-@aten("_operator::ne", "aten::ne.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::ne",
+    "aten::ne",
+    "aten::ne.int",
+    "aten::ne.float",
+    "aten::ne.int_float",
+    "aten::ne.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def ne(op: Any, a: Any, b: Any) -> Any:
     """Whether two numbers differ."""
-    return _binary(op, "ne", a, b)
+    return binary(op, "ne", a, b)
 
 
-@aten("_operator::lt", "aten::lt.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::lt",
+    "aten::lt",
+    "aten::lt.int",
+    "aten::lt.float",
+    "aten::lt.int_float",
+    "aten::lt.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def lt(op: Any, a: Any, b: Any) -> Any:
     """Whether a number is less than another."""
-    return _binary(op, "lt", a, b)
+    return binary(op, "lt", a, b)
 
 
-@aten("_operator::le", "aten::le.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::le",
+    "aten::le",
+    "aten::le.int",
+    "aten::le.float",
+    "aten::le.int_float",
+    "aten::le.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def le(op: Any, a: Any, b: Any) -> Any:
     """Whether a number is at most another."""
-    return _binary(op, "le", a, b)
+    return binary(op, "le", a, b)
 
 
-@aten("_operator::gt", "aten::gt.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::gt",
+    "aten::gt",
+    "aten::gt.int",
+    "aten::gt.float",
+    "aten::gt.int_float",
+    "aten::gt.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def gt(op: Any, a: Any, b: Any) -> Any:
     """Whether a number is greater than another."""
-    return _binary(op, "gt", a, b)
+    return binary(op, "gt", a, b)
 
 
-@aten("_operator::ge", "aten::ge.int", rule=SAME, untested=SYMBOLIC)
+@aten(
+    "_operator::ge",
+    "aten::ge",
+    "aten::ge.int",
+    "aten::ge.float",
+    "aten::ge.int_float",
+    "aten::ge.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
 def ge(op: Any, a: Any, b: Any) -> Any:
     """Whether a number is at least another."""
-    return _binary(op, "ge", a, b)
+    return binary(op, "ge", a, b)
 
 
 @aten("_operator::neg", "aten::neg.int", rule=SAME, untested=SYMBOLIC)
@@ -281,119 +363,3 @@ def getitem(op: Any, a: Any, b: Any) -> Any:
 
 
 getitem.on_complex(getitem.body)
-
-
-# -- torch's and Python's functions of numbers ---------------------------------------------------
-
-
-def _rounded(op: Any, name: str, a: Any) -> Any:
-    """A whole number next to a number, by a function of `math` or an operator of that name."""
-    if not is_value(a):
-        return getattr(math, name)(a)
-    x = op.backend.as_weak(a, None)
-    if x.onnx_dtype.is_float and name != "trunc":  # a cast to an integer cuts by itself
-        x = getattr(op, name.title())(x)
-    return arithmetic.to_python_number(op.backend, "int", x)
-
-
-@aten("math::ceil", rule=SAME, untested=SYMBOLIC)
-def ceil(op: Any, a: Any) -> Any:
-    """The least integer that is not below."""
-    return _rounded(op, "ceil", a)
-
-
-@aten("math::floor", rule=SAME, untested=SYMBOLIC)
-def floor(op: Any, a: Any) -> Any:
-    """The greatest integer that is not above."""
-    return _rounded(op, "floor", a)
-
-
-@aten("math::trunc", "torch::sym_int", rule=SAME, untested=SYMBOLIC)
-def trunc(op: Any, a: Any) -> Any:
-    """The next integer towards zero."""
-    return _rounded(op, "trunc", a)
-
-
-@aten("builtins::round", rule=SAME, untested=SYMBOLIC)
-def round_(op: Any, number: Any, ndigits: int | None = None) -> Any:
-    """The nearest integer, or number with so many digits; of two the even one."""
-    if not is_value(number):
-        return round(number, ndigits)
-    return arithmetic.round_half_even(op.backend, weak(op, number), ndigits)
-
-
-def _float(op: Any, a: Any) -> Any:
-    return arithmetic.to_python_number(op.backend, "float", a)
-
-
-@aten("torch::sym_float", rule=SAME, untested=SYMBOLIC)
-def sym_float(op: Any, a: Any) -> Any:
-    """The number as a float."""
-    return _float(op, a) if is_value(a) else float(a)
-
-
-@aten("math::sqrt", "torch::_sym_sqrt", rule=SAME, untested=SYMBOLIC)
-def sqrt(op: Any, a: Any) -> Any:
-    """The square root."""
-    if not is_value(a):
-        return math.sqrt(a)
-    return weak(op, op.Sqrt(op.backend.as_weak(_float(op, a), None)))
-
-
-@aten("math::log2", "torch::_sym_log2", rule=SAME, untested=SYMBOLIC)
-def log2(op: Any, a: Any) -> Any:
-    """The logarithm to base 2."""
-    if not is_value(a):
-        return math.log2(a)
-    logarithm = op.Log(op.backend.as_weak(_float(op, a), None))
-    return weak(op, op.Div(logarithm, math.log(2.0)))
-
-
-def _together(op: Any, numbers: list[Any]) -> tuple[list[Any], str]:
-    """Numbers as values of one type, and the kind of number that is."""
-    kinds = [_kind(x.onnx_dtype) if is_value(x) else type(x).__name__ for x in numbers]
-    kind = "float" if "float" in kinds else "int" if "int" in kinds else "bool"
-    dtype = {"float": np.float64, "int": np.int64, "bool": np.bool_}[kind]
-    values = [
-        op.backend.as_weak(arithmetic.to_python_number(op.backend, kind, x), None)
-        if is_value(x)
-        else op.constant(np.array(x, dtype))
-        for x in numbers
-    ]
-    return values, kind
-
-
-@aten("torch::sym_max", "builtins::max", rule=SAME, untested=SYMBOLIC)
-def sym_max(op: Any, a: Any, b: Any) -> Any:
-    """The greater of two numbers."""
-    if not is_value(a) and not is_value(b):
-        return max(a, b)
-    values, kind = _together(op, [a, b])
-    return op.backend.as_weak(op.Max(*values), kind)
-
-
-@aten("torch::sym_min", "builtins::min", rule=SAME, untested=SYMBOLIC)
-def sym_min(op: Any, a: Any, b: Any) -> Any:
-    """The smaller of two numbers."""
-    if not is_value(a) and not is_value(b):
-        return min(a, b)
-    values, kind = _together(op, [a, b])
-    return op.backend.as_weak(op.Min(*values), kind)
-
-
-@aten("torch::sym_sum", rule=SAME, untested=SYMBOLIC)
-def sym_sum(op: Any, args: Any) -> Any:
-    """The sum of numbers."""
-    total: Any = 0
-    for x in args:
-        total = x if not is_value(total) and total == 0 else _binary(op, "add", total, x)
-    return total
-
-
-@aten("torch::sym_ite", rule=SAME, untested=SYMBOLIC)
-def sym_ite(op: Any, b: Any, t: Any, f: Any) -> Any:
-    """`t` where the condition holds, else `f`."""
-    if not is_value(b):
-        return t if b else f
-    values, kind = _together(op, [t, f])
-    return op.backend.as_weak(op.Where(op.backend.as_weak(b, None), *values), kind)
