@@ -119,6 +119,11 @@ def count_along(op: Any, x: Any, axes: Sequence[int]) -> Any:
     return unknown if known == 1 else op.Mul(unknown, known)
 
 
+def is_none(n: Any) -> bool:
+    """Whether a size is known to be zero."""
+    return isinstance(n, int) and n == 0
+
+
 def as_number(op: Any, n: Any, dtype: DType) -> Any:
     """A size as a number of a type: a Python number, or a cast value of rank 0."""
     return cast(op, n, dtype) if is_value(n) else n

@@ -21,6 +21,12 @@ _COARSE = XFail(
     sometimes=True,
 )
 
+_UNSORTED = XFail(
+    "the samples have edges in no order, among which torch's binary search finds any place",
+    matcher=lambda s: isinstance(s.args[0], list),
+    sometimes=True,
+)
+
 
 def _tally(op: Any, places: Any, weights: Any, count: Any) -> Any:
     """The sums of weights by place.
@@ -167,7 +173,8 @@ def histogram_count(
 def _limits(op: Any, x: Any, low: float, high: float, given: Any) -> tuple[Any, Any]:
     """The limits along one coordinate; equal ones are moved apart."""
     if given is not None and low == high:
-        return scalar(op, low - 0.5, x.onnx_dtype), scalar(op, high + 0.5, x.onnx_dtype)
+        low, high = low - 0.5, high + 0.5
+        return scalar(op, low, x.onnx_dtype), scalar(op, high, x.onnx_dtype)
     if 0 in x.shape and given is None:
         return scalar(op, 0, x.onnx_dtype), scalar(op, 1, x.onnx_dtype)
     return _span(op, x, float(low), float(high), 0.5)
@@ -181,7 +188,11 @@ def _columns(op: Any, x: Any) -> list[Any]:
     return [op.Gather(rows, n, axis=1) for n in np.arange(count).tolist()]
 
 
-@aten("aten::histogramdd.TensorList_bins", rule=like(), tests=[OpTest("histogramdd")])
+@aten(
+    "aten::histogramdd.TensorList_bins",
+    rule=like(),
+    tests=[OpTest("histogramdd", xfail=[_UNSORTED])],
+)
 def histogramdd_bins(
     op: Any,
     self: Any,
@@ -198,7 +209,7 @@ def histogramdd_bins(
     "aten::histogramdd",
     "aten::histogramdd.int_bins",
     rule=like(),
-    tests=[OpTest("histogramdd")],
+    tests=[OpTest("histogramdd", xfail=[_UNSORTED])],
 )
 def histogramdd(
     op: Any,

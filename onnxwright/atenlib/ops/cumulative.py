@@ -104,7 +104,7 @@ def _dynamic_scan(
         body=body,
         _outputs=1 + len(parts),
     )
-    return found
+    return list(found)
 
 
 @aten(

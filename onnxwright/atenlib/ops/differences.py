@@ -267,20 +267,19 @@ def _gradients(op: Any, x: Any, spacings: Any, dims: Any, edge: int) -> list[Any
             return cast(op, _uneven_gradient(op, y, spacing, axis, edge), part.onnx_dtype)
         return cast(op, _even_gradient(op, y, spacing, axis, edge), part.onnx_dtype)
 
-    return [
-        _mapped(work, lambda part, s=s, axis=axis: one(part, s, axis))
-        for s, axis in zip(spacings, axes, strict=True)
-    ]
+    found = []
+    for spacing, axis in zip(spacings, axes, strict=True):
+        if isinstance(work, Complex):
+            found.append(Complex(one(work.real, spacing, axis), one(work.imag, spacing, axis)))
+        else:
+            found.append(one(work, spacing, axis))
+    return found
 
 
 @aten(
     "aten::gradient.scalarint",
-    "aten::gradient.scalararray",
-    "aten::gradient.array",
     "aten::gradient.scalarrayint",
-    "aten::gradient.scalarrayarray",
     "aten::gradient.tensorarrayint",
-    "aten::gradient.tensorarray",
     rule=custom(),
     tests=[OpTest("gradient", tol=_HALVES)],
 )
@@ -292,3 +291,21 @@ def gradient(
 
 
 gradient.on_complex(gradient.body)
+
+
+@aten(
+    "aten::gradient.array",
+    "aten::gradient.scalararray",
+    "aten::gradient.scalarrayarray",
+    "aten::gradient.tensorarray",
+    rule=custom(),
+    tests=[OpTest("gradient", tol=_HALVES)],
+)
+def gradient_along(
+    op: Any, self: Any, *, spacing: Any = None, dim: Any, edge_order: int = 1
+) -> Any:
+    """The gradient along given axes, as `gradient` takes it."""
+    return _gradients(op, self, spacing, dim, edge_order)
+
+
+gradient_along.on_complex(gradient_along.body)

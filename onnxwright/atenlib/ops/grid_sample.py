@@ -196,7 +196,7 @@ def _by_node(op: Any, x: Any, mode: int) -> bool:
     """Whether GridSample does it."""
     if x.onnx_dtype is not DType.FLOAT or 0 in x.shape:
         return False
-    return x.rank == 4 or op.version >= 20
+    return bool(x.rank == 4 or op.version >= 20)
 
 
 @aten(

@@ -140,7 +140,7 @@ def _pad_complex(
 )
 def pad_enum(op: Any, self: Any, pad: Any, mode: int, value: Any = None) -> Any:
     """As `pad`, the mode given by its number."""
-    return pad_all(op, self, pad, ("reflect", "replicate", "circular", "constant")[mode - 1], value)
+    return pad_all(op, self, pad, ("reflect", "replicate", "circular", "constant")[mode], value)
 
 
 @aten(

@@ -13,6 +13,7 @@ from onnxwright.atenlib.steps import (
     count_along,
     extreme,
     in_working_type,
+    is_none,
     reduce,
     reduced_axes,
     slice_axis,
@@ -56,7 +57,7 @@ def nansum(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: An
 def mean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The mean over axes; NaN over nothing."""
     axes = reduced_axes(dim, self.rank)
-    if not axes or count_along(op, self, axes) != 0:
+    if not is_none(count_along(op, self, axes)):
         return reduce(op, "ReduceMean", self, axes, keepdim)
     # ONNX has no word on the mean of nothing.
     return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)
@@ -152,6 +153,16 @@ def _truth_axes(dim: Any, rank: int, several: bool) -> list[int]:
     return [] if several and dim is not None and not dim else reduced_axes(dim, rank)
 
 
+def _all_or_any(op: Any, x: Any, name: str, axes: list[int], keepdim: bool) -> Any:
+    """Truth values reduced; those of nothing, too, for which ONNX Runtime's BOOL has no kernel."""
+    sure = all(isinstance(x.shape[n], int) and x.shape[n] > 0 for n in axes)
+    x = truth(op, x)
+    if sure:
+        return reduce(op, name, x, axes, keepdim)
+    found = reduce(op, name, op.Cast(x, to=DType.UINT8), axes, keepdim)
+    return op.Cast(found, to=DType.BOOL)
+
+
 @aten(
     "aten::any",
     "aten::any.dim",
@@ -162,7 +173,7 @@ def _truth_axes(dim: Any, rank: int, several: bool) -> list[int]:
 def any_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether any element over axes is not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
-    return reduce(op, "ReduceMax", truth(op, self), axes, keepdim)
+    return _all_or_any(op, self, "ReduceMax", axes, keepdim)
 
 
 any_.on_complex(any_.body)
@@ -178,7 +189,7 @@ any_.on_complex(any_.body)
 def all_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements over axes are not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
-    return reduce(op, "ReduceMin", truth(op, self), axes, keepdim)
+    return _all_or_any(op, self, "ReduceMin", axes, keepdim)
 
 
 all_.on_complex(all_.body)

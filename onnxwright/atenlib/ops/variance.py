@@ -8,7 +8,7 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, reduction
-from onnxwright.atenlib.steps import count_along, in_working_type, reduce, reduced_axes
+from onnxwright.atenlib.steps import count_along, in_working_type, is_none, reduce, reduced_axes
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
@@ -26,7 +26,7 @@ def _mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> 
     mean = reduce(op, "ReduceMean", x, axes, True)
     total = reduce(op, "ReduceSumSquare", op.Sub(x, mean), axes, keepdim)
     variance = op.Div(total, _freedom(op, x, axes, correction))
-    if count_along(op, x, axes) == 0:
+    if is_none(count_along(op, x, axes)):
         mean = op.Div(mean, 0)
     if not keepdim and axes:
         mean = op.Squeeze(mean, axes)
