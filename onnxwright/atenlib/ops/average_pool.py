@@ -1,1 +1,133 @@
 """Averages over windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.conv_double import pad
+from onnxwright.atenlib.ops.pool import Windows, ends, gather_windows, windows, with_batch
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.support import cast, full, sizes
+from onnxwright.types.dtypes import DType
+
+_TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
+_HAVE_POOL = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
+
+
+def average(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+    """Averages over windows.
+
+    Args:
+        op: the operators.
+        x: `[N, C, *axes]` or `[C, *axes]`.
+        w: the windows.
+        include_pad: whether padding counts among the elements.
+        divisor: what the sums are divided by, instead.
+
+    Returns:
+        The averages.
+    """
+    x, single = with_batch(op, x, len(w.kernel))
+    result = _pooled(op, x, w, include_pad, divisor)
+    return op.Squeeze(result, [0]) if single else result
+
+
+def _pooled(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+    simple = (
+        not w.ceil
+        and divisor is None
+        and all(p < k for p, k in zip(w.padding, w.kernel, strict=True))
+    )
+    if simple and x.onnx_dtype in _HAVE_POOL and 0 not in x.shape:
+        options: dict[str, Any] = {"kernel_shape": w.kernel}
+        if any(s != 1 for s in w.stride):
+            options["strides"] = w.stride
+        if any(w.padding):
+            options["pads"] = w.padding * 2
+            options["count_include_pad"] = int(include_pad)
+        return op.AveragePool(x, **options)
+    given = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if given.is_float and given.bits < 32 else x
+    last = ends(op, x, w)
+    sums = _sums(op, pad(op, x, [*w.padding, *last]), w)
+    if divisor is not None:
+        count: Any = op.constant(np.array(divisor, x.onnx_dtype.numpy))
+    else:
+        count = _counts(op, x, w, last, include_pad)
+    return cast(op, op.Div(sums, count), given)
+
+
+def _sums(op: Any, x: Any, w: Windows) -> Any:
+    found = gather_windows(op, x, w)
+    return op.ReduceSum(found, [found.rank - 1], keepdims=0)
+
+
+def _counts(op: Any, x: Any, w: Windows, last: list[int], include_pad: bool) -> Any:
+    """How many elements each window counts, `[1, 1, *out]`; what `ceil` adds never does."""
+    rank = len(w.kernel)
+    ones = full(op, [1, 1, *sizes(op, x)[2:]], 1, x.onnx_dtype)
+    one = op.constant(np.ones((), x.onnx_dtype.numpy))
+    ends_of_padding = [min(e, p) for e, p in zip(last, w.padding, strict=True)]
+    if include_pad:
+        ones = pad(op, ones, [*w.padding, *ends_of_padding], one)
+        rest = [e - p for e, p in zip(last, ends_of_padding, strict=True)]
+        return _sums(op, pad(op, ones, [*[0] * rank, *rest]), w)
+    return _sums(op, pad(op, ones, [*w.padding, *last]), w)
+
+
+@aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])
+def avg_pool1d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """Averages over windows of one axis."""
+    w = windows(1, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, None)
+
+
+@aten(
+    "aten::avg_pool2d",
+    rule=like("self"),
+    tests=[
+        OpTest("nn.functional.avg_pool2d", tol=_TOL),
+        OpTest("nn.functional.local_response_norm", tol=_TOL),
+    ],
+)
+def avg_pool2d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Averages over windows of two axes."""
+    w = windows(2, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, divisor_override)
+
+
+@aten("aten::avg_pool3d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool3d", tol=_TOL)])
+def avg_pool3d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Averages over windows of three axes."""
+    w = windows(3, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, divisor_override)
