@@ -38,7 +38,7 @@ from onnxwright.ir.wiring import Scope, Unit, Wire
 _A = onnx.AttributeProto
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 # What stands in one expression: operators in one another, columns, and columns of a whole call.
-_DEEPEST, _LONGEST = 3, 88
+_DEEPEST, _LONGEST, _LINE = 3, 88, 12
 
 
 @dataclass
@@ -75,6 +75,7 @@ class Body(ABC):
         self.width = WIDTH - 4
         self.kept: dict[Wire, str] = {}  # names that results are to have, before they have them
         self.written: set[Unit] = set()
+        self.direct: set[Wire] = set()  # results of branches that are made under their final names
         self.bound: list[str] = []  # names in the order of binding
 
     # -- names -------------------------------------------------------------------------------------
@@ -162,11 +163,12 @@ class Body(ABC):
 
     def expression(self, unit: Unit, made: Wire, written: Written) -> None:
         """A node of one result."""
-        room = self.width - (len(made.name) + 3 if not self.waits(unit, made) else 0)
+        # NOTE: names of the model are not looked at: the same text is to come of the next one.
+        room = min(self.width, _LONGEST) - (_LINE if self.waits(unit, made) else _LINE + 8)
 
         def fits(pieces: dict[Wire, Piece]) -> bool:
             piece = self.piece(unit, pieces)
-            return piece.depth <= _DEEPEST and len(piece.text) <= min(room, _LONGEST - 4)
+            return piece.depth <= _DEEPEST and len(piece.text) <= room
 
         wires = [w for w in unit.inputs if w is not None]
         merged = self.merged(wires, written, fits)
@@ -385,15 +387,13 @@ class Body(ABC):
         merged = self.merged([test], written, short)
         self.flush(written)
         head = merged[test].text if test in merged else self.name(test)
-        fresh = [w not in self.places.python for w in unit.outputs]
         targets = [self.target(unit, w) for w in unit.outputs]
         self.width -= 4
         lines = []
         for name in ("then_branch", "else_branch"):
             scope = unit.graphs[name][0]
             self.places.attribute[scope] = name
-            direct = len(targets) == 1 and fresh[0]
-            lines.append(indented(self.side(scope, targets, direct=direct)))
+            lines.append(indented(self.side(scope, targets, first=name == "then_branch")))
             self.graph_facts(scope, name)
         self.width += 4
         written.lines += [f"if {head}:", *(lines[0] or ["    pass"])]
@@ -402,23 +402,52 @@ class Body(ABC):
         self.bound.extend(targets)
         self.made(unit)
 
-    def side(self, scope: Scope, targets: list[str], *, direct: bool) -> list[str]:
-        """One side of an If; its results are bound to the names of the If's outputs."""
+    def side(self, scope: Scope, targets: list[str], *, first: bool) -> list[str]:
+        """One side of an If; its results are bound to the names of the If's outputs.
+
+        They are bound in the order of the outputs: compiling takes that order from the text.
+        """
         results = self.plan.results(scope)
-        result = results[0]
-        producer = result.producer
-        plain = producer is not None and (producer in self.plan.branches or not producer.graphs)
-        if direct and plain and result.scope is scope and producer not in self.plan.inlined:
-            if result not in self.places.python and result not in self.plan.ends:
-                self.places.python[result] = targets[0]
+        order, place = self.plan.order[scope], -1
+        for target, result in zip(targets, results, strict=True):
+            made = result.producer
+            plain = not result.uses or (made is not None and self.nameless(made, result))
+            if result in self.places.python or not plain or result in self.plan.ends:
+                break
+            if not self.may_bind(scope, result, target) or order.index(made) < place:  # type: ignore[arg-type]
+                break
+            place = order.index(made)  # type: ignore[arg-type]
+            self.places.hold(result, target)
+            self.direct.add(result)
         written = self.block(scope)
-        for end in self.bind(list(zip(targets, results, strict=True)), written):
+        pairs = list(zip(targets, results, strict=True))
+        left = [pair for pair in pairs if pair[1] not in self.direct]
+        new = [n for n, pair in enumerate(left) if self.unbound([pair])]
+        kept = left[: new[-1] + 1 if new else 0] if first else [left[n] for n in new]
+        for end in self.bind(kept, written):
             self.constant(end)
         for wire in scope.outputs:
             if wire in self.plan.sources:
                 self.copy(wire)
         self.outer_facts(scope)
         return written.lines
+
+    def may_bind(self, scope: Scope, result: Wire, name: str) -> bool:
+        """Whether a result may have a name from the node that makes it: nobody reads it after."""
+        plan, producer = self.plan, result.producer
+        results = plan.results(scope)
+        if producer is None or result.scope is not scope or results.count(result) > 1:
+            return False
+        if producer in plan.inlined or producer in plan.loops:
+            return False
+        order = plan.order[scope]
+        if producer.graphs and producer not in plan.branches:
+            return False
+        later = set(order[order.index(producer) + 1 :])
+        for wire in self.places.holders.get(name, ()):
+            if wire in results or any(user in later for user in readers(wire, scope)):
+                return False
+        return True
 
     def unbound(self, pairs: list[tuple[str, Wire]]) -> list[tuple[str, Wire]]:
         """Those of names and values where the value does not have the name."""
@@ -429,7 +458,7 @@ class Body(ABC):
 
         Returns the constants that are numbers there.
         """
-        left = self.unbound(pairs)
+        left = pairs
         merged = self.merged([w for _, w in left], written, lambda p: not _crossed(left, p))
         self.flush(written)
         made = [(n, self.argument(w, merged, self.plan.ends.get(w))) for n, w in left]
@@ -516,6 +545,18 @@ class Body(ABC):
             self.facts.node_names[unit] = node.name
         if described is not None:
             self.facts.nodes[unit] = described
+
+
+def readers(wire: Wire, scope: Scope) -> list[Unit]:
+    """The nodes of a graph that read a value, themselves or in their graphs."""
+    found = []
+    for user, _ in wire.uses:
+        unit: Unit | None = user
+        while unit is not None and unit.scope is not scope:
+            unit = unit.scope.owner
+        if unit is not None:
+            found.append(unit)
+    return found
 
 
 def _crossed(left: list[tuple[str, Wire]], pieces: dict[Wire, Piece]) -> bool:

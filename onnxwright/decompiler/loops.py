@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.decompiler.body import _LONGEST, Body, Written, indented
+from onnxwright.decompiler.body import _LONGEST, Body, Written, indented, readers
 from onnxwright.decompiler.loop_forms import LoopForm
 from onnxwright.decompiler.names import machine_made
 from onnxwright.decompiler.pieces import UNARY, Piece
-from onnxwright.ir.wiring import Scope, Unit, Wire
+from onnxwright.ir.wiring import Unit, Wire
 
 _COUNTERS = frozenset({"turn", "iter", "i", "iter_count", "iteration", "iter_num", "iteration_num"})
 
@@ -104,14 +104,15 @@ class LoopBody(Body):
         """Whether a loop may go on with the name of what it starts as: nobody else reads it."""
         if start.scope is not form.unit.scope or start.tensor is not None or start.is_output:
             return False
-        if [w for w, *_ in form.carried].count(start) > 1 or start is form.unit.inputs[1]:
+        if [*form.unit.inputs[1:]].count(start) > 1:
             return False
         own = {form.unit, *form.tests}
         return all(user in self.written or user in own for user, _ in start.uses)
 
     def _hold(self, wire: Wire, name: str) -> None:
         """A value under a name that others have too."""
-        self.places.python.setdefault(wire, name)
+        if wire not in self.places.python:
+            self.places.hold(wire, name)
 
     def _condition(self, form: LoopForm, written: Written) -> _Variable | None:
         """The variable that says whether the loop goes on, where it has one."""
@@ -151,7 +152,7 @@ class LoopBody(Body):
             (_, piece) = written.pending.pop()
         else:
             piece = Piece("")
-        ends = self.bind(pairs, written)
+        ends = self.bind(self.unbound(pairs), written)
         self.flush(written)
         copies = [w for w in body.outputs if w in self.plan.sources]
         lines = written.lines
@@ -210,7 +211,7 @@ class LoopBody(Body):
         number = form.body.inputs[0]
         read = bool(number.uses) or number in form.body.outputs
         if not read:
-            self.places.python[number] = "_"
+            self.places.hold(number, "_")
             return [f"for _ in range({head}):"]
         plain = re.sub(r"_\d+$", "", number.name)
         if plain in _COUNTERS or machine_made(number.name, "Loop"):
@@ -219,21 +220,12 @@ class LoopBody(Body):
 
     def _may_bind(self, form: LoopForm, variable: _Variable) -> bool:
         """Whether what a turn leaves may have the variable's name from the node that makes it."""
-        end, producer = variable.end, variable.end.producer
-        outputs = self.plan.results(form.body)
-        if producer is None or end.scope is not form.body or end in self.places.python:
+        if variable.end in self.places.python or variable.end in self.plan.ends:
             return False
-        if producer in self.plan.inlined or producer in self.plan.loops:
-            return False
-        if end in self.plan.ends or outputs.count(end) > 1 or variable.inner in outputs:
-            return False
-        order = self.plan.order[form.body]
-        place = {unit: n for n, unit in enumerate(order)}
-        last = max((place.get(u, -1) for u in _readers(variable.inner, form.body)), default=-1)
         tests = set(form.inner_tests)
-        if any(u in tests for u in _readers(variable.inner, form.body)):
+        if any(unit in tests for unit in readers(variable.inner, form.body)):
             return False
-        return last <= place[producer]
+        return self.may_bind(form.body, variable.end, variable.name)
 
     def _shape(
         self, form: LoopForm, variables: list[_Variable], bound: list[str]
@@ -263,18 +255,6 @@ class LoopBody(Body):
         if form.again and form.again != "identity":
             shape["again"] = form.again
         return shape
-
-
-def _readers(wire: Wire, body: Scope) -> list[Unit]:
-    """The nodes of a body that read a value, themselves or in their graphs."""
-    found = []
-    for user, _ in wire.uses:
-        unit: Unit | None = user
-        while unit is not None and unit.scope is not body:
-            unit = unit.scope.owner
-        if unit is not None:
-            found.append(unit)
-    return found
 
 
 __all__ = ["LoopBody"]

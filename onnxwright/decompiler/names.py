@@ -37,6 +37,7 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isidentifier() and not keyword.iskeyword(text)
 
 
+_OUTPUT = re.compile(r"_output_\d+(_\d+)?$")
 _NUMBERED = re.compile(r"(.+?)[_.]?\d+")
 # Names that tools give to values nobody named.
 _TOOLS = frozenset(
@@ -61,7 +62,7 @@ def machine_made(name: str, operator: str) -> bool:
         >>> machine_made("h2", "Add"), machine_made("scale_2", "Mul")
         (False, False)
     """
-    if "/" in name and "_output_" in name:
+    if _OUTPUT.search(name) and ("/" in name or operator.lower() in name.lower()):
         return True
     plain = name.rpartition("::")[2].lower().lstrip("_%#")
     found = _NUMBERED.fullmatch(plain)

@@ -22,6 +22,7 @@ class Places:
         self.order: dict[Scope, list[Unit]] = {}
         self.python: dict[Wire, str] = {}
         self.owner: dict[str, Wire] = {}
+        self.holders: dict[str, list[Wire]] = {}
         self.first: dict[Unit, str] = {}  # names of absent first outputs
         self.functions: dict[Scope, str] = {}  # Python functions of nested graphs
         self.attribute: dict[Scope, str] = {}
@@ -33,8 +34,13 @@ class Places:
 
     def name(self, wire: Wire, python: str) -> None:
         """Give a value a Python name; the first value of a name has it to itself."""
-        self.python[wire] = python
+        self.hold(wire, python)
         self.owner.setdefault(python, wire)
+
+    def hold(self, wire: Wire, python: str) -> None:
+        """Let a value go by a Python name that others have too."""
+        self.python[wire] = python
+        self.holders.setdefault(python, []).append(wire)
 
     def finish(self) -> None:
         """Count the nodes, once all are written."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import replace
 
 import onnx
 
+from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.rebuild import rebuild
@@ -99,7 +101,33 @@ def _wrong(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> st
     except (ValueError, TypeError, OSError, RecursionError, SyntaxError) as error:
         return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
     found = difference(proto, made, Strictness(initializers=False))
-    return None if found is None else found.what
+    if found is not None:
+        return found.what
+    return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"
+
+
+def _constants(proto: Proto) -> Counter[bytes]:
+    """What all Constant nodes hold; initializers are not looked at, they may be hollow."""
+    found: Counter[bytes] = Counter()
+    functions = [proto] if isinstance(proto, onnx.FunctionProto) else [*proto.functions]
+    stack = [node for f in functions for node in f.node]
+    stack += [] if isinstance(proto, onnx.FunctionProto) else proto.graph.node
+    while stack:
+        node = stack.pop()
+        for attr in node.attribute:
+            for graph in (attr.g, *attr.graphs) if attr.type in _GRAPHS else ():
+                stack.extend(graph.node)
+            if node.op_type == "Constant" and attr.type == onnx.AttributeProto.TENSOR:
+                if attr.t.data_type == onnx.TensorProto.STRING or attr.t.data_location:
+                    continue  # never a number
+                try:
+                    found[tensor_array(attr.t).tobytes()] += 1
+                except (ValueError, TypeError):
+                    continue  # not readable: kept as it is
+    return found
+
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 __all__ = ["settle", "write"]

@@ -75,6 +75,37 @@ HOSTILE = [
 ]
 
 
+def loops(used: str, name: str) -> list[onnx.NodeProto]:
+    """A `for` and a `while`, named as badly; what they make is also in an expression."""
+    made = []
+    for kind, trip, first in (("for", f"{used}n", ""), ("while", "", f"{used}b")):
+        own = f"{used}{kind}"
+        body = helper.make_graph(
+            [
+                NODE("Mul", [f"{own}v", used], [f"{own}r"], name=name, doc_string=name),
+                NODE("Identity", [f"{own}c"], [f"{own}d"], name=name),
+            ],
+            f"{name}{kind}",
+            [
+                helper.make_tensor_value_info(f"{own}t", TensorProto.INT64, []),
+                helper.make_tensor_value_info(f"{own}c", TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"{own}v", TensorProto.FLOAT, [name or "N", 2]),
+            ],
+            [
+                helper.make_tensor_value_info(f"{own}d", TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"{own}r", TensorProto.FLOAT, None),
+            ],
+            doc_string=name,
+        )
+        body.metadata_props.add(key=name, value=name)
+        body.input[2].doc_string = name
+        made.append(NODE("Loop", [trip, first, f"{used}a"], [f"{own}o"], name=name, body=body))
+        made[-1].metadata_props.add(key="onnxwright.origin", value=f"{name}:1:2")
+        made.append(NODE("Neg", [f"{own}o"], [f"{own}_neg"], name=name))
+        made.append(NODE("Abs", [f"{own}_neg"], [f"{own}_abs"], name=name))
+    return made
+
+
 def everything(name: str) -> onnx.ModelProto:
     """A model in which a name stands wherever a name or a text can."""
     used = name or "empty"
@@ -102,6 +133,8 @@ def everything(name: str) -> onnx.ModelProto:
         ),
         NODE("Constant", [], [f"{used}b"], value=numpy_helper.from_array(np.array(True), name)),
         NODE("If", [f"{used}b"], [f"{used}i"], then_branch=inner, else_branch=inner),
+        NODE("Constant", [], [f"{used}n"], value=numpy_helper.from_array(np.array(3), name)),
+        *loops(used, name),
         NODE(used, [f"{used}i"], [f"{used}q"], domain=f"d{name}", **{used: name, f"{used}2": 1}),
         NODE(f"{used}f", [f"{used}q"], [f"{used}y"], domain=f"f{name}", **{f"{used}k": name}),
     ]

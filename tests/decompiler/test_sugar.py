@@ -132,8 +132,7 @@ def two_results(x: X, c: BOOL[()]):
         p = a
         q = b
     else:
-        e = op.Relu(x)
-        p = e
+        p = op.Relu(x)
         q = x
     return p, q
 
