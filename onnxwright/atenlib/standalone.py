@@ -11,14 +11,13 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
-from onnxwright.atenlib.widen import AtenEagerBackend, AtenTracingBackend
+from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBackend
 from onnxwright.builder.closing import Closed, close, lowest_ir_version
 from onnxwright.eager import foreign, select
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
-from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
@@ -71,7 +70,7 @@ class _Inputs:
 
     def __init__(self, backend: AtenTracingBackend) -> None:
         self.backend = backend
-        self.op = Ops(backend)
+        self.op = AtenOps(backend)
 
     def change(self, name: str, argument: Any) -> Any:
         kind = read_type(argument)
@@ -174,7 +173,7 @@ def run(
     given = [_deep(enter, "", a) for a in args]
     named = {k: _deep(enter, k, v) for k, v in kwargs.items()}
     with select.frame(backend.opset, "aten", backend):
-        result = function(Ops(backend), *given, **named)
+        result = function(AtenOps(backend), *given, **named)
     return foreign.give_back(_left(result), foreign.kind_of(flat, inside=False))
 
 

@@ -7,13 +7,14 @@ in by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onnxwright.atenlib.kernels import LACKING
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
 from onnxwright.opset.op import Op
+from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
 # Where to go from a type, nearest first; each step holds every value of the type.
@@ -101,3 +102,48 @@ class AtenEagerBackend(_Widening, EagerBackend):
 
 class AtenTracingBackend(_Widening, TracingBackend):
     """The tracing backend, in types that have kernels."""
+
+
+class AtenOps(Ops):
+    """The operators handed to bodies: a type that a schema does not have yet is widened.
+
+    `Conv` takes BFLOAT16 from opset 22 on; before, it is given FLOAT, and its result is cast back.
+
+    Example:
+        >>> import ml_dtypes
+        >>> import numpy as np
+        >>> from onnxwright.opset import opset18
+        >>> op = AtenOps(AtenEagerBackend(opset18))
+        >>> x = op.constant(np.ones((1, 1, 2), ml_dtypes.bfloat16))
+        >>> op.Conv(x, x).onnx_dtype.name
+        'BFLOAT16'
+    """
+
+    def _bound(self, op: Op) -> Callable[..., Any]:
+        plain = super()._bound(op)
+        signature = op.signature
+        if signature is None or op.domain != "" or op.name in ("Cast", "CastLike"):
+            return plain
+        name = DType.BFLOAT16.onnx_name
+        floats = [p for p in signature.inputs if DType.FLOAT.onnx_name in p.types]
+        if not floats or all(name in p.types for p in floats):
+            return plain
+
+        def apply(*args: Any, **kwargs: Any) -> Any:
+            if not any(getattr(x, "onnx_dtype", None) is DType.BFLOAT16 for x in args):
+                return plain(*args, **kwargs)
+            wide = [
+                self.Cast(x, to=DType.FLOAT)
+                if getattr(x, "onnx_dtype", None) is DType.BFLOAT16
+                else x
+                for x in args
+            ]
+            result = plain(*wide, **kwargs)
+            several = result if isinstance(result, tuple) else (result,)
+            back = tuple(
+                self.Cast(r, to=DType.BFLOAT16) if r.onnx_dtype is DType.FLOAT else r
+                for r in several
+            )
+            return back if isinstance(result, tuple) else back[0]
+
+        return apply

@@ -134,6 +134,11 @@ class ONNXProgram:
         """The torch program as it was translated: without writes that only torch can resolve."""
         return self._built.program
 
+    @property
+    def changes_buffers(self) -> bool:
+        """Whether running the module gives buffers new values."""
+        return any(e.kind is OutputKind.BUFFER_MUTATION for e, _ in self._built.outputs)
+
     def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Arguments of the module, flattened.
 

@@ -14,7 +14,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex, unpack
-from onnxwright.atenlib.widen import AtenTracingBackend
+from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import AtenError, ExportError, OnnxwrightError
@@ -27,7 +27,6 @@ from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
@@ -69,7 +68,7 @@ class Translator:
     ) -> None:
         self.recorder = Recorder()
         self.backend = AtenTracingBackend(self.recorder, Opset("", opset_version))
-        self.op = Ops(self.backend)
+        self.op = AtenOps(self.backend)
         self.lowerings = lowerings
         self.dimensions = dimensions
         self.strict = strict

@@ -12,7 +12,7 @@ import torch
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.load import find
-from onnxwright.atenlib.widen import AtenEagerBackend, AtenTracingBackend
+from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBackend
 from onnxwright.eager import ort_session, select
 from onnxwright.eager.models import CompiledModel
 from onnxwright.eager.tensor import wrap
@@ -192,7 +192,7 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
         A tensor or number for each leaf of `result`; `UNKNOWN` for one that no call gave.
     """
     backend = AtenEagerBackend(Opset("", opset_version))
-    play = _EagerPlay(Ops(backend))
+    play = _EagerPlay(AtenOps(backend))
     with select.frame(backend.opset, "aten", backend):
         play.play(calls)
         return [from_value(v) for v in play.results(result)]
@@ -252,7 +252,7 @@ def build_graph(calls: Sequence[Call], result: Any, opset_version: int) -> Built
         The model, with the arrays to feed it and what its outputs are.
     """
     backend = AtenTracingBackend(Recorder(), Opset("", opset_version))
-    play = _GraphPlay(Ops(backend))
+    play = _GraphPlay(AtenOps(backend))
     play.play(calls)
     packed: list[Any] = []
     results: list[Any] = []
