@@ -20,7 +20,7 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, as_array, axis_in, is_shape_like
+from onnxwright.ir.facts import OpCall, as_array, axis_in
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.opset.op import Op
@@ -28,6 +28,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.shapes import Shape
 
 # Two calls of these never give the same.
 _RANDOM = frozenset(
@@ -226,10 +227,13 @@ class TracingBackend(GraphBackend):
                     return tuple(self.value_of(v) for v in found)
         attrs = self._attributes(op, attributes)
         types = self._types(op, call, inputs, attrs) or [None] * outputs
-        made = self._without_node(op, call, types, attrs)
+        known = values_of(call, types) if call is not None and op.domain == "" else None
+        made = self._without_node(op, call, types, attrs, known)
         if made is None:
-            values = self._node(op, inputs, attrs, types, call, sugar=True)
+            values = self._node(op, inputs, attrs, types, call, sugar=True, dims=known or ())
             made = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
+            if known is not None and len(made) == 1:
+                self._share_shape(types[0], known[0], made)
         if key is not None:
             recorder.scope.shared[key] = tuple(v.value for v in made)
         return made
@@ -240,8 +244,9 @@ class TracingBackend(GraphBackend):
         call: OpCall | None,
         types: Sequence[OnnxType | None],
         attrs: list[ir.Attr],
+        known: Sequence[Shape | None] | None,
     ) -> tuple[GraphValue, ...] | None:
-        """The outputs as constants, where they are known now."""
+        """The outputs as constants, or as what holds the same shape, where that is known now."""
         if call is None or op.domain != "":
             return None
         if foldable(op, call):
@@ -251,12 +256,28 @@ class TracingBackend(GraphBackend):
         if call.count != 1:
             return None
         array = decided(call, types)
-        kind = types[0]
-        if array is None and is_shape_like(kind) and isinstance(kind, TensorType):
-            found = values_of(call, types)
-            dims = found[0] if found is not None else None
-            array = None if dims is None else as_array(dims, kind)
-        return None if array is None else (self.constant(array),)
+        kind, dims = types[0], known[0] if known is not None else None
+        if array is None and dims is not None and isinstance(kind, TensorType):
+            array = as_array(dims, kind)
+        if array is not None:
+            return (self.constant(array),)
+        found = self._same_shape(kind, dims)
+        return None if found is None else (found,)
+
+    def _same_shape(self, kind: OnnxType | None, dims: Shape | None) -> GraphValue | None:
+        """A value that holds the same dimensions: the same names are the same numbers."""
+        if dims is not None and None not in dims:
+            for scope in reversed(self.recorder.scopes):
+                found = scope.shared.get(("shape", kind, dims))
+                if found is not None:
+                    return self.value_of(found[0])
+        return None
+
+    def _share_shape(
+        self, kind: OnnxType | None, dims: Shape | None, made: tuple[GraphValue, ...]
+    ) -> None:
+        if dims is not None and None not in dims:
+            self.recorder.scope.shared["shape", kind, dims] = (made[0].value,)
 
     def _key(
         self,

@@ -224,7 +224,7 @@ class GraphBackend:
         call: OpCall | None,
         *,
         sugar: bool,
-        hint: str | None = None,
+        dims: Sequence[Shape | None] | None = None,
     ) -> list[ir.Value]:
         """Append a node whose outputs have these types."""
         recorder, signature = self.recorder, op.signature
@@ -235,7 +235,6 @@ class GraphBackend:
             attrs,
             len(types),
             origin=self.origin(),
-            hint=hint,
             sugar=sugar,
         )
         self._note_use(op)
@@ -244,10 +243,10 @@ class GraphBackend:
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
             adapters.set_type(value, kind)
-        if call is not None and signature is not None and signature.domain == "":
-            found = values_of(call, types)
-            if found is not None:
-                recorder.dims.update((v, d) for v, d in zip(made, found) if d is not None)
+        if dims is None and call is not None and call.signature.domain == "":
+            dims = values_of(call, types)
+        if dims is not None:
+            recorder.dims.update((v, d) for v, d in zip(made, dims) if d is not None)
         return made
 
     def _note_use(self, op: Op) -> None:

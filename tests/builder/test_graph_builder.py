@@ -176,6 +176,17 @@ def test_shapes_are_arithmetic():
     assert op.Range(0, half, 1).shape == ("N//2",) or half.dtype is not DType.INT64
 
 
+def test_the_same_dimension_is_asked_for_once():
+    g, x, z = started(x=FLOAT["N", 4], z=FLOAT["N", "M"])
+    op = g.op
+    h = op.Relu(op.Concat(x, x, axis=0))
+    first = op.Gather(op.Shape(x), 0)
+    assert op.Gather(op.Shape(z), 0).value is first.value
+    assert op.Div(op.Gather(op.Shape(h), 0), 2).value is first.value
+    assert op.Gather(op.Shape(z), 1).value is not first.value
+    assert op.Cast(first, to=DType.INT32).value is not first.value
+
+
 def test_numbers_take_the_type_of_the_other_operand():
     g, x, n = started(x=FLOAT["N"], n=INT64["N"])
     h = g.input("h", DType.FLOAT16, ("N",))
