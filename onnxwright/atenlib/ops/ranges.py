@@ -103,13 +103,23 @@ def _space_type(a: dict[str, Any]) -> DType:
     return found
 
 
+# torch.signal.windows are sums of cosines and exponentials over evenly spaced numbers.
+_WINDOWS = tuple(
+    OpTest(f"signal.windows.{name}")
+    for name in (
+        "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
+        "general_hamming", "hamming", "hann", "kaiser", "nuttall",
+    )
+)  # fmt: skip
+
+
 @aten(
     "aten::linspace",
     "aten::linspace.Tensor_Tensor",
     "aten::linspace.Tensor_Scalar",
     "aten::linspace.Scalar_Tensor",
     rule=custom(_space_type),
-    tests=[OpTest("linspace"), OpTest("linspace:tensor_overload")],
+    tests=[OpTest("linspace"), OpTest("linspace:tensor_overload"), *_WINDOWS],
 )
 def linspace(op: Any, start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, evenly spaced."""

@@ -35,8 +35,14 @@ _PARTIAL = OpTest(
     xfail=[
         XFail(
             "the view is of memory that is not of the tensor given",
-            matcher=lambda s: "storage_offset" in s.kwargs,
-        )
+            matcher=lambda s: s.kwargs.get("storage_offset", 0) > 0,
+        ),
+        # Where sizes are symbolic, the tensor is made anew, without memory in front of it.
+        XFail(
+            "the view is of memory that is not of the tensor given",
+            matcher=lambda s: s.kwargs.get("storage_offset") == 0,
+            modes=("eager", "graph"),
+        ),
     ],
 )
 
