@@ -182,7 +182,12 @@ class _Worker:
         try:
             self.pipe.send(self.unit.key)
         except OSError as error:
-            raise RuntimeError(_NO_START) from error
+            if not self.ready:
+                raise RuntimeError(_NO_START) from error
+            # It died with nothing to do: another takes the unit.
+            self.pipe.close()
+            self.start()
+            self.pipe.send(self.unit.key)
 
     def collect(self, ready: Iterable[Any], timeout: float) -> UnitResult | None:
         """The result, if there is one; a process that is dead or late makes a failed one."""
