@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
@@ -191,3 +192,23 @@ def logcumsumexp(op: Any, self: Any, dim: int) -> Any:
 
     axis = axis_of(dim, self.rank)
     return scan(op, [x], axis, combine, [-float("inf")])[0]
+
+
+@logcumsumexp.on_complex
+def _logcumsumexp_complex(op: Any, self: Complex, dim: int) -> Complex:
+    if self.rank == 0:
+        return self
+
+    def combine(a: Parts, b: Parts) -> Parts:
+        # The imaginary part goes on from that of the larger, beyond pi if need be.
+        swap = op.Less(a[0], b[0])
+        high = Complex(*[op.Where(swap, y, x) for x, y in zip(a, b, strict=True)])
+        low = Complex(*[op.Where(swap, x, y) for x, y in zip(a, b, strict=True)])
+        away = complex_math.exp(op, complex_math.subtract(op, low, high))
+        more = complex_math.log(op, Complex(op.Add(away.real, 1), away.imag))
+        total = complex_math.add(op, high, more)
+        endless = op.IsInf(high.real)
+        return [op.Where(endless, high.real, total.real), op.Where(endless, high.imag, total.imag)]
+
+    axis = axis_of(dim, self.rank)
+    return Complex(*scan(op, [self.real, self.imag], axis, combine, [-float("inf"), 0]))

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex, as_complex
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, custom, like
@@ -207,43 +208,71 @@ def _even_gradient(op: Any, x: Any, spacing: Any, axis: int, edge: int) -> Any:
     return whole if spacing == 1 else op.Div(whole, float(spacing))
 
 
+_COMPLEX = {
+    "Add": complex_math.add,
+    "Sub": complex_math.subtract,
+    "Mul": complex_math.multiply,
+    "Div": complex_math.divide,
+}
+
+
+def _calc(op: Any, name: str, a: Any, b: Any) -> Any:
+    """An operator of two tensors, complex if one of them is."""
+    if not isinstance(a, Complex) and not isinstance(b, Complex):
+        return getattr(op, name)(a, b)
+    part = real_of((a if isinstance(a, Complex) else b).onnx_dtype)
+    return _COMPLEX[name](op, as_complex(op, a, part), as_complex(op, b, part))
+
+
 def _uneven_gradient(op: Any, x: Any, places: Any, axis: int, edge: int) -> Any:
     """The gradient along an axis whose samples are at places."""
-    part = slice_axis
-    steps = _steps_along(op, x, cast(op, places, x.onnx_dtype), axis)
+    steps = _mapped(places, lambda part: _steps_along(op, x, part, axis))
+
+    def part(v: Any, along: int, start: Any, end: Any) -> Any:
+        return _mapped(v, lambda piece: slice_axis(op, piece, along, start, end))
+
+    def calc(name: str, a: Any, b: Any) -> Any:
+        return _calc(op, name, a, b)
 
     def step(start: Any, end: Any) -> Any:
-        return part(op, steps, 0, start, end)
+        return part(steps, 0, start, end)
 
     left, right = step(0, -1), step(1, None)
-    both = op.Add(left, right)
-    a = op.Div(op.Neg(right), op.Mul(left, both))
-    b = op.Div(op.Sub(right, left), op.Mul(left, right))
-    c = op.Div(left, op.Mul(right, both))
-    terms = [
-        op.Mul(a, part(op, x, axis, 0, -2)),
-        op.Mul(b, part(op, x, axis, 1, -1)),
-        op.Mul(c, part(op, x, axis, 2, None)),
-    ]
-    inner = op.Add(op.Add(terms[0], terms[1]), terms[2])
-    first = [part(op, x, axis, n, n + 1) for n in range(edge + 1)]
-    last = [part(op, x, axis, -1 - n, None if n == 0 else -n) for n in range(edge + 1)]
+    both = calc("Add", left, right)
+    a = calc("Div", right, calc("Mul", left, both))
+    b = calc("Div", calc("Sub", right, left), calc("Mul", left, right))
+    c = calc("Div", left, calc("Mul", right, both))
+    inner = calc("Mul", b, part(x, axis, 1, -1))
+    inner = calc("Sub", inner, calc("Mul", a, part(x, axis, 0, -2)))
+    inner = calc("Add", inner, calc("Mul", c, part(x, axis, 2, None)))
+    first = [part(x, axis, n, n + 1) for n in range(edge + 1)]
+    last = [part(x, axis, -1 - n, -n or None) for n in range(edge + 1)]
     if edge == 1:
-        begin = op.Div(op.Sub(first[1], first[0]), step(0, 1))
-        end = op.Div(op.Sub(last[0], last[1]), step(-1, None))
+        begin = calc("Div", calc("Sub", first[1], first[0]), step(0, 1))
+        end = calc("Div", calc("Sub", last[0], last[1]), step(-1, None))
     else:
         begin = _edge(op, first, step(0, 1), step(1, 2))
-        end = op.Neg(_edge(op, last, step(-1, None), step(-2, -1)))
+        end = _mapped(_edge(op, last, step(-1, None), step(-2, -1)), op.Neg)
+    if isinstance(inner, Complex):
+        return Complex(
+            op.Concat(begin.real, inner.real, end.real, axis=axis),
+            op.Concat(begin.imag, inner.imag, end.imag, axis=axis),
+        )
     return op.Concat(begin, inner, end, axis=axis)
 
 
 def _edge(op: Any, x: Sequence[Any], near: Any, far: Any) -> Any:
     """The slope at the first of three samples, by the parabola through them."""
-    both = op.Add(near, far)
-    a = op.Div(op.Neg(op.Add(both, near)), op.Mul(near, both))
-    b = op.Div(both, op.Mul(near, far))
-    c = op.Div(op.Neg(near), op.Mul(far, both))
-    return op.Add(op.Add(op.Mul(a, x[0]), op.Mul(b, x[1])), op.Mul(c, x[2]))
+
+    def calc(name: str, a: Any, b: Any) -> Any:
+        return _calc(op, name, a, b)
+
+    both = calc("Add", near, far)
+    a = calc("Div", calc("Add", both, near), calc("Mul", near, both))
+    b = calc("Div", both, calc("Mul", near, far))
+    c = calc("Div", near, calc("Mul", far, both))
+    slope = calc("Sub", calc("Mul", b, x[1]), calc("Mul", a, x[0]))
+    return calc("Sub", slope, calc("Mul", c, x[2]))
 
 
 def _gradients(op: Any, x: Any, spacings: Any, dims: Any, edge: int) -> list[Any]:
@@ -254,32 +283,25 @@ def _gradients(op: Any, x: Any, spacings: Any, dims: Any, edge: int) -> list[Any
         axes = [axis_of(d, x.rank) for d in ([dims] if isinstance(dims, int) else dims)]
     if not isinstance(spacings, (list, tuple)):
         spacings = [1 if spacings is None else spacings] * len(axes)
-    work = x
-    if not isinstance(x, Complex) and not x.onnx_dtype.is_float:
-        work = op.Cast(x, to=DType.FLOAT)
+    return [_gradient(op, x, s, axis, edge) for s, axis in zip(spacings, axes, strict=True)]
 
-    if any(isinstance(s, Complex) for s in spacings):
-        unsupported("a gradient over complex places")
 
-    def one(part: Any, spacing: Any, axis: int) -> Any:
-        y = in_working_type(op, part)
-        if is_value(spacing):
-            return cast(op, _uneven_gradient(op, y, spacing, axis, edge), part.onnx_dtype)
-        return cast(op, _even_gradient(op, y, spacing, axis, edge), part.onnx_dtype)
-
-    found = []
-    for spacing, axis in zip(spacings, axes, strict=True):
-        if isinstance(work, Complex):
-            found.append(Complex(one(work.real, spacing, axis), one(work.imag, spacing, axis)))
-        else:
-            found.append(one(work, spacing, axis))
-    return found
+def _gradient(op: Any, x: Any, spacing: Any, axis: int, edge: int) -> Any:
+    """The gradient along one axis."""
+    if isinstance(x, Complex) or isinstance(spacing, Complex):
+        if isinstance(spacing, Complex) or is_value(spacing):
+            return _uneven_gradient(op, x, spacing, axis, edge)
+        return _mapped(x, lambda part: _even_gradient(op, part, spacing, axis, edge))
+    dtype = x.onnx_dtype if x.onnx_dtype.is_float else DType.FLOAT
+    y = in_working_type(op, cast(op, x, dtype))
+    if is_value(spacing):
+        places = cast(op, spacing, y.onnx_dtype)
+        return cast(op, _uneven_gradient(op, y, places, axis, edge), dtype)
+    return cast(op, _even_gradient(op, y, spacing, axis, edge), dtype)
 
 
 @aten(
     "aten::gradient.scalarint",
-    "aten::gradient.scalarrayint",
-    "aten::gradient.tensorarrayint",
     rule=custom(),
     tests=[OpTest("gradient", tol=_HALVES)],
 )
@@ -291,6 +313,22 @@ def gradient(
 
 
 gradient.on_complex(gradient.body)
+
+
+@aten(
+    "aten::gradient.scalarrayint",
+    "aten::gradient.tensorarrayint",
+    rule=custom(),
+    tests=[OpTest("gradient", tol=_HALVES)],
+)
+def gradient_between(
+    op: Any, self: Any, *, spacing: Any, dim: Any = None, edge_order: int = 1
+) -> Any:
+    """The gradient along all axes or one, the spacing of each given."""
+    return _gradients(op, self, spacing, dim, edge_order)
+
+
+gradient_between.on_complex(gradient_between.body)
 
 
 @aten(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
@@ -161,3 +162,21 @@ for _entry in (
 def logsumexp(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials over axes."""
     return reduce(op, "ReduceLogSumExp", self, reduced_axes(dim, self.rank), keepdim)
+
+
+@logsumexp.on_complex
+def _logsumexp_complex(op: Any, self: Complex, dim: Any, keepdim: bool = False) -> Complex:
+    axes = reduced_axes(dim, self.rank)
+    part = self.real.onnx_dtype
+    top = reduce(op, "ReduceMax", self.real, axes, True)
+    # What is not finite cannot be taken off.
+    top = op.Where(op.IsInf(top), scalar(op, 0, part), top)
+    powers = complex_math.exp(op, Complex(op.Sub(self.real, top), self.imag))
+    total = Complex(
+        reduce(op, "ReduceSum", powers.real, axes, keepdim),
+        reduce(op, "ReduceSum", powers.imag, axes, keepdim),
+    )
+    found = complex_math.log(op, total)
+    return Complex(
+        op.Add(found.real, top if keepdim or not axes else op.Squeeze(top, axes)), found.imag
+    )

@@ -1,0 +1,146 @@
+"""The loss of sequences without alignment (CTC)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.loss import MEAN, SUM
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.steps import iota, reduce, slice_axis
+from onnxwright.atenlib.support import cast, full, scalar, size, vector
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+
+
+def _lengths(op: Any, lengths: Any) -> Any:
+    """Lengths, a list or a tensor, as INT64 `[N]`."""
+    if is_value(lengths):
+        made = cast(op, lengths, DType.INT64)
+        return made if made.rank else op.Unsqueeze(made, [0])
+    return vector(op, list(lengths))
+
+
+def _padded_targets(op: Any, targets: Any, lengths: Any) -> Any:
+    """Targets `[N, S]`; those that come one after another are cut apart."""
+    targets = cast(op, targets, DType.INT64)
+    if targets.rank == 2:
+        return targets
+    longest = op.Max(reduce(op, "ReduceMax", lengths, [0]), 1)
+    starts = op.CumSum(lengths, op.constant(np.array(0)), exclusive=1)
+    places = op.Add(op.Unsqueeze(starts, [1]), iota(op, longest))
+    # Beyond its length a target has any class; one more keeps the last within.
+    more = op.Concat(targets, full(op, [1], 0, DType.INT64), axis=0)
+    last = op.Sub(op.Size(more), 1)
+    return op.Gather(more, op.Min(places, last), axis=0)
+
+
+def _with_blanks(op: Any, targets: Any, blank: int) -> Any:
+    """A blank before, between and after the classes: `[N, S]` to `[N, 2 S + 1]`."""
+    pairs = op.Unsqueeze(targets, [2])
+    blanks = op.Expand(scalar(op, blank, DType.INT64), op.Shape(pairs))
+    both = op.Concat(blanks, pairs, axis=2)
+    rows = op.Reshape(both, vector(op, [0, -1]))
+    # A target of no classes is one blank.
+    one = op.Expand(
+        scalar(op, blank, DType.INT64), op.Concat(op.Shape(rows, end=1), vector(op, [1]), axis=0)
+    )
+    return op.Concat(rows, one, axis=1)
+
+
+def _log_sum(op: Any, terms: list[Any]) -> Any:
+    """The logarithm of the sum of exponentials of tensors; minus infinity is zero's."""
+    top = op.Max(*terms)
+    none = scalar(op, -math.inf, top.onnx_dtype)
+    safe = op.Where(op.Equal(top, none), scalar(op, 0, top.onnx_dtype), top)
+    parts = [op.Exp(op.Sub(t, safe)) for t in terms]
+    total = parts[0]
+    for part in parts[1:]:
+        total = op.Add(total, part)
+    return op.Add(op.Log(total), safe)
+
+
+def _shifted(op: Any, x: Any, by: int) -> Any:
+    """Columns moved to the right, minus infinity where there was none."""
+    none = scalar(op, -math.inf, x.onnx_dtype)
+    wide = op.Pad(x, op.constant(np.array([0, by, 0, 0], np.int64)), none)
+    return op.Slice(wide, [0], op.Shape(x, start=1, end=2), [1])
+
+
+def _likelihoods(
+    op: Any, log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int
+) -> Any:
+    """The negative log likelihood of each sequence, `[N]`.
+
+    Forward variables over time.  Source: Graves et al., Connectionist Temporal Classification.
+    """
+    dtype = log_probs.onnx_dtype
+    none = scalar(op, -math.inf, dtype)
+    labels = _with_blanks(op, targets, blank)
+    time = op.Shape(log_probs, end=1)
+    wide = op.Concat(time, op.Shape(labels), axis=0)
+    chosen = op.GatherElements(log_probs, op.Expand(op.Unsqueeze(labels, [0]), wide), axis=2)
+    columns = iota(op, size(op, labels, 1))
+    # A class may follow another directly if they differ.
+    earlier = op.Pad(
+        labels, op.constant(np.array([0, 2, 0, 0], np.int64)), op.constant(np.array(-1))
+    )
+    earlier = op.Slice(earlier, [0], op.Shape(labels, start=1, end=2), [1])
+    blanks = op.Equal(labels, scalar(op, blank, DType.INT64))
+    leap = op.And(op.Not(blanks), op.Not(op.Equal(labels, earlier)))
+    first = op.Gather(chosen, 0, axis=0)
+    alpha = op.Where(op.Less(columns, 2), first, none)
+
+    def body(alpha: Any, step: Any, now: Any) -> Any:
+        over = op.Where(leap, _shifted(op, alpha, 2), none)
+        moved = op.Add(_log_sum(op, [alpha, _shifted(op, alpha, 1), over]), now)
+        running = op.Less(step, op.Unsqueeze(inputs, [1]))
+        return (op.Where(running, moved, alpha),)
+
+    steps = op.Range(op.constant(np.array(1)), op.Squeeze(time, [0]), op.constant(np.array(1)))
+    alpha = op.Scan(alpha, steps, slice_axis(op, chosen, 0, 1, None), body=body, num_scan_inputs=2)
+    last = op.Mul(op.Unsqueeze(lengths, [1]), 2)
+    at_blank = op.GatherElements(alpha, last, axis=1)
+    at_class = op.GatherElements(alpha, op.Max(op.Sub(last, 1), 0), axis=1)
+    at_class = op.Where(op.Greater(last, 0), at_class, none)
+    return op.Neg(op.Squeeze(_log_sum(op, [at_blank, at_class]), [1]))
+
+
+@aten(
+    "aten::ctc_loss.IntList",
+    "aten::ctc_loss.Tensor",
+    rule=like("log_probs"),
+    tests=[OpTest("nn.functional.ctc_loss")],
+)
+def ctc_loss(
+    op: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Any:
+    """The negative log likelihood of target sequences over all alignments, `[T, N, C]`."""
+    single = log_probs.rank == 2
+    probs = op.Unsqueeze(log_probs, [1]) if single else log_probs
+    inputs, lengths = _lengths(op, input_lengths), _lengths(op, target_lengths)
+    if single and targets.rank == 1:
+        targets = op.Unsqueeze(targets, [0])
+    rows = _padded_targets(op, targets, lengths)
+    losses = _likelihoods(op, probs, rows, inputs, lengths, blank)
+    dtype = losses.onnx_dtype
+    if zero_infinity:
+        endless = op.Equal(losses, scalar(op, math.inf, dtype))
+        losses = op.Where(endless, scalar(op, 0, dtype), losses)
+    if reduction == MEAN:
+        shares = op.Div(losses, op.Max(op.Cast(lengths, to=dtype), 1))
+        return reduce(op, "ReduceMean", shares, [0])
+    if reduction == SUM:
+        return reduce(op, "ReduceSum", losses, [0])
+    return op.Squeeze(losses, [0]) if single else losses
