@@ -11,31 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import onnx
-
-from onnxwright.decompiler.attributes import plain_value, value_expression
-from onnxwright.decompiler.facts import Facts
-from onnxwright.decompiler.layout import (
-    WIDTH,
-    Expr,
-    Group,
-    data,
-    flatten,
-    join,
-    listed,
-    render,
-    text,
-)
-from onnxwright.decompiler.names import Names, is_plain, machine_made
-from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript, unary
-from onnxwright.decompiler.places import Places, origin_of
-from onnxwright.decompiler.planning import Plan, ordered
-from onnxwright.decompiler.scope import Module
-from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.content import attribute_kind
+from onnxwright.decompiler.layout import Expr, Group, flatten, render
+from onnxwright.decompiler.names import machine_made
+from onnxwright.decompiler.pieces import Piece
+from onnxwright.decompiler.writer import Writer
 from onnxwright.ir.wiring import Scope, Unit, Wire
 
-_A = onnx.AttributeProto
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 # What stands in one expression: operators in one another, columns, and columns of a whole call.
 _DEEPEST, _LONGEST, _LINE = 3, 88, 12
@@ -54,46 +35,8 @@ class Written:
     pending: list[tuple[Wire, Piece]] = field(default_factory=list)
 
 
-class Body(ABC):
-    """Writes one function: the main graph of a model, or an ONNX function."""
-
-    def __init__(
-        self, scope: Scope, module: Module, opsets: dict[str, int], attributes: dict[str, str]
-    ) -> None:
-        self.scope = scope
-        self.module = module
-        self.opsets = opsets
-        self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
-        self.names = Names(module.names)
-        self.names.reserve(*attributes.values())
-        self.places = Places(scope)
-        self.facts = Facts(module.uses, self.places)
-        self.plan = Plan(scope, module, opsets)
-        self.functions: dict[Unit, dict[str, list[str]]] = {}  # Python names of nested graphs
-        self.calls: dict[Unit, tuple[str, list[Expr]]] = {}
-        self.left: dict[Unit, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
-        self.width = WIDTH - 4
-        self.kept: dict[Wire, str] = {}  # names that results are to have, before they have them
-        self.written: set[Unit] = set()
-        self.direct: set[Wire] = set()  # results of branches that are made under their final names
-        self.bound: list[str] = []  # names in the order of binding
-
-    # -- names -------------------------------------------------------------------------------------
-
-    def name(self, wire: Wire) -> str:
-        """The Python name of a value."""
-        found = self.places.python.get(wire)
-        if found is None:
-            found = self.kept.pop(wire, None) or self.names.take(wire.name)
-            self.places.name(wire, found)
-        return found
-
-    def input_name(self, wire: Wire) -> str:
-        """The Python name of an input of the whole function, whose own name counts."""
-        python = self.name(wire)
-        if python != wire.name:
-            self.facts.names[wire] = wire.name
-        return python
+class Body(Writer, ABC):
+    """Writes one function as statements."""
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -269,114 +212,6 @@ class Body(ABC):
         self.facts.value(wire, wire.info, typed=self.typed(wire))
         return python
 
-    def typed(self, wire: Wire) -> bool:
-        """Whether the type of a value is said among the facts, and not in an annotation."""
-        return not wire.is_output or wire.scope is not self.scope
-
-    def made(self, unit: Unit) -> None:
-        """Note a node, and before it the constants it makes."""
-        for wire in unit.inputs:
-            self.constant(wire)
-        self.places.made(unit)
-        self.node_facts(unit)
-
-    def constant(self, wire: Wire | None) -> None:
-        """Note a constant that is written as a number, where it is first read."""
-        producer = wire.producer if wire is not None else None
-        if producer is None or producer not in self.plan.numbers or producer in self.written:
-            return
-        self.written.add(producer)
-        self.places.made(producer)
-        self.node_facts(producer)
-        for made in producer.outputs:
-            if made is not None:
-                self.facts.value(made, made.info)
-
-    # -- expressions -------------------------------------------------------------------------------
-
-    def argument(self, wire: Wire | None, merged: dict[Wire, Piece], number: str | None) -> Piece:
-        """One operand or argument."""
-        if number is not None:
-            return number_piece(number)
-        if wire is None:
-            return Piece("None")
-        found = merged.get(wire)
-        return found if found is not None else Piece(self.name(wire))
-
-    def piece(self, unit: Unit, merged: dict[Wire, Piece]) -> Piece:
-        """A node as an expression."""
-        index = self.plan.indices.get(unit)
-        if index is not None:
-            return subscript(self.argument(unit.inputs[0], merged, None), index)
-        arguments = [
-            self.argument(w, merged, self.plan.literals.get((unit, n)))
-            for n, w in enumerate(unit.inputs)
-        ]
-        symbol = self.plan.symbols.get(unit)
-        if symbol is not None and len(arguments) == 1:
-            return unary(symbol, arguments[0])
-        if symbol is not None:
-            return binary(symbol, arguments[0], arguments[1])
-        expr = self.call(unit, [a.expr for a in arguments])
-        return Piece(expr, depth=1 + max((a.depth for a in arguments), default=0))
-
-    def call(self, unit: Unit, arguments: list[Expr]) -> Expr:
-        """The call of a node."""
-        function, items = self.calls.get(unit) or self.calls.setdefault(unit, self.keywords(unit))
-        return Group(f"{function}(", (*arguments, *items), ")")
-
-    def keywords(self, unit: Unit) -> tuple[str, list[Expr]]:
-        """What a node calls, and its attributes as keywords."""
-        known = self.module.function_name(unit.key)
-        signature = None if known is not None else self.module.signature(unit.key, self.opsets)
-        keywords: list[tuple[str, Expr]] = []
-        left: list[onnx.AttributeProto] = []
-        for attr in unit.proto.attribute:
-            value = self.attribute(unit, attr, signature)
-            if value is None:
-                left.append(attr)
-            else:
-                keywords.append((attr.name, value))
-        if left:
-            kept = self.left[unit] = onnx.NodeProto()
-            kept.attribute.extend(left)
-        count = len(unit.outputs)
-        usual = 1 if known is None else self.module.output_count(unit.key)
-        if count == 0 or (count == 1 and usual != 1) or (known is not None and count != usual):
-            keywords.append(("_outputs", str(count)))
-        plain = [(k, v) for k, v in keywords if is_plain(k)]
-        odd = [(k, v) for k, v in keywords if not is_plain(k)]
-        items = [join(f"{k}=", v) for k, v in plain]
-        if odd:
-            pairs = tuple(join(f"{text(k)}: ", v) for k, v in odd)
-            items.append(Group("**{", pairs, "}"))
-        return known or self.module.operator(unit.key, self.opsets), items
-
-    def attribute(self, unit: Unit, attr: onnx.AttributeProto, signature: object) -> Expr | None:
-        """The value of an attribute as Python; None where it can only be kept serialized."""
-        if attr.name in ("_outputs", "_name"):
-            return None
-        if attr.ref_attr_name:
-            return self.attributes.get(attr.ref_attr_name) if not attr.doc_string else None
-        kind = attribute_kind(attr)
-        if kind == _A.GRAPH:
-            return self.functions[unit][attr.name][0]
-        if kind == _A.GRAPHS:
-            return listed(self.functions[unit][attr.name])
-        value = plain_value(attr, signature)  # type: ignore[arg-type]
-        if value is None:
-            return None
-        if kind == _A.TENSOR:
-            first = unit.outputs[0] if unit.outputs else None
-            known = self.places.python.get(first) if first is not None else None
-            if known is None and first is not None and unit.key[1] == "Constant":
-                known = self.name(first)
-            hint = f"{known or unit.key[1].lower()}_data"
-            return self.module.array(value, hint, attr.t, inline=True)
-        if _uses_numpy(attr):
-            self.module.uses.add("np")
-        return value_expression(value, kind)
-
     # -- branches --------------------------------------------------------------------------------
 
     def branch(self, unit: Unit, written: Written) -> None:
@@ -508,44 +343,6 @@ class Body(ABC):
         front = render(head, 0, 0, around).split("\n")
         return ["", "@graph()", *front, *indented(body), ""]
 
-    # -- facts -------------------------------------------------------------------------------------
-
-    def outer_facts(self, scope: Scope) -> None:
-        """What a graph says of results that are made elsewhere."""
-        for wire in scope.outputs:
-            if wire.producer is None or wire.scope is not scope:
-                self.facts.value(wire, wire.info)
-
-    def graph_facts(self, scope: Scope, usual: str) -> None:
-        """Note what a nested graph says beside its computation."""
-        graph = scope.proto
-        assert isinstance(graph, onnx.GraphProto)
-        more: dict[str, Expr] = {}
-        if graph.name != usual:
-            more["name"] = text(graph.name)
-        extra = rest_of_graph(graph, scope)
-        if extra:
-            more["extra"] = data(extra)
-        described = self.facts.described(graph, more)
-        if described is not None:
-            self.facts.graphs[scope] = described
-
-    def node_facts(self, unit: Unit) -> None:
-        """Note the name, doc string and metadata of a node."""
-        node = unit.proto
-        rest = self.left.pop(unit, onnx.NodeProto())
-        rest.device_configurations.extend(node.device_configurations)
-        if node.overload and self.module.function_name(unit.key) is None:
-            rest.overload = node.overload
-        extra = rest.SerializeToString(deterministic=True)
-        without = ORIGIN if origin_of(unit) is not None else None
-        more: dict[str, Expr] = {"extra": data(extra)} if extra else {}
-        described = self.facts.described(node, more, without)
-        if node.name:
-            self.facts.node_names[unit] = node.name
-        if described is not None:
-            self.facts.nodes[unit] = described
-
 
 def readers(wire: Wire, scope: Scope) -> list[Unit]:
     """The nodes of a graph that read a value, themselves or in their graphs."""
@@ -574,20 +371,6 @@ def _crossed(left: list[tuple[str, Wire]], pieces: dict[Wire, Piece]) -> bool:
 def usual_outputs(count: int) -> list[str]:
     """What results are called that have no name of their own."""
     return ["output"] if count == 1 else [f"output_{n}" for n in range(count)]
-
-
-def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
-    """What a graph holds that nothing else says: annotations of quantized values and the like."""
-    rest = onnx.GraphProto()
-    rest.quantization_annotation.extend(graph.quantization_annotation)
-    for info in graph.value_info:
-        if info.name not in scope.wires:
-            rest.value_info.append(info)
-    # An input with a value of its own has an initializer of the same name.
-    for wire in scope.initializers if scope.owner is not None else ():
-        if wire.input_index is not None and isinstance(wire.tensor, onnx.TensorProto):
-            rest.initializer.append(wire.tensor)
-    return bytes(rest.SerializeToString(deterministic=True))
 
 
 def assignment(targets: list[str], expression: Expr, width: int) -> str:
@@ -626,9 +409,4 @@ def indented(lines: Iterable[str]) -> list[str]:
     return made
 
 
-def _uses_numpy(attr: onnx.AttributeProto) -> bool:
-    numbers = [attr.f, *attr.floats]
-    return any(v != v or v in (float("inf"), float("-inf")) for v in numbers)  # noqa: PLR0124
-
-
-__all__ = ["Body", "Written", "assignment", "indented", "ordered", "rest_of_graph", "returned"]
+__all__ = ["Body", "Written", "assignment", "indented", "readers", "returned"]

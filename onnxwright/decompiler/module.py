@@ -10,7 +10,7 @@ import onnx
 
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
-from onnxwright.decompiler.body import Body, indented, rest_of_graph
+from onnxwright.decompiler.body import Body, indented
 from onnxwright.decompiler.facts import Facts
 from onnxwright.decompiler.layout import (
     Expr,
@@ -29,6 +29,7 @@ from onnxwright.decompiler.loops import LoopBody
 from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
+from onnxwright.decompiler.writer import rest_of_graph
 from onnxwright.ir.content import attribute_kind, is_plain, properties
 from onnxwright.ir.wiring import Scope, Wire, normal_domain, wire
 from onnxwright.types.kinds import AttrKind
