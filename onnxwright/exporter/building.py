@@ -297,7 +297,8 @@ class _Builder:
                 symbolic[n] = {"SymInt": int, "SymFloat": float}.get(type(fake).__name__, bool)
             chosen.append((n, value))
             own.append(self._result_name(n, entries[n], sources[n]))
-        names = checked_names("output_names", self.settings.output_names, own)
+        inputs = {name for _, name in self.inputs if name is not None}
+        names = checked_names("output_names", self.settings.output_names, own, inputs)
         given: list[str | None] = [None] * len(entries)
         kept: list[tuple[str, Any]] = []
         pairs = set()

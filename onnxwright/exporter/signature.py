@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,13 +119,19 @@ def weight_of(program: ExportedProgram, entry: ProgramInput) -> torch.Tensor:
     return constant
 
 
-def checked_names(kind: str, given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
+def checked_names(
+    kind: str,
+    given: Sequence[str] | None,
+    own: Sequence[str],
+    reserved: Collection[str] = (),
+) -> list[str]:
     """The names to use for inputs or outputs.
 
     Args:
         kind: "input_names" or "output_names", for the message.
         given: the user's names, for the first ones at least.
         own: the names there would be otherwise.
+        reserved: names that other values of the model have.
 
     Returns:
         A name for each of `own`, all different.
@@ -143,17 +149,18 @@ def checked_names(kind: str, given: Sequence[str] | None, own: Sequence[str]) ->
                 span=user_span(),
             )
         )
-    twice = {n for n in names if names.count(n) > 1}
+    twice = {n for n in names if names.count(n) > 1 or n in reserved}
     if twice:
         fail(
             messages.BadExportArgument(
                 name=kind,
-                reason=f"`{min(twice)}` stands there twice",
+                reason=f"`{min(twice)}` "
+                + ("is an input" if min(twice) in reserved else "stands there twice"),
                 hint="give each value a name of its own",
                 span=user_span(),
             )
         )
-    taken = set(names)
+    taken = {*names, *reserved}
     for name in own[len(names) :]:
         chosen, n = name, 0
         while chosen in taken:
