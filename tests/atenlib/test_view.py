@@ -105,3 +105,15 @@ def test_bits_of_floats_are_refused_before_opset_26() -> None:
 @pytest.mark.parametrize("name", ["lift", "lift_fresh_copy", "detach_copy"])
 def test_copies_are_the_tensor_itself(name: str) -> None:
     check(getattr(aten, name).default, torch.randn(2, 3))
+
+
+def test_real_tensors_beside_complex_ones_stay_real() -> None:
+    real, pair = torch.randn(3, 1), torch.randn(3, 4, dtype=torch.complex64)
+    check(aten.broadcast_tensors.default, [pair, real], dynamic=(0, 1))
+    check(aten.broadcast_tensors.default, [real, pair], dynamic=(0, 1))
+    check(aten.expand_as.default, real, pair, dynamic=(0, 1))
+    check(aten.expand_as.default, pair[:, :1], torch.randn(3, 4), dynamic=(0, 1))
+    check(aten.view_as.default, torch.randn(12), pair, dynamic=(0, 1))
+    check(aten.reshape_as.default, pair, torch.randn(2, 6), dynamic=(0, 1))
+    check(aten.resize_as.default, torch.randn(12), pair, dynamic=())
+    check(aten.atleast_2d.Sequence, [real[:, 0], pair[0]], dynamic=())

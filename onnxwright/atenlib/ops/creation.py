@@ -10,6 +10,7 @@ from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import creation, custom, like
 from onnxwright.atenlib.shaping import (
     arithmetic,
+    both,
     counting,
     flat,
     real_part,
@@ -223,11 +224,15 @@ def resize(op: Any, self: Any, size: Any) -> Any:
     return _resized(op, self, list(size))
 
 
-@aten("aten::resize_as", rule=like(), complex="parts",
+@aten("aten::resize_as", rule=like(),
       tests=[OpTest("resize_as_", compare="shape")])  # fmt: skip
 def resize_as(op: Any, self: Any, the_template: Any) -> Any:
     """The elements in the shape of another tensor."""
-    return _resized(op, self, sizes(op, the_template))
+    wanted = sizes(op, real_part(the_template))
+    return both(self, lambda part: _resized(op, part, wanted))
+
+
+resize_as.on_complex(resize_as.body)
 
 
 def _resized(op: Any, x: Any, wanted: list[Any]) -> Any:

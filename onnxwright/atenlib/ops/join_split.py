@@ -6,15 +6,18 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise, like
 from onnxwright.atenlib.shaping import (
     arithmetic,
+    both,
     expand_to,
     expand_together,
     flat,
     on_axis,
+    real_part,
     size,
 )
 from onnxwright.atenlib.support import axis_of, full
@@ -162,11 +165,22 @@ def combinations(op: Any, self: Any, r: int = 2, with_replacement: bool = False)
     return op.Gather(self, op.Transpose(op.NonZero(mask), perm=[1, 0]))
 
 
-@aten("aten::broadcast_tensors", rule=like("tensors"), complex="parts",
+@aten("aten::broadcast_tensors", rule=like("tensors"),
       tests=[OpTest("broadcast_tensors")])  # fmt: skip
 def broadcast_tensors(op: Any, tensors: Any) -> Any:
     """Tensors expanded to one shape."""
     return expand_together(op, tensors)
+
+
+@broadcast_tensors.on_complex
+def _broadcast_complex(op: Any, tensors: Any) -> Any:
+    """Real tensors among complex ones stay real."""
+    reals = expand_together(op, [real_part(t) for t in tensors])
+    imags = expand_together(op, [t.imag if isinstance(t, Complex) else t for t in tensors])
+    return [
+        Complex(real, imag) if isinstance(t, Complex) else real
+        for t, real, imag in zip(tensors, reals, imags, strict=True)
+    ]
 
 
 @aten("aten::atleast_1d", rule=like(), complex="parts", tests=[OpTest("atleast_1d")])
@@ -187,22 +201,31 @@ def atleast_3d(op: Any, self: Any) -> Any:
     return at_least(op, self, 3)
 
 
-@aten("aten::atleast_1d.Sequence", rule=like("tensors"), complex="parts",
+@aten("aten::atleast_1d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_1d")])  # fmt: skip
 def atleast_1d_each(op: Any, tensors: Any) -> Any:
     """Each with at least one dimension."""
-    return [at_least(op, t, 1) for t in tensors]
+    return [both(t, lambda part: at_least(op, part, 1)) for t in tensors]
 
 
-@aten("aten::atleast_2d.Sequence", rule=like("tensors"), complex="parts",
+atleast_1d_each.on_complex(atleast_1d_each.body)
+
+
+@aten("aten::atleast_2d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_2d")])  # fmt: skip
 def atleast_2d_each(op: Any, tensors: Any) -> Any:
     """Each with at least two dimensions."""
-    return [at_least(op, t, 2) for t in tensors]
+    return [both(t, lambda part: at_least(op, part, 2)) for t in tensors]
 
 
-@aten("aten::atleast_3d.Sequence", rule=like("tensors"), complex="parts",
+atleast_2d_each.on_complex(atleast_2d_each.body)
+
+
+@aten("aten::atleast_3d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_3d")])  # fmt: skip
 def atleast_3d_each(op: Any, tensors: Any) -> Any:
     """Each with at least three dimensions."""
-    return [at_least(op, t, 3) for t in tensors]
+    return [both(t, lambda part: at_least(op, part, 3)) for t in tensors]
+
+
+atleast_3d_each.on_complex(atleast_3d_each.body)

@@ -7,7 +7,16 @@ from typing import Any
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import arithmetic, expand_to, flat, reshape_to, same_shape, static
+from onnxwright.atenlib.shaping import (
+    arithmetic,
+    both,
+    expand_to,
+    flat,
+    real_part,
+    reshape_to,
+    same_shape,
+    static,
+)
 from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
 
 
@@ -40,12 +49,17 @@ def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
     "aten::view_as",
     "aten::reshape_as",
     rule=like(),
-    complex="parts",
     tests=[OpTest("view_as"), OpTest("reshape_as")],
 )
 def view_as(op: Any, self: Any, other: Any) -> Any:
     """The elements in the shape of another tensor."""
     return reshape_to(op, self, sizes(op, other))
+
+
+@view_as.on_complex
+def _view_as_complex(op: Any, self: Any, other: Any) -> Any:
+    wanted = sizes(op, real_part(other))
+    return both(self, lambda part: reshape_to(op, part, wanted))
 
 
 @aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])
@@ -153,12 +167,17 @@ def expand(op: Any, self: Any, size: Any) -> Any:
     return expand_to(op, self, size)
 
 
-@aten("aten::expand_as", rule=like(), complex="parts", tests=[OpTest("expand_as")])
+@aten("aten::expand_as", rule=like(), tests=[OpTest("expand_as")])
 def expand_as(op: Any, self: Any, other: Any) -> Any:
     """Broadcast to the shape of another tensor."""
     if static(other.shape):
         return expand_to(op, self, list(other.shape))
     return self if same_shape(self, other) else op.Expand(self, op.Shape(other))
+
+
+@expand_as.on_complex
+def _expand_as_complex(op: Any, self: Any, other: Any) -> Any:
+    return both(self, lambda part: expand_as.body(op, part, real_part(other)))
 
 
 @aten(
