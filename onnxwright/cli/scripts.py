@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,7 +72,7 @@ def _run(given: Any) -> int:
             inline_constants=_limit(given.inline_constants),
             weights=given.weights,
             weights_file=weights_file,
-            output=None if given.output == "-" else given.output,
+            output=given.output if given.output != "-" or given.weights == "external" else None,
             explain=reasons,
         )
     except Exception as error:
@@ -84,8 +82,6 @@ def _run(given: Any) -> int:
             f"{loaded.label} is over 2 GB with its weights, and its operators cannot be checked "
             "one by one; use --no-operators"
         ) from error
-    if given.weights == "external" and loaded.path is not None:
-        text = looking_in(text, loaded.path.parent, Path(given.output).parent)
     if given.json:
         print_json({"script": text, "reasons": reasons})
     else:
@@ -101,30 +97,6 @@ def _bytes_of(proto: Any) -> int:
     from onnxwright.viz.view import weight_of
 
     return sum(weight_of(tensor).nbytes for tensor in proto.graph.initializer)
-
-
-def looking_in(text: str, folder: Path, beside: Path) -> str:
-    """A script that finds external data in the model's folder, not beside itself.
-
-    Args:
-        text: what the decompiler wrote.
-        folder: where the model is.
-        beside: where the script will be.
-
-    Returns:
-        The script.
-
-    Example:
-        >>> looking_in("folder = Path(__file__).parent", Path("a/models"), Path("a"))
-        "folder = Path(__file__).parent / 'models'"
-    """
-    way = Path(os.path.relpath(folder.resolve(), beside.resolve())).as_posix()
-    lines = text.split("\n")
-    for node in ast.parse(text).body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Name) and target.id == "folder" and way != ".":
-            lines[node.lineno - 1] += f" / {way!r}"
-    return "\n".join(lines)
 
 
 def _limit(text: str) -> int | bool:

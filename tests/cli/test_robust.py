@@ -223,7 +223,7 @@ def test_a_script_finds_weights_that_stay_with_the_model(
     beside = (odd / "the models" / "m.py").read_text(encoding="utf-8")
     assert "folder = Path(__file__).parent\n" in beside
     assert main(arguments) == 0
-    assert "folder = Path(__file__).parent / 'the models'" in capsys.readouterr().out
+    assert 'folder = Path(__file__).parent / "the models"' in capsys.readouterr().out
 
 
 def test_weights_that_are_not_there_are_named(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import runpy
 from pathlib import Path
 
 import ml_dtypes
@@ -11,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxwright.cli.main import main
 from onnxwright.decompiler import to_script
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.errors import ScriptValueError
@@ -101,6 +103,27 @@ def test_external_data(weights: str, tmp_path: Path) -> None:
     if weights == "external":
         assert "External(" in source
         assert_isomorphic(onnx.load(path, load_external_data=False), back)
+
+
+@pytest.mark.parametrize("place", ["m.py", "other/deep/m.py", "model/m.py"])
+def test_weights_are_found_from_another_folder(place: str, tmp_path: Path) -> None:
+    """The text may be written anywhere, with `output=` or by the command."""
+    model = model_of({"float": ARRAYS["float"]})
+    plain = onnx.ModelProto.FromString(model.SerializeToString())
+    folder = tmp_path / "model"
+    folder.mkdir()
+    path, target = folder / "m.onnx", tmp_path / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, path, save_as_external_data=True, location="m.bin", size_threshold=0)
+    source = to_script(path, weights="external", output=target)
+    assert_isomorphic(plain, rebuild(source, str(target)), folders=("", str(folder)))
+    assert main(["to-script", str(path), "--weights", "external", "-o", str(target)]) == 0
+    written = target.read_text(encoding="utf-8")
+    space = runpy.run_path(str(target))
+    assert_isomorphic(plain, space["make_model"](), folders=("", str(folder)))
+    assert "External(" in written
+    arrays = to_script(path, weights="npz", weights_file=folder / "w.npz", output=target)
+    assert_isomorphic(plain, rebuild(arrays, str(target)))
 
 
 def test_a_function_says_where_arrays_go() -> None:
