@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ def export(
     mutations: str = "outputs",
     metadata: str = "full",
     fallback: Callable[[str], Any] | None = None,
+    export_modules_as_functions: bool | Iterable[Any] = False,
+    functions: str | None = None,
     optimize: bool = True,
     verify: bool = False,
     report: bool | str | Path = False,
@@ -61,6 +63,9 @@ def export(
         metadata: "full", "short" or "off": what is noted on nodes and values.
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
+        export_modules_as_functions: True, or classes of modules: each call of such a module
+            becomes a model-local function; equal ones are shared.
+        functions: "aten": each operator becomes a model-local function.
         optimize: remove what the translation left over (repeated nodes, what nothing reads).
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error.
@@ -87,6 +92,7 @@ def export(
     _check("opset_version", opset_version, _OPSETS, "18 to 26")
     _check("mutations", mutations, ("outputs", "drop"), "'outputs' or 'drop'")
     _check("metadata", metadata, ("full", "short", "off"), "'full', 'short' or 'off'")
+    _check("functions", functions, (None, "aten"), "None or 'aten'")
     noted = Report(opset_version)
     try:
         program, names = _captured(
@@ -101,6 +107,8 @@ def export(
             mutations,
             metadata,
             strict,
+            export_modules_as_functions,
+            functions,
         )
         built = build(program, settings)
         noted.seconds.update(built.seconds)

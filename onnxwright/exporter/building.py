@@ -18,7 +18,8 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import metadata, mutation
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.places import module_of, span_of
+from onnxwright.exporter.outlining import Stack, outline_modules, outline_operators, stack_of
+from onnxwright.exporter.places import module_of, span_of, target_name
 from onnxwright.exporter.signature import (
     MUTATIONS,
     WEIGHT_KINDS,
@@ -48,6 +49,8 @@ class Settings:
         mutations: "outputs" or "drop": what becomes of new values of buffers and inputs.
         metadata: "full", "short" or "off".
         strict: make a result of another type or shape than torch's an error.
+        modules_as_functions: True, or classes: calls of modules become model-local functions.
+        functions: "aten": each ATen operator becomes a model-local function.
     """
 
     opset_version: int
@@ -58,6 +61,8 @@ class Settings:
     mutations: str = "outputs"
     metadata: str = "full"
     strict: bool = False
+    modules_as_functions: Any = False
+    functions: str | None = None
 
 
 @dataclass
@@ -141,6 +146,8 @@ class _Builder:
         self.dimensions = dimensions_of(program, settings.dimension_names)
         self.notes = metadata.Notes(settings.metadata)
         self.counts: list[tuple[str, str, int]] = []
+        self.stacks: dict[ir.Node, Stack] = {}
+        self.sources: dict[ir.Node, tuple[str, str]] = {}
         self.t = Translator(
             settings.opset_version,
             settings.lowerings,
@@ -159,6 +166,12 @@ class _Builder:
         if self.every and len(self.t.recorder.scopes) == 1:
             self.every_result.append((node, result))
         self.notes.write(node, made)
+        if self.settings.modules_as_functions:
+            stack = stack_of(node)
+            self.stacks.update((one, stack) for one in made if one not in self.stacks)
+        if self.settings.functions == "aten":
+            source = (node.name, target_name(node.target))
+            self.sources.update((one, source) for one in made if one not in self.sources)
 
     def build(self, seconds: dict[str, float]) -> Built:
         entries = inputs_of(self.program)
@@ -175,6 +188,11 @@ class _Builder:
             kept += self._every_value({name for name, _ in kept})
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
+        if self.settings.functions == "aten":
+            outline_operators(model, self.sources, self.weights.values())
+        elif self.settings.modules_as_functions:
+            chosen = self.settings.modules_as_functions
+            outline_modules(model, self.stacks, self.weights.values(), chosen)
         self.notes.finish(model, self.program, self.inputs, list(zip(outputs, names, strict=True)))
         return Built(
             model,
