@@ -48,6 +48,7 @@ MODULES = (
     "segments",
     "embedding",
     "creation",
+    "prims_shape",
     "ranges",
     "masked",
     "diagonal",

@@ -100,6 +100,7 @@ def split_sizes(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
 
 
 @aten(
+    "aten::split",
     "aten::split_with_sizes",
     "aten::split_with_sizes_copy",
     "aten::unsafe_split_with_sizes",

@@ -24,6 +24,7 @@ from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
     "aten::view",
     "aten::_unsafe_view",
     "aten::view_copy",
+    "aten::_reshape_copy",
     rule=like(),
     complex="parts",
     tests=[OpTest("view"), OpTest("view_copy")],
