@@ -218,7 +218,13 @@ def _eye(op: Any, n: Any, m: Any, dtype: DType) -> Any:
     return cast(op, op.Equal(rows, counting(op, m)), dtype)
 
 
-@aten("aten::resize", rule=like(), complex="parts", tests=[OpTest("resize_", compare="shape")])
+@aten(
+    "aten::resize",
+    "aten::resize_",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("resize_", compare="shape")],
+)
 def resize(op: Any, self: Any, size: Any) -> Any:
     """The elements in another shape; too many are dropped, missing ones are zeros."""
     return _resized(op, self, list(size))
