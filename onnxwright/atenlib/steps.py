@@ -114,7 +114,7 @@ def count_along(op: Any, x: Any, axes: Sequence[int]) -> Any:
             known *= length
         else:
             unknown = length if unknown is None else op.Mul(unknown, length)
-    if unknown is None:
+    if unknown is None or known == 0:
         return known
     return unknown if known == 1 else op.Mul(unknown, known)
 

@@ -11,7 +11,7 @@ from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
-from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import elementwise, like, reduction
 from onnxwright.atenlib.steps import in_working_type, iota_along, slice_axis
 from onnxwright.atenlib.support import axis_of, cast, full, full_like, scalar, vector
@@ -21,6 +21,12 @@ Parts = list[Any]
 
 # Torch multiplies one after another, and rounds each product in half types.
 _HALVES = {"float16": Tol(5e-3, 1e-3), "bfloat16": Tol(5e-2, 1e-2)}
+
+_BRANCH = XFail(
+    "torch adds one after another, here in pairs: imaginary parts may differ by whole turns",
+    dtypes=("complex64",),
+    sometimes=True,
+)
 
 # Steps of a scan over a dynamic size: enough for 2^20 elements.
 _STEPS = 20
@@ -176,7 +182,7 @@ def cummin(op: Any, self: Any, dim: int) -> Any:
 @aten(
     "aten::logcumsumexp",
     rule=elementwise(promote="int_to_float"),
-    tests=[OpTest("logcumsumexp", tol=_HALVES)],
+    tests=[OpTest("logcumsumexp", tol=_HALVES, xfail=[_BRANCH])],
 )
 def logcumsumexp(op: Any, self: Any, dim: int) -> Any:
     """The logarithms of the sums of the exponentials up to each element, along an axis."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import HALF_STEPS, difference, p_norm_of_rows
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, elementwise
-from onnxwright.atenlib.steps import flat, in_working_type, reduce
+from onnxwright.atenlib.steps import flat, in_working_type, iota, reduce
 from onnxwright.atenlib.support import axis_of, scalar, size
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
@@ -62,6 +62,16 @@ def euclidean_dist(op: Any, x1: Any, x2: Any) -> Any:
     return _euclidean(op, x1, x2)
 
 
+def _pairs(op: Any, count: Any) -> tuple[Any, Any]:
+    """The rows and columns above the diagonal, row by row."""
+    if isinstance(count, int):
+        first, second = (n.astype(np.int64) for n in np.triu_indices(count, 1))
+        return op.constant(first), op.constant(second)
+    steps = iota(op, count)
+    above = op.NonZero(op.Less(op.Unsqueeze(steps, [1]), steps))
+    return op.Gather(above, 0, axis=0), op.Gather(above, 1, axis=0)
+
+
 @aten(
     "aten::pdist",
     "aten::_pdist_forward",
@@ -70,12 +80,8 @@ def euclidean_dist(op: Any, x1: Any, x2: Any) -> Any:
 )
 def pdist(op: Any, self: Any, p: float = 2.0) -> Any:
     """The distances of order p of each row from all later ones, one after another."""
-    count = self.shape[0]
-    if not isinstance(count, int):
-        unsupported("the pairs of a dynamic number of rows")
-    first, second = np.triu_indices(count, 1)
-    a = op.Gather(self, op.constant(first.astype(np.int64)), axis=0)
-    b = op.Gather(self, op.constant(second.astype(np.int64)), axis=0)
+    first, second = _pairs(op, size(op, self, 0))
+    a, b = op.Gather(self, first, axis=0), op.Gather(self, second, axis=0)
     return p_norm_of_rows(op, op.Sub(a, b), float(p))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom
 from onnxwright.atenlib.steps import (
     flat,
@@ -19,6 +19,12 @@ from onnxwright.atenlib.support import axis_of, cast, full, scalar, size, vector
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types
+
+_REDRAWN = XFail(
+    "boundaries that are drawn again in another size are in no order",
+    modes=("dynamic",),
+    sometimes=True,
+)
 
 
 def _truth(arguments: dict[str, Any]) -> DType:
@@ -84,7 +90,7 @@ def searchsorted(
     "aten::bucketize.Tensor",
     "aten::bucketize.Scalar",
     rule=custom(),
-    tests=[OpTest("bucketize")],
+    tests=[OpTest("bucketize", xfail=[_REDRAWN])],
 )
 def bucketize(
     op: Any, self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
