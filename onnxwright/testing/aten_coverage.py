@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from onnxwright.atenlib.load import functions
-from onnxwright.testing.aten_schemas import core_operators, no_inference
+from onnxwright.testing.aten_schemas import core_operators, has_function, no_inference
 from onnxwright.testing.sweep import DTYPES, infos
 
 STATES = {
@@ -189,9 +189,9 @@ def coverage(
         rows=_rows(report, modes, ops),
         modes=modes,
         settings=report["settings"] if report else {},
-        core={n: no_inference(n) for n in core if n not in table},
+        core={n: no_inference(n) for n in core if not has_function(n)},
         core_total=len(core),
-        names=[n for n in wanted if n not in table],
+        names=[n for n in wanted if not has_function(n)],
         names_total=len(wanted),
         opinfos=[n for n in known if n not in tested],
         opinfos_total=len(known),

@@ -12,11 +12,19 @@ from typing import Any
 
 import torch
 
+from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import IGNORED, AtenFunction
+from onnxwright.types.dtypes import DType
 
 # Why an operator of the core set has no meaning in inference, by what its schema says.
 _GRADIENT = "computes a gradient"
 _OUT = "writes into a tensor that is given; the exporter calls the overload that returns"
+# How schemas write the default of a dtype (torch's c10::ScalarType).
+_SCALAR_TYPES = {
+    0: DType.UINT8, 1: DType.INT8, 2: DType.INT16, 3: DType.INT32, 4: DType.INT64,
+    5: DType.FLOAT16, 6: DType.FLOAT, 7: DType.DOUBLE, 9: DType.COMPLEX64,
+    10: DType.COMPLEX128, 11: DType.BOOL, 15: DType.BFLOAT16,
+}  # fmt: skip
 _LAYOUT = "asks for strides or storage, which ONNX values do not have"
 
 
@@ -64,7 +72,8 @@ def problems(entry: AtenFunction) -> Iterator[str]:
         if name.split("::")[0] in _PYTHON:
             yield from _of_python(entry, name)
             continue
-        found = find_operator(name)
+        # The function of `aten::normal_`, which has no overload that returns, is `aten::normal`.
+        found = find_operator(name) or find_operator(_in_place(name))
         if found is None:
             yield f"{name}: torch has no such operator"
         else:
@@ -134,15 +143,41 @@ def _default(
             yield f"`{name}` is {p.default!r} by default, in torch it must be given"
     elif p.default is p.empty:
         yield f"`{name}` must be given, in torch it is {theirs.default_value!r} by default"
-    elif _plain(p.default) != _plain(theirs.default_value):
+    elif not _same(p.default, theirs.default_value):
         yield f"`{name}` is {p.default!r} by default, in torch {theirs.default_value!r}"
 
 
-def _plain(value: Any) -> Any:
-    """A default to compare: one number for all axes is that number for each."""
-    if isinstance(value, (list, tuple)):
-        return (value[0],) if value and all(v == value[0] for v in value) else tuple(value)
-    return value
+def _same(ours: Any, theirs: Any) -> bool:
+    """Whether two defaults mean the same; one number for all axes is that number for each."""
+    if isinstance(ours, DType):
+        return _SCALAR_TYPES.get(theirs) is ours
+    if isinstance(theirs, (list, tuple)):
+        several = tuple(ours) if isinstance(ours, (list, tuple)) else (ours,)
+        return several == tuple(theirs) or (len(several) == 1 and set(theirs) == set(several))
+    return isinstance(ours, bool) is isinstance(theirs, bool) and bool(ours == theirs)
+
+
+def _in_place(name: str) -> str:
+    base, dot, overload = name.partition(".")
+    return f"{base}_{dot}{overload}"
+
+
+def has_function(name: str) -> bool:
+    """Whether the table has a function for an operator; for one in place, that of its twin.
+
+    Args:
+        name: a full name.
+
+    Returns:
+        True for `aten::add_.Tensor` too.
+
+    Example:
+        >>> has_function("aten::add_.Tensor"), has_function("aten::nope")
+        (True, False)
+    """
+    table = functions()
+    base, dot, overload = name.partition(".")
+    return name in table or (base.endswith("_") and f"{base[:-1]}{dot}{overload}" in table)
 
 
 def count_returned(target: Any, result: Any) -> str:
@@ -217,4 +252,11 @@ def no_inference(name: str) -> str:
     return ""
 
 
-__all__ = ["core_operators", "count_returned", "find_operator", "no_inference", "problems"]
+__all__ = [
+    "core_operators",
+    "count_returned",
+    "find_operator",
+    "has_function",
+    "no_inference",
+    "problems",
+]

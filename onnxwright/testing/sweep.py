@@ -6,6 +6,7 @@ import functools
 import random
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -87,16 +88,19 @@ class Unit:
         function: the function.
         test: one of its tests.
         dtype: the name of a torch dtype.
+        number: which of the function's tests with this OpInfo it is.
     """
 
     function: AtenFunction
     test: OpTest
     dtype: str
+    number: int = 1
 
     @property
     def key(self) -> str:
         """A name for journals and test ids."""
-        return f"{self.test.name}[{self.function.name}-{self.dtype}]"
+        again = f"-{self.number}" if self.number > 1 else ""
+        return f"{self.test.name}[{self.function.name}-{self.dtype}{again}]"
 
 
 @functools.cache
@@ -130,12 +134,14 @@ def units(ops: Sequence[str] | None = None, dtypes: Sequence[str] | None = None)
     found: list[Unit] = []
     entries = list(dict.fromkeys(functions().values()))
     for entry in entries:
+        seen: Counter[str] = Counter()
         for test in entry.tests:
+            seen[test.name] += 1
             if ops is not None and not _asked(entry, test, ops):
                 continue
             supported = known[test.name].supported_dtypes("cpu")
             found.extend(
-                Unit(entry, test, dtype)
+                Unit(entry, test, dtype, seen[test.name])
                 for dtype in dtypes or DTYPES
                 if getattr(torch, dtype) in supported
             )
