@@ -32,7 +32,7 @@ print("hidden:", h.dtype, h.shape)
 
 # A function of the model, a loop whose body is a lambda, a branch.
 h = g.call(normalized, h)
-h, history = op.Loop(steps, None, h, body=lambda i, go, s: (go, s * 0.5, op.ReduceMax(s)))
+h, history = op.Loop(steps, None, h, body=lambda _, go, s: (go, s * 0.5, op.ReduceMax(s)))
 y = op.If(sharp, then_branch=lambda: op.Softmax(h * 10), else_branch=lambda: op.Softmax(h))
 
 # Shapes are computed while the graph is built.

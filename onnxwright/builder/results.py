@@ -120,6 +120,7 @@ class Results:
             The function.
 
         Example:
+            >>> from onnxwright import GraphBuilder
             >>> g = GraphBuilder(opset=18)
             >>> alpha = g.attribute("alpha", "FLOAT", 0.1)
             >>> g.output(g.op.LeakyRelu(g.input("x"), alpha=alpha), "y")
