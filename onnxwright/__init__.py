@@ -107,6 +107,7 @@ _HOMES = {
 }
 # Modules under the names that onnxscript's authoring API uses.
 _MODULES = {
+    "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
     "values": "onnxwright.opset",

@@ -98,7 +98,7 @@ HOMES: dict[str, frozenset[str]] = {
 }
 
 # What an extra installs, or a user may have: optional, imported inside functions, in one room.
-OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli"}
+OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli", "onnxscript": "exporter"}
 
 # Everything third-party that may appear.
 DECLARED = frozenset(

@@ -10,6 +10,7 @@ import torch
 
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
+from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
 from onnxwright.exporter.places import target_name
 
 Lowering = Callable[..., Any]
@@ -74,6 +75,8 @@ def _as_lowering(function: Any) -> Lowering:
     """A user's function in the form of the library's: `op` comes first."""
     if isinstance(function, AtenFunction):
         return function
+    if is_onnxscript(function):
+        return from_onnxscript(function)
     try:
         first = next(iter(inspect.signature(function).parameters), None)
     except (TypeError, ValueError):

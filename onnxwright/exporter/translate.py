@@ -27,6 +27,7 @@ from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
@@ -204,6 +205,9 @@ class Translator:
         if result is MISSING:
             self.missing.setdefault(name, []).append(node)
             return _missing_like(node)
+        if isinstance(result, (list, tuple)) and len(result) == 1:
+            if isinstance(node.meta.get("val"), torch.Tensor):
+                result = result[0]
         result = self._settle(node, name, result)
         if self.watch is not None:
             self.watch(node, result, before)
@@ -284,10 +288,14 @@ class Translator:
     def _refine(self, node: Node, name: str, value: Any, fake: Any, hint: str) -> None:
         if isinstance(value, Complex):
             return
-        if not isinstance(fake, torch.Tensor) or getattr(value, "kind", None) is None:
+        if not isinstance(fake, torch.Tensor) or not isinstance(value, GraphValue):
             return
         wanted = dtype_of(fake.dtype)
         shape = self.dimensions.shape(fake.shape)
+        if value.dtype is None:
+            # An operator that onnx does not know: torch says what it gives.
+            value.kind = TensorType(real_of(wanted), value.shape)
+            self.recorder.types[value.value] = value.kind
         if self.strict or value.dtype is not wanted:
             self._compare(node, name, value, wanted, shape)
         self._sizes(value, shape)
@@ -301,7 +309,7 @@ class Translator:
         if known is None:
             known = (None,) * len(shape)
         merged = tuple(a if isinstance(a, int) or b is None else b for a, b in zip(known, shape))
-        if merged != value.shape:
+        if merged != value.shape or value.value.type is None:
             value.kind = TensorType(value.dtype, merged)
             self.recorder.types[value.value] = value.kind
             adapters.set_type(value.value, value.kind)
