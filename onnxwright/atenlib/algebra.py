@@ -61,6 +61,15 @@ def mul(op: Any, a: Any, b: Any) -> Any:
     return _bilinear(op, op.Mul, a, b)
 
 
+def div(op: Any, a: Any, b: Any) -> Any:
+    """The quotient, element by element."""
+    if not isinstance(a, Complex):
+        return op.Div(a, b)
+    length = op.Add(op.Mul(b.real, b.real), op.Mul(b.imag, b.imag))
+    above = mul(op, a, conj(op, b))
+    return Complex(op.Div(above.real, length), op.Div(above.imag, length))
+
+
 def matmul(op: Any, a: Any, b: Any) -> Any:
     """The matrix product; small integers give INT32, which holds their product modulo 2**32."""
     return _bilinear(op, lambda x, y: _matmul(op, x, y), a, b)

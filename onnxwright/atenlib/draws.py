@@ -58,7 +58,8 @@ def uniform(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:
     many = op.ConstantOfShape(vector(op, [*shape, count]), value=ones)
     bits = op.Cast(kept(op, many, 0.5), to=dtype)
     weights = 2.0 ** -np.arange(1, count + 1)
-    return op.MatMul(bits, op.constant(weights.astype(dtype.numpy)))
+    bits = op.Mul(bits, op.constant(weights.astype(dtype.numpy)))
+    return op.ReduceSum(bits, [len(shape)], keepdims=0)
 
 
 def normal(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:

@@ -1,1 +1,116 @@
-"""Random draws from distributions."""
+"""Random draws from distributions, most by the inverse of their distribution function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from onnxwright.atenlib import draws
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.random import whole, working
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.support import cast, scalar, size, sizes, vector
+from onnxwright.types.dtypes import DType
+
+
+def _uniform(op: Any, self: Any) -> Any:
+    return draws.uniform(op, sizes(op, self), working(self.onnx_dtype))
+
+
+def _above_zero(op: Any, self: Any) -> Any:
+    """Numbers in (0, 1]."""
+    return op.Sub(1.0, _uniform(op, self))
+
+
+def _test(name: str) -> list[OpTest]:
+    return [OpTest(name, compare="shape")]
+
+
+def _uniform_body(op: Any, self: Any, **bounds: float) -> Any:
+    low, high = bounds["from"], bounds["to"]
+    drawn = op.Add(op.Mul(_uniform(op, self), high - low), low)
+    return cast(op, drawn, self.onnx_dtype)
+
+
+@aten("aten::exponential", rule=like("self"), tests=_test("exponential"))
+def exponential(op: Any, self: Any, lambd: float = 1.0) -> Any:
+    """Waiting times of a rate."""
+    drawn = op.Mul(op.Log(_above_zero(op, self)), -1.0 / lambd)
+    return cast(op, drawn, self.onnx_dtype)
+
+
+@aten("aten::cauchy", rule=like("self"), tests=_test("cauchy"))
+def cauchy(op: Any, self: Any, median: float = 0.0, sigma: float = 1.0) -> Any:
+    """Draws from the Cauchy distribution."""
+    angle = op.Mul(op.Sub(_uniform(op, self), 0.5), math.pi)
+    drawn = op.Add(op.Mul(op.Div(op.Sin(angle), op.Cos(angle)), sigma), median)
+    return cast(op, drawn, self.onnx_dtype)
+
+
+@aten("aten::log_normal", rule=like("self"), tests=_test("log_normal"))
+def log_normal(op: Any, self: Any, mean: float = 1.0, std: float = 2.0) -> Any:
+    """Exponentials of normally distributed numbers."""
+    drawn = draws.normal(op, sizes(op, self), working(self.onnx_dtype))
+    return cast(op, op.Exp(op.Add(op.Mul(drawn, std), mean)), self.onnx_dtype)
+
+
+@aten("aten::geometric", rule=like("self"), tests=_test("geometric"))
+def geometric(op: Any, self: Any, p: float) -> Any:
+    """How many trials until the first success, each with the probability `p`."""
+    if p == 1:
+        drawn = op.Add(op.Mul(_uniform(op, self), 0.0), 1.0)
+    else:
+        drawn = op.Ceil(op.Div(op.Log(_above_zero(op, self)), math.log1p(-p)))
+        drawn = op.Max(drawn, 1.0)
+    return cast(op, drawn, self.onnx_dtype)
+
+
+@aten("aten::bernoulli", rule=like("self"), tests=_test("bernoulli"))
+def bernoulli(op: Any, self: Any) -> Any:
+    """1 with the probability that the tensor says, else 0."""
+    return _bernoulli(op, self, cast(op, self, working(self.onnx_dtype)))
+
+
+@aten("aten::bernoulli.p", rule=like("self"), untested="its OpInfo calls the other overload")
+def bernoulli_p(op: Any, self: Any, p: float) -> Any:
+    """1 with the probability `p`, else 0, in the shape of a tensor."""
+    return _bernoulli(op, self, float(p))
+
+
+@aten("aten::bernoulli.Tensor", rule=like("self"), untested="its OpInfo calls the other overload")
+def bernoulli_tensor(op: Any, self: Any, p: Any) -> Any:
+    """1 with the probabilities `p`, else 0, in the shape of a tensor."""
+    return _bernoulli(op, self, cast(op, p, working(self.onnx_dtype)))
+
+
+def _bernoulli(op: Any, self: Any, p: Any) -> Any:
+    return op.Cast(op.Less(_uniform(op, self), p), to=self.onnx_dtype)
+
+
+@aten("aten::multinomial", rule=custom(lambda _: DType.INT64), tests=_test("multinomial"))
+def multinomial(op: Any, self: Any, num_samples: Any, replacement: bool = False) -> Any:
+    """Numbers of columns, drawn with the weights of a row.
+
+    Without replacement: the first of exponential waiting times with the weights as rates
+    (Efraimidis and Spirakis, 2006).
+    """
+    given = cast(op, self, working(self.onnx_dtype))
+    front = [size(op, given, n) for n in range(given.rank - 1)]
+    if not replacement:
+        times = op.Log(op.Sub(1.0, draws.uniform(op, sizes(op, given), given.onnx_dtype)))
+        # Larger is earlier; a weight of zero never comes.
+        keys = op.Div(times, given)
+        keys = op.Where(op.Greater(given, 0.0), keys, scalar(op, -math.inf, given.onnx_dtype))
+        return op.TopK(keys, vector(op, [num_samples]), axis=-1, _outputs=2)[1]
+    sums = op.CumSum(given, scalar(op, given.rank - 1, DType.INT64))
+    total = op.ReduceSum(given, [given.rank - 1])
+    drawn = op.Mul(draws.uniform(op, [*front, num_samples], given.onnx_dtype), total)
+    below = op.LessOrEqual(op.Unsqueeze(sums, [-2]), op.Unsqueeze(drawn, [-1]))
+    return op.ReduceSum(op.Cast(below, to=DType.INT64), [given.rank], keepdims=0)
+
+
+@aten("aten::random.to", rule=like("self"), untested="torch has no OpInfo for it")
+def random_to(op: Any, self: Any, to: int) -> Any:
+    """Whole numbers from 0 up to but not `to`."""
+    return whole(op, sizes(op, self), 0, to, self.onnx_dtype)
