@@ -88,6 +88,7 @@ class Elementwise(Rule):
     over: tuple[str, ...]
     promote: Promotion
     at_least: DType | None = None
+    no_bfloat16: bool = False
 
     def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments named in `over` to their common type."""
@@ -100,6 +101,8 @@ class Elementwise(Rule):
         inside = computed
         if self.at_least is not None and computed.is_float and computed.bits < self.at_least.bits:
             inside = self.at_least
+        elif self.no_bfloat16 and computed is DType.BFLOAT16:
+            inside = DType.FLOAT
         for name in self.over:
             value = arguments.get(name)
             if isinstance(value, (list, tuple)):
@@ -176,6 +179,7 @@ def elementwise(
     over: tuple[str, ...] | str = ("self",),
     promote: Promotion = "default",
     at_least: DType | None = None,
+    no_bfloat16: bool = False,
 ) -> Rule:
     """Arguments are promoted together, as torch's elementwise operators do.
 
@@ -185,6 +189,7 @@ def elementwise(
         promote: the category of promotion.
         at_least: the narrowest float type to compute in; the result is rounded once to its own
             type, as torch does for FLOAT16 and BFLOAT16.
+        no_bfloat16: compute BFLOAT16 in FLOAT, for operators that did not have it at first.
 
     Returns:
         The rule.
@@ -195,7 +200,9 @@ def elementwise(
         >>> elementwise(("self", "other"), promote="always_bool").promote
         'always_bool'
     """
-    return Elementwise((over,) if isinstance(over, str) else tuple(over), promote, at_least)
+    return Elementwise(
+        (over,) if isinstance(over, str) else tuple(over), promote, at_least, no_bfloat16
+    )
 
 
 def reduction(over: str = "self", promote: Promotion = "default") -> Rule:

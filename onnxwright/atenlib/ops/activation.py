@@ -18,6 +18,8 @@ from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 SELF = elementwise()
+# One ONNX operator, or so few that FLOAT16 needs no FLOAT.
+FEW = elementwise(no_bfloat16=True)
 STEPS = elementwise(at_least=DType.FLOAT)
 
 
@@ -42,7 +44,7 @@ def hardtanh(op: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
     return op.Clip(self, scalar(op, min_val, dtype), scalar(op, max_val, dtype))
 
 
-@aten("aten::leaky_relu", rule=SELF, tests=[OpTest("nn.functional.leaky_relu")])
+@aten("aten::leaky_relu", rule=FEW, tests=[OpTest("nn.functional.leaky_relu")])
 def leaky_relu(op: Any, self: Any, negative_slope: Any = 0.01) -> Any:
     """Below zero scaled by the slope."""
     if is_value(negative_slope) or self.onnx_dtype is DType.DOUBLE:
@@ -96,13 +98,18 @@ def rrelu(
     return op.Where(op.LessOrEqual(self, 0.0), op.Mul(self, slopes), self)
 
 
-@aten("aten::elu", rule=SELF, tests=[OpTest("nn.functional.elu")])
+@aten("aten::elu", rule=FEW, tests=[OpTest("nn.functional.elu")])
 def elu(op: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     """`scale * x` above zero, `scale * alpha * (exp(input_scale * x) - 1)` below."""
     dtype = self.onnx_dtype
     if dtype is not DType.DOUBLE and input_scale == 1 and scale == 1:
         return op.Elu(self, alpha=float(alpha))
-    return _elu_steps(op, self, alpha, scale, input_scale)
+    return _elu_steps(op, in_float(op, self), alpha, scale, input_scale)
+
+
+def in_float(op: Any, x: Any) -> Any:
+    """A FLOAT16 value in FLOAT, for several steps; the rule rounds the result."""
+    return op.Cast(x, to=DType.FLOAT) if x.onnx_dtype is DType.FLOAT16 else x
 
 
 def _elu_steps(op: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
@@ -117,7 +124,7 @@ def _elu_steps(op: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@aten("aten::selu", rule=SELF, tests=[OpTest("nn.functional.selu")])
+@aten("aten::selu", rule=FEW, tests=[OpTest("nn.functional.selu")])
 def selu(op: Any, self: Any) -> Any:
     """The scaled exponential unit that keeps mean and variance."""
     if self.onnx_dtype is DType.DOUBLE:
@@ -133,11 +140,12 @@ def celu(op: Any, self: Any, alpha: Any = 1.0) -> Any:
     return _elu_steps(op, self, alpha, 1, 1.0 / alpha)
 
 
-@aten("aten::gelu", rule=STEPS, tests=[OpTest("nn.functional.gelu")])
+@aten("aten::gelu", rule=FEW, tests=[OpTest("nn.functional.gelu")])
 def gelu(op: Any, self: Any, approximate: str = "none") -> Any:
     """`x` times the normal distribution's `P(X <= x)`, exact or by tanh."""
     if op.version >= 20 and self.onnx_dtype is not DType.DOUBLE:
         return op.Gelu(self, approximate=approximate)
+    self = in_float(op, self)
     if approximate == "tanh":
         cube = op.Mul(op.Mul(self, self), self)
         inner = op.Mul(op.Add(self, op.Mul(cube, 0.044715)), math.sqrt(2.0 / math.pi))
@@ -147,10 +155,14 @@ def gelu(op: Any, self: Any, approximate: str = "none") -> Any:
     return op.Mul(op.Mul(self, 0.5), chance)
 
 
+# Rounded after each of two steps.
+_TWICE = {"float16": Tol(2e-3, 1e-3)}
+
+
 @aten(
     "aten::silu",
-    rule=STEPS,
-    tests=[OpTest("nn.functional.silu"), OpTest("nn.functional.silu:complex")],
+    rule=FEW,
+    tests=[OpTest("nn.functional.silu", tol=_TWICE), OpTest("nn.functional.silu:complex")],
 )
 def silu(op: Any, self: Any) -> Any:
     """`x * sigmoid(x)`."""
@@ -162,7 +174,7 @@ def _silu_complex(op: Any, self: Complex) -> Complex:
     return complex_math.multiply(op, self, complex_math.sigmoid(op, self))
 
 
-@aten("aten::mish", rule=STEPS, tests=[OpTest("nn.functional.mish")])
+@aten("aten::mish", rule=FEW, tests=[OpTest("nn.functional.mish")])
 def mish(op: Any, self: Any) -> Any:
     """`x * tanh(log(1 + exp(x)))`."""
     if self.onnx_dtype is not DType.DOUBLE:
@@ -170,9 +182,11 @@ def mish(op: Any, self: Any) -> Any:
     return op.Mul(self, op.Tanh(accurate.softplus(op, self)))
 
 
-@aten("aten::softplus", rule=STEPS, tests=[OpTest("nn.functional.softplus")])
+@aten("aten::softplus", rule=FEW, tests=[OpTest("nn.functional.softplus")])
 def softplus(op: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     """`log(1 + exp(beta x)) / beta`, and `x` itself where `beta x` is above the threshold."""
+    if beta != 1 or threshold < 20:
+        self = in_float(op, self)
     scaled = self if beta == 1 else op.Mul(self, float(beta))
     soft = accurate.softplus(op, scaled)
     soft = soft if beta == 1 else op.Div(soft, float(beta))
@@ -197,7 +211,7 @@ def log_sigmoid_forward(op: Any, self: Any) -> tuple[Any, Any]:
     return log_sigmoid.body(op, self), op.Exp(op.Neg(op.Abs(self)))
 
 
-@aten("aten::hardsigmoid", rule=STEPS, tests=[OpTest("nn.functional.hardsigmoid")])
+@aten("aten::hardsigmoid", rule=FEW, tests=[OpTest("nn.functional.hardsigmoid")])
 def hardsigmoid(op: Any, self: Any) -> Any:
     """`x / 6 + 1/2`, kept to [0, 1]."""
     if self.onnx_dtype is not DType.DOUBLE:
@@ -205,7 +219,7 @@ def hardsigmoid(op: Any, self: Any) -> Any:
     return op.Div(op.Clip(op.Add(self, 3.0), 0.0, 6.0), 6.0)
 
 
-@aten("aten::hardswish", rule=STEPS, tests=[OpTest("nn.functional.hardswish")])
+@aten("aten::hardswish", rule=FEW, tests=[OpTest("nn.functional.hardswish")])
 def hardswish(op: Any, self: Any) -> Any:
     """`x * hardsigmoid(x)`."""
     if self.onnx_dtype is not DType.DOUBLE:

@@ -110,7 +110,10 @@ def angle(op: Any, self: Any) -> Any:
         op.Less(self, 0) if self.onnx_dtype.is_signed else full_like(op, self, False, DType.BOOL)
     )
     turned = op.Mul(op.Cast(below, to=dtype), math.pi)
-    return op.Where(op.IsNaN(self), self, turned) if self.onnx_dtype.is_float else turned
+    if not self.onnx_dtype.is_float:
+        return turned
+    # NaN is the only number that differs from itself.
+    return op.Where(op.Equal(self, self), turned, self)
 
 
 @angle.on_complex

@@ -15,7 +15,7 @@ from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
 # One operator of ONNX, or steps that need no more than FLOAT for the half types.
-ONE = elementwise(promote="int_to_float")
+ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 STEPS = elementwise(promote="int_to_float", at_least=DType.FLOAT)
 
 

@@ -12,6 +12,7 @@ from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 TWO = elementwise(("self", "other"))
+NUMBERS = elementwise(("self", "other"), no_bfloat16=True)
 LIMITS = elementwise(("self", "min", "max"))
 
 
@@ -39,7 +40,7 @@ def minimum(op: Any, self: Any, other: Any) -> Any:
     return op.And(self, other) if self.onnx_dtype.is_bool else op.Min(self, other)
 
 
-@aten("aten::fmax", rule=TWO, tests=[OpTest("fmax")])
+@aten("aten::fmax", rule=NUMBERS, tests=[OpTest("fmax")])
 def fmax(op: Any, self: Any, other: Any) -> Any:
     """The greater of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
@@ -47,7 +48,7 @@ def fmax(op: Any, self: Any, other: Any) -> Any:
     return _number_first(op, self, other, op.Max(self, other))
 
 
-@aten("aten::fmin", rule=TWO, tests=[OpTest("fmin")])
+@aten("aten::fmin", rule=NUMBERS, tests=[OpTest("fmin")])
 def fmin(op: Any, self: Any, other: Any) -> Any:
     """The smaller of two, a number before NaN."""
     if not self.onnx_dtype.is_float:

@@ -10,7 +10,7 @@ from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise
 
-ONE = elementwise(promote="int_to_float")
+ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 
 
 @aten("aten::sin", "prims::sin", rule=ONE, tests=[OpTest("sin")])

@@ -198,13 +198,19 @@ def rad2deg(op: Any, self: Any) -> Any:
     return op.Mul(self, 180.0 / math.pi)
 
 
-@aten("aten::nan_to_num", rule=elementwise(), tests=[OpTest("nan_to_num")], complex="parts")
+@aten(
+    "aten::nan_to_num",
+    rule=elementwise(no_bfloat16=True),
+    tests=[OpTest("nan_to_num")],
+    complex="parts",
+)
 def nan_to_num(op: Any, self: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN and infinities replaced by numbers: 0 and the ends of the type by default."""
     dtype = self.onnx_dtype
     if not dtype.is_float:
         return self
-    made = op.Where(op.IsNaN(self), _typed(op, 0.0 if nan is None else nan, dtype), self)
+    # NaN is the only number that differs from itself.
+    made = op.Where(op.Equal(self, self), self, _typed(op, 0.0 if nan is None else nan, dtype))
     if posinf is None and neginf is None:
         return op.Clip(made, -largest(dtype), largest(dtype))
     high = largest(dtype) if posinf is None else posinf
@@ -224,7 +230,11 @@ def _typed(op: Any, x: Any, dtype: DType) -> Any:
     return op.constant(np.array(number(x, dtype), dtype.numpy))
 
 
-@aten("aten::isnan", rule=elementwise(promote="always_bool"), tests=[OpTest("isnan")])
+@aten(
+    "aten::isnan",
+    rule=elementwise(promote="always_bool", no_bfloat16=True),
+    tests=[OpTest("isnan")],
+)
 def isnan(op: Any, self: Any) -> Any:
     """Whether a number is none."""
     if not self.onnx_dtype.is_float:
