@@ -54,7 +54,7 @@ class _FunctionModule(torch.nn.Module):  # type: ignore[misc]
             if isinstance(cell.cell_contents, torch.nn.Module):
                 self.add_module(name, cell.cell_contents)
         self._function = function
-        self.__signature__ = inspect.signature(function)
+        self.__signature__ = _signature_of(function)
         object.__setattr__(self, "forward", _forward_of(function))
 
 
@@ -64,5 +64,13 @@ def _forward_of(function: Callable[..., Any]) -> Callable[..., Any]:
     def forward(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    forward.__signature__ = _signature_of(function)  # type: ignore[attr-defined]
     return forward
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function; `*args, **kwargs` where Python does not know them."""
+    try:
+        return inspect.signature(function)
+    except ValueError:  # a function written in C, such as torch.sin
+        return inspect.signature(lambda *args, **kwargs: None)

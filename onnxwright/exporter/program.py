@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter import saving
+from onnxwright.exporter import calling, saving
 from onnxwright.exporter import weights as weights_of_program
 from onnxwright.exporter.building import Built, Settings
 from onnxwright.exporter.divergence import FxDivergence, first_divergence
@@ -151,28 +151,14 @@ class ONNXProgram:
         Raises:
             ExportTypeError: they are nested in another way (OW826).
         """
-        wanted = self.exported_program.call_spec.in_spec
-        assert wanted is not None
-        order = wanted.children()[1].context or []
-        if set(order) == set(kwargs):
-            kwargs = {name: kwargs[name] for name in order}
-        flat: list[Any]
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        if spec != wanted:
-            fail(
-                messages.BadProgramInput(
-                    reason="the inputs are nested in another way than the program's",
-                    hint=f"the program was exported with {wanted}, this is {spec}",
-                    span=user_span(),
-                )
-            )
-        return flat
+        names = [str(name or entry.node.name) for entry, name in self.user_inputs()]
+        return calling.flat_inputs(self.exported_program, args, kwargs, names)
 
     def _check_constant(self, entry: Any, value: Any) -> None:
         same = value is entry.value or (
             type(value) is type(entry.value) and bool(value == entry.value)
         )
-        if not same and not isinstance(value, torch.Tensor):
+        if not same:
             fail(
                 messages.BadProgramInput(
                     reason=f"`{entry.node.name}` was {entry.value!r} when the program was "

@@ -80,7 +80,8 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
     module = as_module(model)
-    given = _in_signature_order(module, dict(kwargs))
+    args, kwargs = _apart(tuple(args), dict(kwargs))
+    given = _in_signature_order(module, kwargs)
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)
@@ -115,6 +116,21 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     if not isinstance(dynamic_shapes, Mapping):
         cleaned = tuple(cleaned.values())
     return Wanted(new_args, new_kwargs, cleaned, axes)
+
+
+def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The inputs, where a tensor that is given twice is two.
+
+    Torch reads both places from one input otherwise, and the other is forgotten.
+    """
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    seen: set[int] = set()
+    for n, leaf in enumerate(flat):
+        if isinstance(leaf, torch.Tensor):
+            if id(leaf) in seen:
+                flat[n] = leaf.detach().clone().requires_grad_(leaf.requires_grad)
+            seen.add(id(leaf))
+    return pytree.tree_unflatten(flat, spec)
 
 
 def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
