@@ -15,7 +15,7 @@ from onnxwright.atenlib.positions import (
     positions_of,
     stacked,
 )
-from onnxwright.atenlib.scattering import into, scatter_elements, scatter_nd
+from onnxwright.atenlib.scattering import along, into, scatter_elements, scatter_nd
 from onnxwright.atenlib.shaping import (
     as_index,
     expand_to,
@@ -24,6 +24,8 @@ from onnxwright.atenlib.shaping import (
     inverse_order,
     permute,
     shape_vector,
+    size,
+    sizes_with,
 )
 from onnxwright.atenlib.support import numel, scalar, sizes
 
@@ -47,6 +49,9 @@ def index_put(op: Any, self: Any, indices: Any, values: Any, accumulate: bool = 
         if written is not None:
             return written
     found = positions_of(op, indices)
+    reduction = "add" if accumulate else "none"
+    if len(found) == 1 and found[0][0] > 0 and found[0][1].rank == 1:
+        return _put_slices(op, self, *found[0], values, reduction)
     layout = layout_of([axis for axis, _ in found], self.rank)
     index = stacked(op, [p for _, p in found])
     index_rank = index.rank - 1
@@ -55,7 +60,6 @@ def index_put(op: Any, self: Any, indices: Any, values: Any, accumulate: bool = 
     shape = [*sizes(op, index)[:-1], *sizes(op, turned)[layout.count :]]
     wanted = [shape[a] for a in result_order]
     updates = permute(op, expand_to(op, values, wanted), inverse_order(result_order))
-    reduction = "add" if accumulate else "none"
     written = scatter_nd(op, turned, index, updates, reduction)
     return permute(op, written, inverse_order(layout.order))
 
@@ -72,6 +76,12 @@ def index_put_impl(
 ) -> Any:
     """The tensor with values written, or added, at index tensors and masks."""
     return index_put.body(op, self, indices, values, accumulate)
+
+
+def _put_slices(op: Any, x: Any, axis: int, row: Any, values: Any, reduction: str) -> Any:
+    """A write at positions of one axis that is not the first: no axis has to be moved."""
+    updates = expand_to(op, values, sizes_with(op, x, axis, size(op, row, 0)))
+    return scatter_elements(op, x, along(op, row, updates, axis), updates, axis, reduction)
 
 
 def _added(op: Any, x: Any, y: Any) -> Any:
