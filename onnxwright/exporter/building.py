@@ -31,6 +31,7 @@ from onnxwright.exporter.signature import (
     weight_of,
 )
 from onnxwright.exporter.translate import MISSING, Translator, as_array
+from onnxwright.exporter.turning import turn_weights
 
 # An FX node, and for each of its values the name of the output (None for a plain number) and
 # whether it is a complex pair.
@@ -188,6 +189,8 @@ class _Builder:
             kept += self._every_value({name for name, _ in kept})
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
+        if not self.every:
+            turn_weights(model)
         if self.settings.functions == "aten":
             outline_operators(model, self.sources, self.weights.values())
         elif self.settings.modules_as_functions:
@@ -273,7 +276,7 @@ class _Builder:
             place = f" in `{path}` ({kind})" if path else ""
             near = self.settings.lowerings.nearest(name)
             hint = f"; the nearest function is `{near}`" if near else ""
-            details.append(f"{name}, {len(nodes)} times, first as `{nodes[0].name}`{place}{hint}")
+            details.append(f"{name}, {_times(len(nodes))} as `{nodes[0].name}`{place}{hint}")
             lacking = self.t.unresolved.get(name)
             if lacking:
                 details.append(
@@ -286,7 +289,7 @@ class _Builder:
                 count=count,
                 names=", ".join(f"`{n}`" for n in names),
                 target=names[0],
-                first=f"torch.ops.{names[0].replace('::', '.')}",
+                first=repr(names[0]),
                 notes=tuple(details),
                 span=span_of(first),
             )
@@ -353,3 +356,7 @@ def _memory(tensor: torch.Tensor) -> Any:
     if tensor.numel() == 0:
         return id(tensor)
     return (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+
+
+def _times(count: int) -> str:
+    return "once," if count == 1 else f"{count} times, first"

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.torch_types import onnx_tensor
+from onnxwright.exporter.turning import fitted
 
 _SAFETENSORS_DTYPES = {
     "F64": "DOUBLE",
@@ -82,6 +83,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
         value = model.graph.initializers[str(target)]
         old: Any = value.const_value
         assert old is not None
+        tensor = fitted(tensor, value)
         if tuple(tensor.shape) != tuple(old.shape):
             _refuse(
                 f"`{name}` has shape {list(tensor.shape)}, the model has {list(old.shape)}",

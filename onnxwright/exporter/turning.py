@@ -1,0 +1,90 @@
+"""Weights that are only read transposed are stored so: no Transpose is left to the run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from onnx_ir.tensor_adapters import TorchTensor
+
+# Where an initializer remembers how its axes stand in the weight of the module.
+_PERM = "onnxwright.perm"
+
+
+def turn_weights(model: ir.Model) -> None:
+    """Let initializers take the place of their transposes, where nothing reads them otherwise.
+
+    The new tensors are views: no number is copied, and none is written twice.
+
+    Args:
+        model: the model; it is changed.
+    """
+    for value in list(model.graph.initializers.values()):
+        perm = _only_perm(value)
+        if perm is None:
+            continue
+        assert value.const_value is not None
+        value.const_value = turned(value.const_value, perm)
+        value.shape = value.const_value.shape  # type: ignore[assignment]
+        value.meta[_PERM] = perm
+        for node in [use.node for use in value.uses()]:
+            ir.convenience.replace_all_uses_with(node.outputs[0], value)
+            assert node.graph is not None
+            node.graph.remove(node, safe=True)
+
+
+def _only_perm(value: ir.Value) -> list[int] | None:
+    """How all that reads a weight transposes it; None where anything else is done with it."""
+    if value.is_graph_output() or not isinstance(value.const_value, TorchTensor):
+        return None
+    found: list[int] | None = None
+    for use in value.uses():
+        node = use.node
+        perm = node.attributes.get("perm")
+        if node.op_type != "Transpose" or node.domain or perm is None or perm.is_ref():
+            return None
+        if node.outputs[0].is_graph_output() or found not in (None, list(perm.as_ints())):
+            return None
+        found = list(perm.as_ints())
+    return found
+
+
+def fitted(tensor: Any, value: ir.Value) -> Any:
+    """A weight of the module in the order of axes of its initializer.
+
+    Args:
+        tensor: a tensor of onnx_ir, as the module has it.
+        value: the initializer.
+
+    Returns:
+        The tensor; a view where its axes stand in another order.
+    """
+    perm = value.meta.get(_PERM)
+    return tensor if perm is None else turned(tensor, perm)
+
+
+def turned(tensor: Any, perm: list[int]) -> Any:
+    """A tensor of onnx_ir with its axes in another order, not copied before it is read.
+
+    Args:
+        tensor: the tensor.
+        perm: for each axis, the one it was.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> turned(ir.tensor([[1, 2, 3]]), [1, 0]).numpy().tolist()
+        [[1], [2], [3]]
+    """
+    raw = getattr(tensor, "raw", None)
+    if isinstance(raw, torch.Tensor):
+        return TorchTensor(raw.permute(perm), name=tensor.name)
+    return ir.LazyTensor(
+        lambda: ir.Tensor(np.transpose(tensor.numpy(), perm), dtype=tensor.dtype),
+        dtype=tensor.dtype,
+        shape=ir.Shape([tensor.shape[axis] for axis in perm]),
+        name=tensor.name,
+    )
