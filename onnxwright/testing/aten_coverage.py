@@ -10,7 +10,7 @@ from typing import Any
 
 from onnxwright.atenlib.load import functions
 from onnxwright.testing.aten_schemas import core_operators, has_function, no_inference
-from onnxwright.testing.sweep import DTYPES, infos
+from onnxwright.testing.sweep import COMPOSITE, DTYPES, infos
 
 STATES = {
     "passed": "every sample that counts passed",
@@ -181,7 +181,7 @@ def coverage(
     """
     table = functions()
     known = infos()
-    tested = {test.name for entry in table.values() for test in entry.tests}
+    tested = {test.name for entry in (*table.values(), COMPOSITE) for test in entry.tests}
     core = core_operators()
     wanted = list(names)
     modes = tuple(report["settings"]["modes"]) if report else ("eager", "graph")

@@ -15,9 +15,11 @@ import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
+from onnxwright.atenlib.composites import COMPOSITES
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
 from onnxwright.atenlib.optest import OpTest, Skip, XFail
+from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import AtenLookupError, OnnxwrightError
 from onnxwright.testing.aten_runs import (
     UNKNOWN,
@@ -117,6 +119,10 @@ def infos() -> dict[str, Any]:
     return found
 
 
+# Stands for the functions of OpInfos that run several operators.
+COMPOSITE = AtenFunction(("composite",), lambda op: None, Rule(), COMPOSITES)  # noqa: ARG005
+
+
 def units(ops: Sequence[str] | None = None, dtypes: Sequence[str] | None = None) -> list[Unit]:
     """The pieces of a sweep, in the order of the table.
 
@@ -125,15 +131,15 @@ def units(ops: Sequence[str] | None = None, dtypes: Sequence[str] | None = None)
         dtypes: names of torch dtypes; `DTYPES` by default.
 
     Returns:
-        A unit for each test of each function in each dtype that the OpInfo supports.
+        A unit for each test of each function, and of `COMPOSITES`, in each dtype that the OpInfo
+        supports.
 
     Raises:
         KeyError: a test names an OpInfo that torch does not have.
     """
     known = infos()
     found: list[Unit] = []
-    entries = list(dict.fromkeys(functions().values()))
-    for entry in entries:
+    for entry in (*dict.fromkeys(functions().values()), COMPOSITE):
         seen: Counter[str] = Counter()
         for test in entry.tests:
             seen[test.name] += 1

@@ -146,3 +146,14 @@ def test_names_of_the_other_library() -> None:
     # Python's own operators on sizes are no operators of torch: the exporter reads them.
     theirs = {n for n in theirs if not n.startswith(("_operator::", "math::"))}
     same({n for n in theirs if n not in TABLE}, missing("torchlib"))
+
+
+@needs_torch
+def test_opinfos_that_torch_onnx_passes() -> None:
+    """What torch.onnx exports right (float32, two samples each) is held to its samples here."""
+    pytest.importorskip("expecttest", reason="torch's OpInfos import it")
+    from onnxwright.testing.sweep import units
+
+    theirs = set(json.loads((HERE / "torch_onnx_opinfos.json").read_text(encoding="utf-8")))
+    tested = {u.test.name for u in units(None, ["float32"])}
+    same(theirs - tested, missing("opinfos"))
