@@ -55,6 +55,7 @@ MODULES = (
     "triangle",
     "reduction",
     "variance",
+    "prims_reduction",
     "arg_reduction",
     "sorting",
     "order_statistics",

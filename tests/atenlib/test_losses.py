@@ -101,3 +101,18 @@ def test_differences_of_dynamic_sizes(n: int) -> None:
     check(aten.trapezoid.dx, x, dx=0.5)
     check(aten.cumulative_trapezoid.x, x, torch.tensor([1.0, 2.0, 4.0, 5.0], dtype=torch.float64))
     check(aten.gradient.scalarint, x, spacing=2.0, dim=1, edge_order=n)
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("joined", [False, True])
+def test_ctc_of_dynamic_sizes(reduction: int, joined: bool) -> None:
+    """Lengths as lists and as tensors; targets in rows and one after another."""
+    torch.manual_seed(0)
+    logs = torch.randn(7, 3, 5, dtype=torch.float64).log_softmax(2)
+    rows = torch.tensor([[1, 1, 4], [2, 3, 1], [4, 0, 0]])
+    lengths = [3, 2, 0]
+    targets = torch.cat([r[:n] for r, n in zip(rows, lengths, strict=True)]) if joined else rows
+    inputs = [7, 5, 6]
+    check(aten.ctc_loss.IntList, logs, targets, inputs, lengths, 0, reduction, dynamic=(0, 1))
+    tensors = (torch.tensor(inputs), torch.tensor(lengths))
+    check(aten.ctc_loss.Tensor, logs, targets, *tensors, 0, reduction, True, dynamic=(0, 1, 2, 3))

@@ -144,3 +144,13 @@ def test_counting(opset: int) -> None:
     check(aten.bincount.default, x, torch.rand(6), 9, opset=opset)
     check(aten.bincount.default, x[:0], None, 3, opset=opset)
     check(aten.histc.default, torch.tensor([0.1, 2.5, 2.5, 9.0, -1.0]), 4, 0, 5, opset=opset)
+
+
+@pytest.mark.parametrize("dims", [[0], [0, 1]], ids=str)
+def test_primitive_reductions(dims: Any) -> None:
+    x = torch.tensor(WITH_NAN)
+    prims = torch.ops.prims
+    for name in ("sum", "prod", "amax", "amin"):
+        check(getattr(prims, name).default, x, dims)
+    for correction in (0.0, 1.0):
+        check(prims.var.default, matrix(), dims, correction=correction)

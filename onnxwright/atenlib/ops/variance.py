@@ -16,12 +16,12 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
 
-def _mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """The mean and the variance over axes, in FLOAT for half types."""
     axes = reduced_axes(dim, x.rank)
     if isinstance(x, Complex):
-        real_mean, real_var = _mean_and_var(op, x.real, dim, correction, keepdim)
-        imag_mean, imag_var = _mean_and_var(op, x.imag, dim, correction, keepdim)
+        real_mean, real_var = mean_and_var(op, x.real, dim, correction, keepdim)
+        imag_mean, imag_var = mean_and_var(op, x.imag, dim, correction, keepdim)
         return Complex(real_mean, imag_mean), op.Add(real_var, imag_var)
     x = in_working_type(op, x)
     mean = reduce(op, "ReduceMean", x, axes, True)
@@ -54,19 +54,19 @@ def var_correction(
     op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> Any:
     """The variance over axes; the sum of squares is divided by the count less `correction`."""
-    return _mean_and_var(op, self, dim, correction, keepdim)[1]
+    return mean_and_var(op, self, dim, correction, keepdim)[1]
 
 
 @aten("aten::var", rule=custom(_real_type), tests=[OpTest("var:unbiased")])
 def var(op: Any, self: Any, unbiased: bool = True) -> Any:
     """The variance of all elements."""
-    return _mean_and_var(op, self, None, int(unbiased), False)[1]
+    return mean_and_var(op, self, None, int(unbiased), False)[1]
 
 
 @aten("aten::var.dim", rule=custom(_real_type), tests=[OpTest("var")])
 def var_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
     """The variance over axes."""
-    return _mean_and_var(op, self, dim, int(unbiased), keepdim)[1]
+    return mean_and_var(op, self, dim, int(unbiased), keepdim)[1]
 
 
 @aten("aten::std.correction", rule=custom(_real_type), tests=[OpTest("std")])
@@ -74,23 +74,23 @@ def std_correction(
     op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> Any:
     """The root of the variance over axes."""
-    return op.Sqrt(_mean_and_var(op, self, dim, correction, keepdim)[1])
+    return op.Sqrt(mean_and_var(op, self, dim, correction, keepdim)[1])
 
 
 @aten("aten::std", rule=custom(_real_type), tests=[OpTest("std:unbiased")])
 def std(op: Any, self: Any, unbiased: bool = True) -> Any:
     """The root of the variance of all elements."""
-    return op.Sqrt(_mean_and_var(op, self, None, int(unbiased), False)[1])
+    return op.Sqrt(mean_and_var(op, self, None, int(unbiased), False)[1])
 
 
 @aten("aten::std.dim", rule=custom(_real_type), tests=[OpTest("std")])
 def std_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
     """The root of the variance over axes."""
-    return op.Sqrt(_mean_and_var(op, self, dim, int(unbiased), keepdim)[1])
+    return op.Sqrt(mean_and_var(op, self, dim, int(unbiased), keepdim)[1])
 
 
 def _both(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool, root: bool) -> tuple[Any, Any]:
-    mean, variance = _mean_and_var(op, x, dim, correction, keepdim)
+    mean, variance = mean_and_var(op, x, dim, correction, keepdim)
     if not isinstance(mean, Complex):
         mean = cast(op, mean, x.onnx_dtype)
     return (op.Sqrt(variance) if root else variance), mean

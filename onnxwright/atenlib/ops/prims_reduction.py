@@ -1,0 +1,58 @@
+"""Reductions under the names of torch's primitive operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.variance import mean_and_var
+from onnxwright.atenlib.rules import custom
+from onnxwright.atenlib.steps import extreme, reduce, reduced_axes
+from onnxwright.atenlib.support import cast
+from onnxwright.types.dtypes import DType
+
+_WHY = "torch's references call it; the operators they stand for have OpInfos"
+
+
+def _type(arguments: dict[str, Any]) -> DType:
+    dtype: DType = arguments["output_dtype"] or arguments["inp"].onnx_dtype
+    return dtype
+
+
+def _axes(dims: Any, rank: int) -> list[int]:
+    """The axes; an empty list reduces nothing, unlike None."""
+    return [] if dims is not None and not dims else reduced_axes(dims, rank)
+
+
+@aten("prims::sum", rule=custom(_type), complex="parts", untested=_WHY)
+def prims_sum(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+    """The sum over axes."""
+    x = inp if output_dtype is None else cast(op, inp, output_dtype)
+    return reduce(op, "ReduceSum", x, _axes(dims, inp.rank))
+
+
+@aten("prims::prod", rule=custom(_type), untested=_WHY)
+def prims_prod(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+    """The product over axes."""
+    x = inp if output_dtype is None else cast(op, inp, output_dtype)
+    return reduce(op, "ReduceProd", x, _axes(dims, inp.rank))
+
+
+@aten("prims::amax", rule=custom(_type), untested=_WHY)
+def prims_amax(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+    """The largest element over axes; NaN where there is one."""
+    return extreme(op, inp, _axes(dims, inp.rank), False, largest=True)
+
+
+@aten("prims::amin", rule=custom(_type), untested=_WHY)
+def prims_amin(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+    """The smallest element over axes; NaN where there is one."""
+    return extreme(op, inp, _axes(dims, inp.rank), False, largest=False)
+
+
+@aten("prims::var", rule=custom(_type), untested=_WHY)
+def prims_var(
+    op: Any, inp: Any, dims: Any, correction: Any = 1, *, output_dtype: Any = None
+) -> Any:
+    """The variance over axes."""
+    return mean_and_var(op, inp, dims, correction, False)[1]
