@@ -55,6 +55,10 @@ UNARY = {
     "builtins::round": round,
     "torch::sym_float": float,
     "torch::sym_int": int,
+    "builtins::int": int,
+    "builtins::float": float,
+    "builtins::bool": bool,
+    "math::exp": math.exp,
 }
 TYPES = {bool: (DType.BOOL, np.bool_), int: (DType.INT64, np.int64), float: (DType.DOUBLE, float)}
 
@@ -118,10 +122,11 @@ def test_functions_of_a_number_are_pythons(name: str, number: Any) -> None:
     agree(name, UNARY[name](number), [number])
 
 
-@pytest.mark.parametrize("name", ["math::sqrt", "torch::_sym_sqrt", "math::log2"])
+@pytest.mark.parametrize("name", ["math::sqrt", "torch::_sym_sqrt", "math::log2", "math::log"])
 @pytest.mark.parametrize("number", [9, 2.25])
 def test_roots_and_logarithms(name: str, number: Any) -> None:
-    agree(name, (math.log2 if "log2" in name else math.sqrt)(number), [number])
+    python = {"math::log2": math.log2, "math::log": math.log}.get(name, math.sqrt)
+    agree(name, python(number), [number])
 
 
 @pytest.mark.parametrize("condition", [True, False])

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math
+from onnxwright.atenlib import accurate, complex_math, draws
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import factor
-from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import axis_of, scalar
+from onnxwright.atenlib.support import axis_of, scalar, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -71,17 +71,10 @@ def prelu_kernel(op: Any, self: Any, weight: Any) -> Any:
     return op.PRelu(self, weight)
 
 
-_NO_KERNEL = XFail(
-    "ONNX Runtime has no RandomUniformLike of opset 22",
-    modes=("graph", "dynamic"),
-    matcher=lambda s: s.kwargs.get("training", False),
-)
-
-
 @aten(
     "aten::rrelu",
     rule=STEPS,
-    tests=[OpTest("nn.functional.rrelu", compare="shape", xfail=[_NO_KERNEL])],
+    tests=[OpTest("nn.functional.rrelu", compare="shape")],
 )
 def rrelu(
     op: Any,
@@ -94,7 +87,8 @@ def rrelu(
     """Below zero scaled by a random slope while training, by the middle one after it."""
     if not training:
         return leaky_relu.body(op, self, (lower + upper) / 2)
-    slopes = op.RandomUniformLike(self, low=float(lower), high=float(upper))
+    slopes = draws.uniform(op, sizes(op, self), self.onnx_dtype)
+    slopes = op.Add(op.Mul(slopes, float(upper) - float(lower)), float(lower))
     return op.Where(op.LessOrEqual(self, 0.0), op.Mul(self, slopes), self)
 
 

@@ -35,7 +35,7 @@ def floor(op: Any, a: Any) -> Any:
     return _rounded(op, "floor", a)
 
 
-@aten("math::trunc", "torch::sym_int", rule=SAME, untested=SYMBOLIC)
+@aten("math::trunc", "torch::sym_int", "builtins::int", rule=SAME, untested=SYMBOLIC)
 def trunc(op: Any, a: Any) -> Any:
     """The next integer towards zero."""
     return _rounded(op, "trunc", a)
@@ -53,7 +53,7 @@ def _float(op: Any, a: Any) -> Any:
     return arithmetic.to_python_number(op.backend, "float", a)
 
 
-@aten("torch::sym_float", rule=SAME, untested=SYMBOLIC)
+@aten("torch::sym_float", "builtins::float", rule=SAME, untested=SYMBOLIC)
 def sym_float(op: Any, a: Any) -> Any:
     """The number as a float."""
     return _float(op, a) if is_value(a) else float(a)
@@ -65,6 +65,28 @@ def sqrt(op: Any, a: Any) -> Any:
     if not is_value(a):
         return math.sqrt(a)
     return weak(op, op.Sqrt(op.backend.as_weak(_float(op, a), None)))
+
+
+@aten("builtins::bool", rule=SAME, untested=SYMBOLIC)
+def bool_(op: Any, a: Any) -> Any:
+    """Whether the number is not zero."""
+    return arithmetic.to_python_number(op.backend, "bool", a) if is_value(a) else bool(a)
+
+
+@aten("math::exp", rule=SAME, untested=SYMBOLIC)
+def exp(op: Any, a: Any) -> Any:
+    """The exponential."""
+    if not is_value(a):
+        return math.exp(a)
+    return weak(op, op.Exp(op.backend.as_weak(_float(op, a), None)))
+
+
+@aten("math::log", rule=SAME, untested=SYMBOLIC)
+def log(op: Any, a: Any) -> Any:
+    """The natural logarithm."""
+    if not is_value(a):
+        return math.log(a)
+    return weak(op, op.Log(op.backend.as_weak(_float(op, a), None)))
 
 
 @aten("math::log2", "torch::_sym_log2", rule=SAME, untested=SYMBOLIC)
