@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops.sorting import sorted_along, top
-from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.ops.sorting import TIES, sorted_along, top
+from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.steps import (
     flat,
@@ -24,12 +24,6 @@ from onnxwright.atenlib.support import axis_of, cast, full, number, scalar, size
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
-_TIES = XFail(
-    "torch's index among equal elements is not specified",
-    dtypes=("bfloat16", "float16", "int8", "uint8", "int16", "int32", "int64", "bool"),
-    sometimes=True,
-)
-
 
 def _finish(op: Any, x: Any, axis: int, keepdim: bool) -> Any:
     """Drop an axis of size one unless it is kept."""
@@ -41,7 +35,7 @@ def _alone(op: Any, x: Any) -> tuple[Any, Any]:
     return x, full(op, [], 0, DType.INT64)
 
 
-@aten("aten::kthvalue", rule=like(), tests=[OpTest("kthvalue", xfail=[_TIES])])
+@aten("aten::kthvalue", rule=like(), tests=[OpTest("kthvalue", xfail=[TIES])])
 def kthvalue(op: Any, self: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis and its index."""
     if self.rank == 0:
@@ -93,13 +87,13 @@ def _median_of_all(op: Any, x: Any, skip: bool) -> Any:
     return (_nanmedian if skip else _median)(op, flat(op, x), 0, False)[0]
 
 
-@aten("aten::median", rule=like(), tests=[OpTest("median", xfail=[_TIES])])
+@aten("aten::median", rule=like(), tests=[OpTest("median", xfail=[TIES])])
 def median(op: Any, self: Any) -> Any:
     """The lower median of all elements; NaN if there is one."""
     return _median_of_all(op, self, skip=False)
 
 
-@aten("aten::median.dim", rule=like(), tests=[OpTest("median", xfail=[_TIES])])
+@aten("aten::median.dim", rule=like(), tests=[OpTest("median", xfail=[TIES])])
 def median_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     """The lower median along an axis and its index; the first NaN where there is one."""
     if self.rank == 0:
@@ -107,13 +101,13 @@ def median_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     return _median(op, self, axis_of(dim, self.rank), keepdim)
 
 
-@aten("aten::nanmedian", rule=like(), tests=[OpTest("nanmedian", xfail=[_TIES])])
+@aten("aten::nanmedian", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
 def nanmedian(op: Any, self: Any) -> Any:
     """The lower median of all elements that are not NaN."""
     return _median_of_all(op, self, skip=True)
 
 
-@aten("aten::nanmedian.dim", rule=like(), tests=[OpTest("nanmedian", xfail=[_TIES])])
+@aten("aten::nanmedian.dim", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
 def nanmedian_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     """The lower median along an axis of what is not NaN, and its index."""
     if self.rank == 0:
@@ -121,7 +115,7 @@ def nanmedian_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     return _nanmedian(op, self, axis_of(dim, self.rank), keepdim)
 
 
-@aten("aten::mode", rule=like(), tests=[OpTest("mode", xfail=[_TIES])])
+@aten("aten::mode", rule=like(), tests=[OpTest("mode", xfail=[TIES])])
 def mode(op: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis (the smallest of them) and its last index."""
     if self.rank == 0:
