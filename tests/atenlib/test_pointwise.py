@@ -161,6 +161,16 @@ def test_conversions(case: tuple[Any, ...]) -> None:
     check(target, *args, dynamic=(0, 1), **named)
 
 
+def test_tensors_of_numbers() -> None:
+    for target, number in (
+        (aten.tensor.float, 2.5),
+        (aten.tensor.int, 3),
+        (aten.tensor.bool, True),
+    ):
+        check(target, number, dynamic=())
+        check(target, number, dynamic=(), dtype=torch.float64)
+
+
 def test_kernels_of_activations() -> None:
     """What torch makes of prelu and log_sigmoid."""
     check(aten._prelu_kernel.default, X, torch.tensor([[0.1, 0.2, 0.3]]))

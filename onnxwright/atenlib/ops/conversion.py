@@ -8,7 +8,8 @@ from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.support import cast
+from onnxwright.atenlib.support import cast, scalar
+from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
@@ -163,6 +164,24 @@ def copy_(op: Any, self: Any, src: Any, non_blocking: bool = False) -> Any:
         shape = op.Shape(self.real)
         return Complex(op.Expand(found.real, shape), op.Expand(found.imag, shape))
     return op.Expand(found, op.Shape(self))
+
+
+_KINDS = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
+
+
+@aten(
+    "aten::tensor.bool",
+    "aten::tensor.int",
+    "aten::tensor.float",
+    rule=SAME,
+    untested="numbers are no tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
+)
+def tensor(op: Any, t: Any, dtype: DType | None = None) -> Any:
+    """A tensor without dimensions that holds a number, of the type of its kind by default."""
+    if dtype is None:
+        kind = op.backend.weak_kind(t) if is_value(t) else type(t).__name__
+        dtype = _KINDS[kind]
+    return scalar(op, t, dtype)
 
 
 for _function in (
