@@ -134,7 +134,7 @@ def _to_torch(leaf: Any, held: dict[int, tuple[Any, Any]]) -> Any:
     return torch.view_as_complex(found.contiguous()) if leaf.is_complex() else found
 
 
-def measure(unit: sweep.Unit, torchlib: Torchlib, limit: int | None) -> Row:
+def measure(unit: sweep.Unit, torchlib: Torchlib | None, limit: int | None) -> Row:
     """Both libraries on the samples of a unit."""
     row = Row(unit.test.name, unit.dtype)
     info = sweep.infos()[unit.test.name]
@@ -149,7 +149,9 @@ def measure(unit: sweep.Unit, torchlib: Torchlib, limit: int | None) -> Row:
             continue
         row.samples += 1
         mine, seconds, why = _judge(run_eagerly, recorded, unit)
-        theirs, their_seconds, their_why = _judge(torchlib.run, recorded, unit)
+        theirs, their_seconds, their_why = False, 0.0, "not run"
+        if torchlib is not None:
+            theirs, their_seconds, their_why = _judge(torchlib.run, recorded, unit)
         row.ours += mine
         row.torchlib += theirs
         row.ours_first = row.ours_first or why
@@ -203,6 +205,7 @@ def main() -> int:
     parser.add_argument("--op", action="append", help="an operator or OpInfo; all by default")
     parser.add_argument("--dtype", action="append", help="float32 by default")
     parser.add_argument("--limit", type=int, help="samples of each OpInfo")
+    parser.add_argument("--only", choices=["onnxwright"], help="leave torchlib out")
     parser.add_argument("--json", metavar="FILE", help="write the rows")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -210,7 +213,7 @@ def main() -> int:
         (u.test.name, u.dtype): u
         for u in reversed(sweep.units(given.op, given.dtype or ["float32"]))
     }
-    torchlib = Torchlib()
+    torchlib = None if given.only else Torchlib()
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

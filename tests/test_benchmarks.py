@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -34,3 +36,16 @@ def test_builder_runs(run_python: Any) -> None:
     figures = json.loads(done.stdout)
     assert {"onnxwright", "onnx.helper"} <= set(figures)
     assert all(value > 0 for values in figures.values() for value in values.values())
+
+
+def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the samples are torch's")
+    pytest.importorskip("expecttest", reason="torch's OpInfos import it")
+    program = str(ROOT / "benchmarks" / "opinfo_vs_torchlib.py")
+    file = tmp_path / "rows.json"
+    done = run_python(program, "--op", "abs", "--only", "onnxwright", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(file.read_text(encoding="utf-8"))
+    assert row["opinfo"] == "abs"
+    assert row["ours"] == row["samples"] > 0
+    assert row["torchlib"] == 0

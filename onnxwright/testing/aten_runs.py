@@ -35,7 +35,8 @@ class _Play:
         self.held: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> itself, its value
         # id of an alias -> the tensor it was made of; `held` keeps both alive
         self.aliases: dict[int, torch.Tensor] = {}
-        self.numbers: dict[int, tuple[Any, Any]] = {}  # the same for numbers that a call gave
+        # A number that a call gave, by type and text: torch makes a new object of it -> ours.
+        self.numbers: dict[tuple[type, str], Any] = {}
 
     def outside(self, tensor: torch.Tensor) -> Any:
         """The value of a tensor that no call made."""
@@ -64,7 +65,7 @@ class _Play:
             for t, v in zip(tensors, values, strict=True):
                 self.bind(t, v)
         elif isinstance(tensors, _NUMBERS):
-            self.numbers[id(tensors)] = (tensors, values)
+            self.numbers[type(tensors), repr(tensors)] = values
 
     def play(self, calls: Sequence[Call]) -> None:
         """Run the functions of all calls."""
@@ -97,7 +98,7 @@ class _Play:
             if isinstance(leaf, torch.Tensor):
                 found.append(self.convert(leaf))
             else:
-                found.append(self.numbers.get(id(leaf), (leaf, UNKNOWN))[1])
+                found.append(self.numbers.get((type(leaf), repr(leaf)), UNKNOWN))
         return found
 
 
