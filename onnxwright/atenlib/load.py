@@ -93,6 +93,7 @@ MODULES = (
     "rnn",
     "rnn_cells",
     "dropout",
+    "quantized",
     "random",
     "sampling",
     "fft",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import importlib
 import inspect
 import math
 import operator
@@ -42,6 +43,8 @@ def find_operator(name: str) -> Any:
         (<OpOverload(op='aten.add', overload='Tensor')>, None)
     """
     namespace, _, rest = name.partition("::")
+    if namespace == "quantized_decomposed":
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
     base, _, overload = rest.partition(".")
     operators = getattr(torch.ops, namespace)
     # Some exist only as the one that writes into its argument, such as `fill_diagonal_`.

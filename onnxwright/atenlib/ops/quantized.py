@@ -1,0 +1,177 @@
+"""Quantization: rounding to integers with a scale and a zero point, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.support import axis_of, cast, scalar, size, vector
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+
+_UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
+# What QuantizeLinear of ONNX gives, with kernels for it.
+_WHOLE = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+
+
+def _one(op: Any, x: Any, dtype: DType) -> Any:
+    """A number or tensor of one element as a value without dimensions."""
+    value = scalar(op, x, dtype)
+    if is_value(x) and value.rank:
+        value = op.Reshape(value, op.constant(np.zeros(0, np.int64)))
+    return value
+
+
+def _quantize(
+    op: Any, x: Any, scale: Any, zero: Any, low: Any, high: Any, dtype: DType, axis: int | None
+) -> Any:
+    """`clamp(round(x / scale) + zero, low, high)` as integers, per tensor or along an axis."""
+    if not is_value(low) and not is_value(high) and _WHOLE.get(dtype) == (low, high):
+        along = {} if axis is None else {"axis": axis}
+        return op.QuantizeLinear(x, scale, cast(op, zero, dtype), **along)
+    scale, zero = _along(op, x, scale, axis), _along(op, x, cast(op, zero, x.onnx_dtype), axis)
+    rounded = op.Add(op.Round(op.Mul(x, op.Reciprocal(scale))), zero)
+    low, high = (_one(op, n, x.onnx_dtype) for n in (low, high))
+    return op.Cast(op.Min(op.Max(rounded, low), high), to=dtype)
+
+
+def _dequantize(op: Any, x: Any, scale: Any, zero: Any, axis: int | None, dtype: Any) -> Any:
+    """`(x - zero) * scale` as FLOAT, or as `dtype`."""
+    wide = cast(op, x, DType.FLOAT)
+    if x.onnx_dtype in _WHOLE:
+        along = {} if axis is None else {"axis": axis}
+        args = [] if zero is None else [cast(op, zero, x.onnx_dtype)]
+        result = op.DequantizeLinear(x, cast(op, scale, DType.FLOAT), *args, **along)
+    else:
+        shifted = wide
+        if zero is not None:
+            shifted = op.Sub(wide, _along(op, x, cast(op, zero, DType.FLOAT), axis))
+        result = op.Mul(shifted, _along(op, x, cast(op, scale, DType.FLOAT), axis))
+    return result if dtype is None else cast(op, result, dtype)
+
+
+def _along(op: Any, x: Any, values: Any, axis: int | None) -> Any:
+    """A vector with an entry for each place of an axis, so that it broadcasts over the others."""
+    if axis is None:
+        return values
+    shape = [1] * x.rank
+    shape[axis] = size(op, x, axis)
+    return op.Reshape(values, vector(op, shape))
+
+
+def _result(arguments: dict[str, Any]) -> DType:
+    dtype: DType = arguments["dtype"]
+    return dtype
+
+
+def _restored(arguments: dict[str, Any]) -> DType:
+    return arguments.get("out_dtype") or DType.FLOAT
+
+
+@aten(
+    "quantized_decomposed::quantize_per_tensor",
+    "quantized_decomposed::quantize_per_tensor.tensor",
+    "quantized_decomposed::quantize_per_tensor.tensor2",
+    rule=custom(_result),
+    untested=_UNTESTED,
+)
+def quantize_per_tensor(
+    op: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: DType
+) -> Any:
+    """Integers of one scale: ONNX QuantizeLinear where the whole range of the type is used."""
+    x = cast(op, input, DType.FLOAT)
+    step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
+    return _quantize(op, x, step, zero, quant_min, quant_max, dtype, None)
+
+
+@aten("quantized_decomposed::quantize_per_channel", rule=custom(_result), untested=_UNTESTED)
+def quantize_per_channel(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+) -> Any:
+    """Integers with a scale for each place of an axis."""
+    x, step = cast(op, input, DType.FLOAT), cast(op, scales, DType.FLOAT)
+    place = axis_of(axis, x.rank)
+    return _quantize(op, x, step, zero_points, quant_min, quant_max, dtype, place)
+
+
+@aten(
+    "quantized_decomposed::dequantize_per_tensor",
+    "quantized_decomposed::dequantize_per_tensor.tensor",
+    "quantized_decomposed::dequantize_per_tensor.tensor2",
+    rule=custom(_restored),
+    untested=_UNTESTED,
+)
+def dequantize_per_tensor(
+    op: Any,
+    input: Any,
+    scale: Any,
+    zero_point: Any,
+    quant_min: Any,
+    quant_max: Any,
+    dtype: DType,
+    *,
+    out_dtype: Any = None,
+) -> Any:
+    """The numbers that integers of one scale stand for."""
+    step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
+    return _dequantize(op, input, step, zero, None, out_dtype)
+
+
+@aten("quantized_decomposed::dequantize_per_channel", rule=custom(_restored), untested=_UNTESTED)
+def dequantize_per_channel(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+    *,
+    out_dtype: Any = None,
+) -> Any:
+    """The numbers that integers with a scale for each place of an axis stand for."""
+    return _dequantize(op, input, scales, zero_points, axis_of(axis, input.rank), out_dtype)
+
+
+def _fake(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int | None) -> Any:
+    """Numbers rounded as quantization would, without becoming integers."""
+    wide = cast(op, x, DType.FLOAT)
+    step = _along(op, x, cast(op, scale, DType.FLOAT), axis)
+    shift = _along(op, x, cast(op, zero, DType.FLOAT), axis)
+    rounded = op.Add(op.Round(op.Mul(wide, op.Reciprocal(step))), shift)
+    kept = op.Min(op.Max(rounded, float(low)), float(high))
+    return cast(op, op.Mul(op.Sub(kept, shift), step), x.onnx_dtype)
+
+
+@aten(
+    "aten::fake_quantize_per_tensor_affine",
+    "aten::fake_quantize_per_tensor_affine.tensor_qparams",
+    rule=like(),
+    untested=_UNTESTED,
+)
+def fake_quantize_per_tensor_affine(
+    op: Any, self: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+) -> Any:
+    """Quantized and back, with one scale."""
+    step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
+    return _fake(op, self, step, zero, quant_min, quant_max, None)
+
+
+@aten("aten::fake_quantize_per_channel_affine", rule=like(), untested=_UNTESTED)
+def fake_quantize_per_channel_affine(
+    op: Any, self: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
+) -> Any:
+    """Quantized and back, with a scale for each place of an axis."""
+    place = axis_of(axis, self.rank)
+    return _fake(op, self, scale, zero_point, quant_min, quant_max, place)
