@@ -1,1 +1,193 @@
-"""Norms, ranks and statistics of matrices."""
+"""Norms of matrices, and systems of given LU factorizations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnxwright.atenlib import algebra
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import TABLE, aten, unsupported
+from onnxwright.atenlib.ops import decompositions as factors
+from onnxwright.atenlib.ops.decompositions import real
+from onnxwright.atenlib.ops.solve import solve_by_lu
+from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.support import axis_of, cast, full, size, sizes
+from onnxwright.types.dtypes import DType
+
+_TOL = {
+    "float32": Tol(1e-4, 1e-4),
+    "complex64": Tol(1e-4, 1e-4),
+    "float16": Tol(5e-3, 5e-3),
+    "bfloat16": Tol(5e-2, 5e-2),
+}
+_SINGULAR = ("nuc", 2, -2, 2.0, -2.0)
+
+
+def _length(op: Any, x: Any) -> Any:
+    if isinstance(x, Complex):
+        return op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
+    return op.Abs(x)
+
+
+def _matrix_norm(
+    op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: DType | None
+) -> Any:
+    if ord in _SINGULAR:
+        unsupported("a norm by singular values, which ONNX cannot compute")
+    if dtype is not None and not dtype.is_complex:
+        x = algebra.each(lambda v: cast(op, v, dtype), x)
+    x = _length(op, x)
+    given = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if given.bits < 32 else x
+    rows, columns = (axis_of(d, x.rank) for d in dim)
+    if ord == "fro":
+        result = op.Sqrt(op.ReduceSum(op.Mul(x, x), [rows, columns]))
+    else:
+        along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = op.ReduceSum(x, [along])
+        extreme = op.ReduceMax if ord > 0 else op.ReduceMin
+        if x.shape[over] == 0:  # torch: the largest of no lines is zero
+            sums = op.ReduceSum(sums, [over])
+        result = extreme(sums, [over])
+    result = cast(op, result, given)
+    return result if keepdim else op.Squeeze(result, sorted([rows, columns]))
+
+
+def _order_of(sample: Any) -> Any:
+    return sample.kwargs.get("ord", sample.args[0] if sample.args else None)
+
+
+def _of_matrix(sample: Any) -> bool:
+    dim = sample.kwargs.get("dim", sample.args[1] if len(sample.args) > 1 else None)
+    if dim is None:
+        return bool(sample.input.ndim == 2)
+    return isinstance(dim, (tuple, list)) and len(dim) == 2
+
+
+_NO_SVD = [
+    XFail(
+        "ONNX has no singular values",
+        matcher=lambda s: _order_of(s) in _SINGULAR and _of_matrix(s),
+    )
+]
+_NO_SVD_OF_MATRICES = [
+    XFail("ONNX has no singular values", matcher=lambda s: _order_of(s) in _SINGULAR)
+]
+
+
+@aten(
+    "aten::linalg_matrix_norm",
+    "aten::linalg_matrix_norm.str_ord",
+    rule=custom(),
+    tests=[OpTest("linalg.matrix_norm", tol=_TOL, xfail=_NO_SVD_OF_MATRICES)],
+)
+def linalg_matrix_norm(
+    op: Any,
+    self: Any,
+    ord: Any = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The norm of matrices: of all elements, or the largest or smallest sum of a line."""
+    return _matrix_norm(op, self, ord, dim, keepdim, dtype)
+
+
+@aten(
+    "aten::linalg_norm",
+    "aten::linalg_norm.ord_str",
+    rule=custom(),
+    tests=[
+        OpTest("linalg.norm", tol=_TOL, xfail=_NO_SVD),
+        OpTest("linalg.norm:subgradients_at_zero", tol=_TOL, xfail=_NO_SVD),
+    ],
+)
+def linalg_norm(
+    op: Any,
+    self: Any,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """A norm of vectors or of matrices, by the number of axes."""
+    axes = [dim] if isinstance(dim, int) else dim
+    rank = real(self).rank
+    count = rank if axes is None else len(axes)
+    if ord is not None and count == 2 and (axes is not None or rank == 2):
+        pair = [0, 1] if axes is None else axes
+        return _matrix_norm(op, self, ord, pair, keepdim, dtype)
+    vector_norm = TABLE["aten::linalg_vector_norm"]
+    return vector_norm(op, self, 2 if ord is None else ord, axes, keepdim, dtype=dtype)
+
+
+linalg_matrix_norm.on_complex(linalg_matrix_norm.body)
+linalg_norm.on_complex(linalg_norm.body)
+
+
+def _order(op: Any, packed: Any, pivots: Any) -> Any:
+    """Where each row came from, by LAPACK's exchanges."""
+    x = real(packed)
+    front, n = sizes(op, x)[:-2], size(op, x, -2)
+    rows = factors.numbers_below(op, n)
+    start = op.Add(full(op, [*front, n], 0, DType.INT64), rows)
+    others = op.Sub(op.Cast(pivots, to=DType.INT64), 1)
+
+    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        other = op.Gather(others, op.Unsqueeze(k, [0]), axis=-1)
+        swap = op.Where(op.Equal(rows, k), other, op.Where(op.Equal(rows, other), k, rows))
+        return [op.GatherElements(states[0], swap, axis=-1)], []
+
+    return factors.repeat(op, size(op, others, -1), [start], step)[0][0]
+
+
+def _adjoint_solve(op: Any, found: factors.LU, b: Any) -> Any:
+    """`X` of `A^H @ X == B`: `U^H` and `L^H` first, then the rows back in their places."""
+    y = factors.solve_triangular(op, algebra.adjoint(op, found.packed), b, upper=False)
+    lower = algebra.adjoint(op, found.packed)
+    z = factors.solve_triangular(op, lower, y, upper=True, unit_diagonal=True)
+    order = found.order
+    rows = op.Unsqueeze(factors.numbers_below(op, size(op, order, -1)), [1])
+    where = op.Equal(op.Unsqueeze(order, [order.rank - 1]), rows)
+    back = op.ArgMax(op.Cast(where, to=DType.INT32), axis=order.rank, keepdims=0)
+    if real(z).rank - 1 > back.rank or back.rank > 1:
+        back = op.Expand(back, op.Shape(real(z), end=real(z).rank - 1))
+    return factors.reordered(op, z, back)
+
+
+def _lu_solve(op: Any, packed: Any, pivots: Any, b: Any, left: bool, adjoint: bool) -> Any:
+    if 0 in real(packed).shape or 0 in real(b).shape:
+        return b
+    found = factors.LU(packed, pivots, _order(op, packed, pivots), None)
+    if not left:
+        b = algebra.adjoint(op, b)
+    if adjoint is left:
+        result = _adjoint_solve(op, found, b)
+    else:
+        result = solve_by_lu(op, found, b)
+    return result if left else algebra.adjoint(op, result)
+
+
+_SOLVE = {"float32": Tol(2e-3, 2e-4), "complex64": Tol(2e-3, 2e-4)}
+
+
+@aten("aten::linalg_lu_solve", rule=like("B"), tests=[OpTest("linalg.lu_solve", tol=_SOLVE)])
+def linalg_lu_solve(
+    op: Any, LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
+) -> Any:
+    """`X` of `A @ X == B` (or of `X @ A == B`, or with the adjoint) by the factors of `A`."""
+    return _lu_solve(op, LU, pivots, B, left, adjoint)
+
+
+@aten("aten::lu_solve", rule=like("self"), tests=[OpTest("lu_solve", tol=_SOLVE)])
+def lu_solve(op: Any, self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    """`X` of `A @ X == self` by the factors of `A`."""
+    return _lu_solve(op, LU_data, LU_pivots, self, True, False)
+
+
+linalg_lu_solve.on_complex(linalg_lu_solve.body)
+lu_solve.on_complex(lu_solve.body)

@@ -1,1 +1,347 @@
-"""Linear systems, inverses and determinants."""
+"""Linear systems, inverses, determinants, and the factorizations as torch gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib import algebra
+from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.op import TABLE, aten
+from onnxwright.atenlib.ops import decompositions as factors
+from onnxwright.atenlib.ops.decompositions import real
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.support import full, size, sizes
+from onnxwright.types.dtypes import DType
+
+# Sums in another order than LAPACK's, on matrices of a condition near 10.
+_TOL = {name: Tol(2e-3, 2e-4) for name in ("float32", "complex64")}
+
+
+def _tests(*names: str) -> list[OpTest]:
+    return [OpTest(name, tol=_TOL) for name in names]
+
+
+def _info(op: Any, a: Any) -> Any:
+    """LAPACK's word on success, which is all a graph that runs to its end can tell."""
+    return full(op, sizes(op, real(a))[:-2], 0, DType.INT32)
+
+
+def _one(op: Any, a: Any) -> Any:
+    made = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
+    return as_complex(op, made, made.onnx_dtype) if isinstance(a, Complex) else made
+
+
+def solve_by_lu(op: Any, found: factors.LU, b: Any) -> Any:
+    """`X` of `A @ X == b` by a factorization of `A`."""
+    front = op.Shape(found.order, end=found.order.rank - 1)
+    if found.order.rank > 1 or real(b).rank > 2:
+        shape = op.Concat(front, op.Shape(real(b), start=real(b).rank - 2), axis=0)
+        b = algebra.each(lambda v: op.Expand(v, shape), b)
+    order = found.order
+    if real(b).rank - 1 > order.rank:
+        order = op.Expand(order, op.Shape(real(b), end=real(b).rank - 1))
+    b = factors.reordered(op, b, order)
+    y = factors.solve_triangular(op, found.packed, b, upper=False, unit_diagonal=True)
+    return factors.solve_triangular(op, found.packed, y, upper=True)
+
+
+def inverse_of(op: Any, a: Any) -> Any:
+    """The inverse of square matrices."""
+    return solve_by_lu(op, factors.lu(op, a), _one(op, a))
+
+
+@aten("aten::linalg_inv", rule=like("A"), tests=_tests("linalg.inv"))
+def linalg_inv(op: Any, A: Any) -> Any:
+    """The inverse of square matrices."""
+    return inverse_of(op, A)
+
+
+@aten("aten::inverse", rule=like("self"), untested="OpInfos call linalg_inv")
+def inverse(op: Any, self: Any) -> Any:
+    """The inverse of square matrices."""
+    return inverse_of(op, self)
+
+
+@aten("aten::linalg_inv_ex", rule=like("A"), tests=_tests("linalg.inv_ex"))
+def linalg_inv_ex(op: Any, A: Any, *, check_errors: bool = False) -> Any:
+    """The inverse of square matrices, and zeros."""
+    del check_errors
+    return inverse_of(op, A), _info(op, A)
+
+
+def _solve(op: Any, a: Any, b: Any, left: bool) -> Any:
+    vectors = real(b).rank == 1 or (
+        real(b).rank == real(a).rank - 1 and _same(real(b).shape, real(a).shape[:-1])
+    )
+    if vectors:
+        b = algebra.unsqueeze(op, b, [real(b).rank])
+    if not left:
+        found = solve_by_lu(op, factors.lu(op, algebra.transpose(op, a)), algebra.transpose(op, b))
+        return algebra.transpose(op, found)
+    found = solve_by_lu(op, factors.lu(op, a), b)
+    return algebra.squeeze(op, found, [real(found).rank - 1]) if vectors else found
+
+
+def _same(a: Any, b: Any) -> bool:
+    return tuple(a) == tuple(b)
+
+
+@aten("aten::linalg_solve", rule=like("B"), tests=_tests("linalg.solve"))
+def linalg_solve(op: Any, A: Any, B: Any, *, left: bool = True) -> Any:
+    """`X` of `A @ X == B`, or of `X @ A == B`."""
+    return _solve(op, A, B, left)
+
+
+@aten("aten::linalg_solve_ex", rule=like("B"), tests=_tests("linalg.solve_ex"))
+def linalg_solve_ex(
+    op: Any, A: Any, B: Any, *, left: bool = True, check_errors: bool = False
+) -> Any:
+    """As `linalg_solve`, and zeros."""
+    del check_errors
+    return _solve(op, A, B, left), _info(op, A)
+
+
+def _diagonal(op: Any, a: Any) -> Any:
+    if 0 in real(a).shape:
+        shape = [*sizes(op, real(a))[:-2], size(op, real(a), -1)]
+        return algebra.each(lambda v: full(op, shape, 1, v.onnx_dtype), a)
+    n = factors.unit(op, size(op, real(a), -2), DType.BOOL, columns=size(op, real(a), -1))
+    return algebra.reduce_sum(op, factors.only(op, n, a), [-1])
+
+
+def _determinant(op: Any, a: Any) -> Any:
+    found = factors.lu(op, a)
+    return _signed(op, _product(op, _diagonal(op, found.packed)), found.odd)
+
+
+def _signed(op: Any, x: Any, sign: Any) -> Any:
+    return algebra.each(lambda v: op.Mul(v, sign), x)
+
+
+def _product(op: Any, x: Any) -> Any:
+    """The product along the last axis."""
+    last = real(x).rank - 1
+    if 0 in real(x).shape:
+        made = full(op, sizes(op, real(x))[:-1], 1, real(x).onnx_dtype)
+        return as_complex(op, made, made.onnx_dtype) if isinstance(x, Complex) else made
+    if not isinstance(x, Complex):
+        return op.ReduceProd(x, [last], keepdims=0)
+
+    def step(k: Any, states: Any) -> tuple[list[Any], list[Any]]:
+        return [algebra.mul(op, states[0], factors.take(op, x, k, -1))], []
+
+    total = op.ReduceSum(op.Mul(x.real, 0.0), [last], keepdims=0)
+    start = Complex(op.Add(total, 1.0), total)
+    return factors.repeat(op, size(op, x.real, -1), [start], step)[0][0]
+
+
+@aten("aten::linalg_det", rule=like("A"), tests=_tests("linalg.det"))
+def linalg_det(op: Any, A: Any) -> Any:
+    """The determinant of square matrices."""
+    return _determinant(op, A)
+
+
+@aten("aten::det", rule=like("self"), untested="OpInfos call linalg_det")
+def det(op: Any, self: Any) -> Any:
+    """The determinant of square matrices."""
+    return _determinant(op, self)
+
+
+def _slogdet(op: Any, a: Any) -> tuple[Any, Any]:
+    found = factors.lu(op, a)
+    diagonal = _diagonal(op, found.packed)
+    last = real(diagonal).rank - 1
+    if 0 in real(diagonal).shape:
+        return _signed(op, _product(op, diagonal), found.odd), op.Sub(found.odd, 1.0)
+    if isinstance(diagonal, Complex):
+        square = op.Add(op.Mul(diagonal.real, diagonal.real), op.Mul(diagonal.imag, diagonal.imag))
+        length = op.Sqrt(square)
+        signs: Any = algebra.each(lambda v: op.Div(v, length), diagonal)
+    else:
+        length, signs = op.Abs(diagonal), op.Sign(diagonal)
+    total = op.ReduceSum(op.Log(length), [last], keepdims=0)
+    return _signed(op, _product(op, signs), found.odd), total
+
+
+@aten("aten::linalg_slogdet", rule=custom(), tests=_tests("linalg.slogdet"))
+def linalg_slogdet(op: Any, A: Any) -> Any:
+    """The sign and the logarithm of the absolute value of the determinant."""
+    return _slogdet(op, A)
+
+
+@aten("aten::slogdet", rule=custom(), untested="OpInfos call linalg_slogdet")
+def slogdet(op: Any, self: Any) -> Any:
+    """The sign and the logarithm of the absolute value of the determinant."""
+    return _slogdet(op, self)
+
+
+@aten("aten::logdet", rule=like("self"), tests=_tests("logdet"))
+def logdet(op: Any, self: Any) -> Any:
+    """The logarithm of the determinant; not a number where that is negative."""
+    sign, total = _slogdet(op, self)
+    return op.Add(op.Log(sign), total)
+
+
+@logdet.on_complex
+def _logdet_complex(op: Any, self: Complex) -> Complex:
+    sign, total = _slogdet(op, self)
+    return Complex(total, TABLE["aten::angle"](op, sign))
+
+
+def _triangular(op: Any, a: Any, b: Any, upper: bool, left: bool, unit: bool) -> Any:
+    if left:
+        return factors.solve_triangular(op, a, b, upper=upper, unit_diagonal=unit)
+    a, b = algebra.transpose(op, a), algebra.transpose(op, b)
+    found = factors.solve_triangular(op, a, b, upper=not upper, unit_diagonal=unit)
+    return algebra.transpose(op, found)
+
+
+@aten("aten::linalg_solve_triangular", rule=like("B"), tests=_tests("linalg.solve_triangular"))
+def linalg_solve_triangular(
+    op: Any,
+    self: Any,
+    B: Any,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+) -> Any:
+    """`X` of a triangular system."""
+    return _triangular(op, self, B, upper, left, unitriangular)
+
+
+@aten("aten::triangular_solve", rule=like("self"), tests=_tests("triangular_solve"))
+def triangular_solve(
+    op: Any,
+    self: Any,
+    A: Any,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """`X` of a triangular system, and the coefficients."""
+    a = algebra.transpose(op, A) if transpose else A
+    found = _triangular(op, a, self, upper is not transpose, True, unitriangular)
+    if real(found).rank > real(A).rank or real(A).rank > 2:
+        shape = op.Concat(
+            op.Shape(real(found), end=real(found).rank - 2),
+            op.Shape(real(A), start=real(A).rank - 2),
+            axis=0,
+        )
+        return found, algebra.each(lambda v: op.Expand(v, shape), A)
+    return found, A
+
+
+def _cholesky(op: Any, a: Any, upper: bool) -> Any:
+    if not upper:
+        return factors.cholesky(op, a)
+    return algebra.adjoint(op, factors.cholesky(op, algebra.adjoint(op, a)))
+
+
+@aten("aten::cholesky", "aten::linalg_cholesky", rule=like("self"),
+      tests=_tests("cholesky", "linalg.cholesky"))  # fmt: skip
+def cholesky(op: Any, self: Any, upper: bool = False) -> Any:
+    """The Cholesky factor of positive definite matrices."""
+    return _cholesky(op, self, upper)
+
+
+@aten("aten::linalg_cholesky_ex", rule=like("self"), tests=_tests("linalg.cholesky_ex"))
+def linalg_cholesky_ex(
+    op: Any, self: Any, *, upper: bool = False, check_errors: bool = False
+) -> Any:
+    """The Cholesky factor, and zeros."""
+    del check_errors
+    return _cholesky(op, self, upper), _info(op, self)
+
+
+def _by_factor(op: Any, b: Any, factor: Any, upper: bool) -> Any:
+    lower = algebra.adjoint(op, factor) if upper else factor
+    y = factors.solve_triangular(op, lower, b, upper=False)
+    return factors.solve_triangular(op, algebra.adjoint(op, lower), y, upper=True)
+
+
+@aten("aten::cholesky_solve", rule=like("self"), tests=_tests("cholesky_solve"))
+def cholesky_solve(op: Any, self: Any, input2: Any, upper: bool = False) -> Any:
+    """`X` of `A @ X == self` by the Cholesky factor `input2` of `A`."""
+    return _by_factor(op, self, input2, upper)
+
+
+@aten("aten::cholesky_inverse", rule=like("self"), tests=_tests("cholesky_inverse"))
+def cholesky_inverse(op: Any, self: Any, upper: bool = False) -> Any:
+    """The inverse of a matrix by its Cholesky factor."""
+    return _by_factor(op, factors.like_batch(op, self, _one(op, self)), self, upper)
+
+
+@aten("aten::linalg_lu_factor", rule=like("A"), tests=_tests("linalg.lu_factor"))
+def linalg_lu_factor(op: Any, A: Any, *, pivot: bool = True) -> Any:
+    """The factors L and U in one matrix, and the exchanges of rows."""
+    found = factors.lu(op, A, pivot=pivot)
+    return found.packed, found.pivots
+
+
+@aten("aten::linalg_lu_factor_ex", rule=like("A"), tests=_tests("linalg.lu_factor_ex"))
+def linalg_lu_factor_ex(op: Any, A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """As `linalg_lu_factor`, and zeros."""
+    del check_errors
+    found = factors.lu(op, A, pivot=pivot)
+    return found.packed, found.pivots, _info(op, A)
+
+
+@aten("aten::_lu_with_info", rule=like("self"), tests=_tests("lu"))
+def lu_with_info(op: Any, self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
+    """As `linalg_lu_factor`, and zeros."""
+    del check_errors
+    found = factors.lu(op, self, pivot=pivot)
+    return found.packed, found.pivots, _info(op, self)
+
+
+def _unpacked(op: Any, packed: Any) -> tuple[Any, Any]:
+    x = real(packed)
+    rows, columns = size(op, x, -2), size(op, x, -1)
+    least = factors.least_size(op, rows, columns)
+    ends = op.Unsqueeze(least, [0]) if not isinstance(least, int) else [least]
+    tall = algebra.each(lambda v: op.Slice(v, [0], ends, [v.rank - 1]), packed)
+    wide = algebra.each(lambda v: op.Slice(v, [0], ends, [v.rank - 2]), packed)
+    lower = algebra.each(lambda v: op.Trilu(v, op.constant(np.array(-1)), upper=0), tall)
+    one = factors.unit(op, rows, x.onnx_dtype, columns=least)
+    if isinstance(lower, Complex):
+        lower = Complex(op.Add(lower.real, one), lower.imag)
+    else:
+        lower = op.Add(lower, one)
+    return lower, algebra.each(lambda v: op.Trilu(v, upper=1), wide)
+
+
+def _permutation(op: Any, order: Any, dtype: DType) -> Any:
+    """`P` with `P @ L @ U == A` from where each row came from."""
+    n = size(op, order, -1)
+    target = op.Unsqueeze(order, [order.rank - 1])
+    rows = factors.numbers_below(op, n)
+    return op.Cast(op.Equal(op.Unsqueeze(rows, [1]), target), to=dtype)
+
+
+@aten("aten::linalg_lu", rule=like("A"), tests=_tests("linalg.lu"))
+def linalg_lu(op: Any, A: Any, *, pivot: bool = True) -> Any:
+    """`P`, `L` and `U` with `A == P @ L @ U`."""
+    found = factors.lu(op, A, pivot=pivot)
+    lower, upper = _unpacked(op, found.packed)
+    dtype = real(A).onnx_dtype
+    if pivot:
+        order: Any = _permutation(op, found.order, dtype)
+        order = as_complex(op, order, dtype) if isinstance(A, Complex) else order
+    else:
+        order = op.constant(np.zeros(0, dtype.numpy))
+        order = Complex(order, order) if isinstance(A, Complex) else order
+    return order, lower, upper
+
+
+for _function in (
+    linalg_inv, inverse, linalg_inv_ex, linalg_solve, linalg_solve_ex, linalg_det, det,
+    linalg_slogdet, slogdet, linalg_solve_triangular, triangular_solve, cholesky,
+    linalg_cholesky_ex, cholesky_solve, cholesky_inverse, linalg_lu_factor, linalg_lu_factor_ex,
+    lu_with_info, linalg_lu,
+):  # fmt: skip
+    # The bodies are written over real and complex arithmetic alike.
+    _function.on_complex(_function.body)
