@@ -116,3 +116,9 @@ def test_ctc_of_dynamic_sizes(reduction: int, joined: bool) -> None:
     check(aten.ctc_loss.IntList, logs, targets, inputs, lengths, 0, reduction, dynamic=(0, 1))
     tensors = (torch.tensor(inputs), torch.tensor(lengths))
     check(aten.ctc_loss.Tensor, logs, targets, *tensors, 0, reduction, True, dynamic=(0, 1, 2, 3))
+
+
+def test_ranking_with_integer_targets() -> None:
+    """The three tensors are promoted together."""
+    a, b = torch.tensor([1.0, 2.5, -1.0]), torch.tensor([2.0, 1.0, 0.5])
+    check(aten.margin_ranking_loss.default, a, b, torch.tensor([1, -1, 1]), 0.3, 0)

@@ -208,7 +208,10 @@ def margin_ranking_loss(
     op: Any, input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
 ) -> Any:
     """`max(0, -y (a - b) + margin)`."""
-    if input1.onnx_dtype.is_integer:
+    every = [input1.onnx_dtype, input2.onnx_dtype, target.onnx_dtype]
+    common = functools.reduce(promote_types, every)
+    input1, input2, target = (cast(op, x, common) for x in (input1, input2, target))
+    if common.is_integer:
         # Torch wraps around until the margin, a float, is added.
         losses = op.Mul(op.Sub(0, target), op.Sub(input1, input2))
         losses = op.Cast(losses, to=DType.FLOAT)
