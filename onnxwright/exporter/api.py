@@ -41,6 +41,7 @@ def export(
     fallback: Callable[[str], Any] | None = None,
     export_modules_as_functions: bool | Iterable[Any] = False,
     functions: str | None = None,
+    external_data: bool | str | None = None,
     optimize: bool = True,
     verify: bool = False,
     report: bool | str | Path = False,
@@ -66,6 +67,7 @@ def export(
         export_modules_as_functions: True, or classes of modules: each call of such a module
             becomes a model-local function; equal ones are shared.
         functions: "aten": each operator becomes a model-local function.
+        external_data: where `save` puts weights if it is not told: see `ONNXProgram.save`.
         optimize: remove what the translation left over (repeated nodes, what nothing reads).
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error.
@@ -81,6 +83,9 @@ def export(
             OW823), or the model computes something else (OW828, with `verify`).
         ExportValueError: an argument cannot be used (OW825).
 
+    Source:
+        torch.export; what torch.onnx.export offers.
+
     Example:
         >>> import torch
         >>> program = export(torch.nn.Linear(3, 2), (torch.ones(1, 3),))
@@ -89,6 +94,7 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
+    _check_inputs(args, kwargs)
     _check("opset_version", opset_version, _OPSETS, "18 to 26")
     _check("mutations", mutations, ("outputs", "drop"), "'outputs' or 'drop'")
     _check("metadata", metadata, ("full", "short", "off"), "'full', 'short' or 'off'")
@@ -115,6 +121,7 @@ def export(
         noted.torch_ops.update(target for _, target, _ in built.nodes)
         noted.fallbacks.update(settings.lowerings.fallen)
         result = ONNXProgram(built, program, noted, settings)
+        result.external_data = external_data
         if optimize:
             with _timed(noted, "optimize"):
                 result.optimize()
@@ -166,6 +173,23 @@ def _timed(noted: Report, step: str) -> Iterator[None]:
         yield
     finally:
         noted.seconds[step] = time.perf_counter() - begun
+
+
+def _check_inputs(args: Any, kwargs: Any) -> None:
+    """A single tensor would be taken apart into its rows."""
+    for name, value, wanted, words in (
+        ("args", args, (tuple, list), "a tuple of the example inputs: `(x,)` for one"),
+        ("kwargs", kwargs, (Mapping, type(None)), "a dict of the example inputs by name"),
+    ):
+        if not isinstance(value, wanted):
+            fail(
+                messages.BadExportArgument(
+                    name=name,
+                    reason=f"an object of type {type(value).__name__}",
+                    hint=f"give {words}",
+                    span=user_span(),
+                )
+            )
 
 
 def _check(name: str, value: Any, allowed: Any, words: str) -> None:

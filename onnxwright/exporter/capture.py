@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.modules import as_module
+from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.shapes import Wanted
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
@@ -81,16 +83,56 @@ def capture(
             continue
         outcomes.append(Outcome(name, time.perf_counter() - begun))
         return program, relaxed
+    assert last is not None
     try:
         fail(
             messages.CaptureFailed(
-                hint="see the reasons; torch.export.draft_export tells more about the program",
-                notes=tuple(f"{o.strategy}: {o.error}" for o in outcomes if o.error),
-                span=user_span(),
+                hint=_hint(outcomes),
+                notes=tuple(f"{o.strategy}: {_shortly(o.error)}" for o in outcomes if o.error),
+                span=span_of_error(last) or user_span(),
             )
         )
     except Exception as error:
         raise error from last
+
+
+# What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
+_HINTS = (
+    (
+        ("data-dependent branching", "GuardOnDataDependentSymNode"),
+        (
+            "the program goes another way for other values of a tensor: write the choice with "
+            "`torch.where` or `torch.cond`, or tell torch the range with `torch._check`"
+        ),
+    ),
+    (
+        ("missing a required argument", "required positional argument"),
+        "give example inputs for all arguments without a default: `export(model, args, kwargs)`",
+    ),
+    (("Unsupported input type",), "inputs are tensors: `torch.from_numpy(...)` makes one"),
+    (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
+)
+
+
+def _hint(outcomes: list[Outcome]) -> str:
+    text = "\n".join(o.error for o in outcomes)
+    for signs, hint in _HINTS:
+        if any(s.lower() in text.lower() for s in signs):
+            return hint
+    return "the error before this one is torch's own; `torch.export.draft_export` tells more"
+
+
+# Lines of torch's messages that are for those who work on torch.
+_NOISE = re.compile(
+    r"\s*(For |If you suspect|Caused by|Developer debug|The error above|consider using"
+    r"|from user code|File \"|The following call|Hint: (For the common|This graph break)|# File)"
+)
+
+
+def _shortly(text: str) -> str:
+    """The first lines of a message of torch that say something about the program."""
+    lines = [line.strip() for line in text.splitlines() if not _NOISE.match(line)]
+    return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])
 
 
 def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any, bool]]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.fx import GraphModule, Node
 
+from onnxwright.exporter.symbolic_ops import onnx_operator, symbolic
+
 Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
 Handler = Callable[[Translator, Node, list[Any], dict[str, Any]], Any]
 
@@ -36,15 +38,43 @@ def _several(result: Any) -> list[Any]:
 
 def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop."""
+    _, results = _turns(t, args, stacked=False)
+    return results
+
+
+def _while_loop_stack_output(
+    t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """`while_loop_stack_output(cond, body, carried, additional)`: what is carried, of all turns.
+
+    A loop that never turns gives what it was to carry.
+    """
+    op, carried = t.op, args[2]
+    first, results = _turns(t, args, stacked=True)
+    rows = results[len(carried) :]
+    if isinstance(first, bool):
+        return rows if first else [op.Unsqueeze(c, [0]) for c in carried]
+    return [
+        op.If(
+            first,
+            then_branch=lambda row=row: op.Identity(row),
+            else_branch=lambda c=c: op.Unsqueeze(c, [0]),
+        )
+        for row, c in zip(rows, carried, strict=True)
+    ]
+
+
+def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[Any]]:
+    """Whether a loop turns at all, and the results of its Loop."""
     condition, body, carried, additional = args
     first = t.run(condition, [*carried, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
         made = t.run(body, [*values, *additional])
         again = t.run(condition, [*made, *additional])[0]
-        return (again, *made)
+        return (again, *made, *made) if stacked else (again, *made)
 
-    return _several(t.op.Loop(None, first, *carried, body=step))
+    return first, _several(t.op.Loop(None, first, *carried, body=step))
 
 
 def _map(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -98,13 +128,19 @@ def _inline(place: int, first: int) -> Handler:
 
 
 HANDLERS: dict[str, Handler] = {
+    "onnx_symbolic::_symbolic": symbolic,
+    "onnx_symbolic::_symbolic_multi_out": symbolic,
+    "onnx::Attention.opset23": onnx_operator("Attention"),
+    "onnx::RotaryEmbedding.opset23": onnx_operator("RotaryEmbedding"),
     "higher_order::cond": _cond,
     "higher_order::while_loop": _while_loop,
+    "higher_order::while_loop_stack_output": _while_loop_stack_output,
     "higher_order::map_impl": _map,
     "higher_order::scan": _scan,
     "higher_order::associative_scan": _associative_scan,
     "higher_order::wrap_with_set_grad_enabled": _inline(1, 2),
     "higher_order::invoke_subgraph": _inline(0, 2),
+    "higher_order::invoke_quant_packed": _inline(0, 1),
     "higher_order::wrap": _inline(0, 1),
     "higher_order::tag_activation_checkpoint": _inline(0, 1),
     "higher_order::hints_wrapper": lambda t, node, args, kwargs: t.run(args[0], args[1]),

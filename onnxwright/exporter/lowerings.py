@@ -10,6 +10,9 @@ import torch
 
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
 from onnxwright.exporter.places import target_name
 
@@ -32,6 +35,8 @@ class Lowerings:
     ) -> None:
         self.custom: dict[str, Lowering] = {}
         for key, function in (custom or {}).items():
+            if not callable(function):
+                _refuse(f"what stands for {key} is no function, but {function!r}", "give functions")
             for name in _names(key):
                 self.custom[name] = _as_lowering(function)
         self.fallback = fallback
@@ -65,10 +70,35 @@ class Lowerings:
 def _names(key: Any) -> list[str]:
     """The full names a key of a custom table stands for."""
     if isinstance(key, str):
+        _check_name(key)
         return [key]
     if isinstance(key, torch._ops.OpOverloadPacket):
         return [target_name(getattr(key, overload)) for overload in key.overloads()]
     return [target_name(key)]
+
+
+def _check_name(key: str) -> None:
+    """A name that torch does not have would never be asked for."""
+    space, _, name = key.partition("::")
+    packet, _, overload = name.partition(".")
+    if not hasattr(torch.ops, space) or not packet:
+        _refuse(f"`{key}` is no full name of an operator", "write it as `aten::add.Tensor`")
+    if space.startswith("_") or space in ("math", "higher_order", "builtins"):
+        return
+    found = getattr(getattr(torch.ops, space), packet, None)
+    if found is None:
+        _refuse(f"torch has no operator `{key}`", "is it registered, and its module imported?")
+    known = [o for o in getattr(found, "overloads", list)() if o != "default"]
+    if overload and overload not in known:
+        _refuse(f"`{space}::{packet}` has no overload `{overload}`", f"it has {', '.join(known)}")
+
+
+def _refuse(reason: str, hint: str) -> None:
+    fail(
+        messages.BadExportArgument(
+            name="custom_translation_table", reason=reason, hint=hint, span=user_span()
+        )
+    )
 
 
 def _as_lowering(function: Any) -> Lowering:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -25,18 +25,22 @@ def as_module(model: Any) -> torch.nn.Module:
     Raises:
         ExportValueError: it is nothing that can be exported.
     """
+    if isinstance(model, torch.jit.ScriptModule):
+        _refuse("a TorchScript module cannot be exported", "give the module it was made from")
     if isinstance(model, torch.nn.Module):
         return model
+    if isinstance(model, type) and issubclass(model, torch.nn.Module):
+        _refuse(f"`{model.__name__}` is a class", f"give a module: `{model.__name__}(...)`")
     if not callable(model):
-        fail(
-            messages.BadExportArgument(
-                name="model",
-                reason=f"a {type(model).__name__} cannot be exported",
-                hint="give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
-                span=user_span(),
-            )
+        _refuse(
+            f"an object of type {type(model).__name__} cannot be exported",
+            "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
         )
     return _FunctionModule(model)
+
+
+def _refuse(reason: str, hint: str) -> NoReturn:
+    fail(messages.BadExportArgument(name="model", reason=reason, hint=hint, span=user_span()))
 
 
 class _FunctionModule(torch.nn.Module):  # type: ignore[misc]

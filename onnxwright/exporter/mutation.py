@@ -187,7 +187,10 @@ def _memory(node: Node) -> int | None:
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         return None
-    return int(value.untyped_storage()._cdata)
+    try:
+        return int(value.untyped_storage()._cdata)
+    except NotImplementedError:  # a value within torch.vmap has no memory of its own
+        return None
 
 
 class Writes:
@@ -245,6 +248,8 @@ class Writes:
         """A result in the type of the tensor it is written to, expanded to its shape."""
         if isinstance(value, Complex) or isinstance(old, Complex):
             return value
+        if not (hasattr(value, "kind") and hasattr(old, "kind")):
+            return value  # an operator without a function; all of them are told at the end
         if value.onnx_dtype is not old.onnx_dtype:
             value = self.op.Cast(value, to=old.onnx_dtype)
         if value.shape != old.shape:

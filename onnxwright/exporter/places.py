@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import linecache
+import os
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<functio
 # Stands for the stack of nodes that torch adds by itself.
 _HOOK = "_empty_nn_module_stack_from_metadata_hook"
 _TORCH = str(Path(torch.__file__).resolve().parent)
+_HOME = str(Path(__file__).resolve().parent.parent)
+_STDLIB = (str(Path(os.__file__).resolve().parent), str(Path(os.__file__).parent))
 
 
 def frames_of(node: Any) -> list[tuple[str, int]]:
@@ -45,6 +49,29 @@ def span_of(node: Any) -> Span | None:
     own = [f for f in frames if not f[0].startswith((_TORCH, "torch/"))]
     chosen = (own or frames)[-1:]
     return _line(*chosen[0]) if chosen else None
+
+
+def span_of_error(error: BaseException) -> Span | None:
+    """The innermost line of the user's own code that an error of torch is about.
+
+    Args:
+        error: what torch raised, caught in this package.
+
+    Returns:
+        The line: of the traceback, or named in the message where torch read the code without
+        running it; None where there is none.
+    """
+    frames = [
+        (frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    frames += [(m["file"], int(m["line"])) for m in _FRAME.finditer(str(error))]
+    own = [
+        (file, line)
+        for file, line in frames
+        if not file.startswith((_TORCH, "torch/", "<", _HOME)) and linecache.getline(file, line)
+    ]
+    outside = [f for f in own if not f[0].startswith(_STDLIB)]
+    return _line(*outside[-1]) if outside else None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import onnx
 
     from onnxwright.exporter.report import Report
+    from onnxwright.viz.showing import Shown
 
 
 class ONNXProgram:
@@ -47,6 +48,8 @@ class ONNXProgram:
         self.model: ir.Model = built.model
         self.exported_program = exported
         self.report = report
+        # Where `save` puts weights if it is not told.
+        self.external_data: bool | str | None = None
         self._built = built
         self._settings = settings
         self._session: Session | None = None
@@ -116,14 +119,15 @@ class ONNXProgram:
         """
         flat = self.flat_inputs(tuple(args), dict(kwargs or {}))
         entries = self.user_inputs()
+        kept = {v.name: v for v in self.model.graph.inputs}
         found: dict[str, np.ndarray[Any, Any]] = {}
         for (entry, name), value in zip(entries, flat, strict=True):
             if name is None:
                 self._check_constant(entry, value)
-                continue
-            found[name] = self._array(name, value)
-        kept = {v.name for v in self.model.graph.inputs}
-        return {name: array for name, array in found.items() if name in kept}
+            elif name in kept:
+                is_complex = name in self._built.complex_inputs
+                found[name] = calling.array_of(name, value, kept[name], is_complex)
+        return found
 
     def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:
         """The inputs of the module, flattened: what each is, and its name in the model or None."""
@@ -168,20 +172,6 @@ class ONNXProgram:
                 )
             )
 
-    def _array(self, name: str, value: Any) -> np.ndarray[Any, Any]:
-        if isinstance(value, torch.Tensor):
-            if name in self._built.complex_inputs:
-                value = torch.view_as_real(value.to(value.dtype).resolve_conj())
-            array: np.ndarray[Any, Any] = ir.tensor_adapters.TorchTensor(
-                value.detach().cpu().contiguous()
-            ).numpy()
-            return array
-        if isinstance(value, bool):
-            return np.array(value)
-        if isinstance(value, int):
-            return np.array(value, np.int64)
-        return np.array(value, np.float32)
-
     def nested(self, arrays: Sequence[Any]) -> Any:
         """What the module would return, from the outputs of the model.
 
@@ -212,7 +202,7 @@ class ONNXProgram:
 
     def verify(
         self,
-        args: Sequence[Any],
+        args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
         *,
         rtol: float | None = None,
@@ -221,7 +211,7 @@ class ONNXProgram:
         """Compare the model with PyTorch: by the checker, on inputs, and on inputs of other sizes.
 
         Args:
-            args, kwargs: inputs of the module.
+            args, kwargs: inputs of the module; those of the export if none are given.
             rtol, atol: tolerances; by dtype if None.
 
         Returns:
@@ -234,11 +224,11 @@ class ONNXProgram:
             >>> program.verify((torch.tensor([-1.0, 1.0]),)).ok
             True
         """
-        return verify(self, args, dict(kwargs or {}), rtol=rtol, atol=atol)
+        return verify(self, *self._examples(args, kwargs), rtol=rtol, atol=atol)
 
     def first_divergence(
         self,
-        args: Sequence[Any],
+        args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
         *,
         rtol: float | None = None,
@@ -247,7 +237,7 @@ class ONNXProgram:
         """The first node of the program whose value parts from PyTorch's.
 
         Args:
-            args, kwargs: inputs of the module.
+            args, kwargs: inputs of the module; those of the export if none are given.
             rtol, atol: tolerances; by dtype if None.
 
         Returns:
@@ -260,14 +250,69 @@ class ONNXProgram:
             >>> program.first_divergence((torch.ones(2),)) is None
             True
         """
-        return first_divergence(
-            self, self._settings, args, dict(kwargs or {}), rtol=rtol, atol=atol
-        )
+        given = self._examples(args, kwargs)
+        return first_divergence(self, self._settings, *given, rtol=rtol, atol=atol)
+
+    def _examples(
+        self, args: Sequence[Any] | None, kwargs: dict[str, Any] | None
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The given inputs, or those of the export."""
+        known = self.exported_program.example_inputs
+        if args is None and kwargs is None and known is not None:
+            args, kwargs = known
+        return tuple(args or ()), dict(kwargs or {})
 
     def optimize(self) -> None:
         """Remove repeated nodes and what nothing reads."""
         optimize(self.model)
         self.release()
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def show(self, *, dims: Mapping[str, int] | None = None) -> Shown:
+        """The model as a typed listing, figures and a picture.
+
+        Args:
+            dims: sizes of symbolic dimensions, for the estimates.
+
+        Returns:
+            What `onnxwright.show` gives for the model.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.show().summary.operators
+            {'Relu': 1}
+        """
+        from onnxwright.viz import show
+
+        return show(self.model, dims=dims)
+
+    def to_script(self, **options: Any) -> str:
+        """The model as Python that compiles to it again.
+
+        Args:
+            options: as `onnxwright.to_script` takes them; `weights="npz"` or `"external"` where
+                the weights are large.
+
+        Returns:
+            The text of a module.
+
+        Raises:
+            ScriptValueError: the weights have no numbers, or the options do not fit.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> "op.Relu(" in program.to_script()
+            True
+        """
+        from onnxwright.decompiler import to_script
+
+        self._check_weights()
+        return to_script(self.model, **options)
 
     # -- weights -----------------------------------------------------------------------------------
 
@@ -331,7 +376,7 @@ class ONNXProgram:
         return saving.save(
             self.model,
             Path(path),
-            external_data=external_data,
+            external_data=self.external_data if external_data is None else external_data,
             threshold=threshold,
             include_initializers=include_initializers,
             keep_initializers_as_inputs=keep_initializers_as_inputs,

@@ -80,12 +80,13 @@ class Report:
         """Write `STEM.md` and `STEM.html`.
 
         Args:
-            stem: the path without an ending.
+            stem: the path without an ending; its folder is made.
 
         Returns:
             The two paths.
         """
         paths = stem.with_suffix(".md"), stem.with_suffix(".html")
+        stem.parent.mkdir(parents=True, exist_ok=True)
         write_text(paths[0], self.markdown())
         write_text(paths[1], self.html())
         return paths

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.files import Staging
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
 _LIMIT = 1_500_000_000
@@ -67,6 +67,7 @@ def save(
     """
     if external_data not in (None, True, False, "per_tensor"):
         _refuse("external_data", f"{external_data!r} is no way to write weights")
+    _check_place(path)
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
         external_data = size > _LIMIT
@@ -74,29 +75,26 @@ def save(
         _refuse("external_data", f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB")
     kept = [(v, v.const_value) for v in _weights(model)]
     inputs = list(model.graph.inputs)
-    temporary: list[Path] = []
     try:
-        if not include_initializers:
-            _leave_out(model)
-        elif external_data:
-            temporary = _write_weights(model, path, threshold, external_data == "per_tensor")
-        if keep_initializers_as_inputs:
-            model.graph.inputs.extend(model.graph.initializers.values())
-        staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        staged.write_bytes(ir.to_proto(model).SerializeToString())
-    except BaseException:
-        for file in temporary:
-            _remove(file)
-        raise
+        with Staging() as files:
+            if not include_initializers:
+                _leave_out(model)
+            elif external_data:
+                _write_weights(model, path, threshold, external_data == "per_tensor", files)
+            if keep_initializers_as_inputs:
+                model.graph.inputs.extend(model.graph.initializers.values())
+            files.stage(path).write_bytes(ir.to_proto(model).SerializeToString())
     finally:
         _restore(model, kept, inputs)
-    for file in temporary:
-        final = file.with_name(file.name.split(".", 1)[1].rsplit(".", 2)[0])
-        if final.is_dir():
-            shutil.rmtree(final)
-        file.replace(final)
-    staged.replace(path)
     return path
+
+
+def _check_place(path: Path) -> None:
+    """Say now what the temporary file could only say of itself."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "the model cannot be written: a folder", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
 def _refuse(name: str, reason: str) -> None:
@@ -108,13 +106,6 @@ def _refuse(name: str, reason: str) -> None:
             span=user_span(),
         )
     )
-
-
-def _remove(file: Path) -> None:
-    if file.is_dir():
-        shutil.rmtree(file, ignore_errors=True)
-    else:
-        file.unlink(missing_ok=True)
 
 
 def _leave_out(model: ir.Model) -> None:
@@ -134,17 +125,19 @@ def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) ->
         model.graph.inputs.extend(inputs)
 
 
-def _write_weights(model: ir.Model, path: Path, threshold: int, per_tensor: bool) -> list[Path]:
+def _write_weights(
+    model: ir.Model, path: Path, threshold: int, per_tensor: bool, files: Staging
+) -> None:
     """Write large weights to temporary files, and let the model point where they will be."""
     large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
     if not large:
-        return []
+        return
     name = path.name.removesuffix(".onnx")
     if per_tensor:
-        return _one_file_each(large, path, f"{name}.weights")
+        _one_file_each(large, path, f"{name}.weights", files)
+        return
     final = f"{name}.onnx.data"
-    staged = path.with_name(f".{final}.{os.getpid()}.tmp")
-    with staged.open("wb") as file:
+    with files.stage(path.with_name(final)).open("wb") as file:
         for value in large:
             tensor = value.const_value
             offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
@@ -152,7 +145,6 @@ def _write_weights(model: ir.Model, path: Path, threshold: int, per_tensor: bool
             file.seek(offset)
             _write(tensor, file)
             value.const_value = _pointer(tensor, final, offset, path)
-    return [staged]
 
 
 def _goes_out(tensor: Any, threshold: int) -> bool:
@@ -161,8 +153,8 @@ def _goes_out(tensor: Any, threshold: int) -> bool:
     return tensor.nbytes >= threshold and tensor.nbytes > 0 and not of_shapes
 
 
-def _one_file_each(large: list[Any], path: Path, folder: str) -> list[Path]:
-    staged = path.with_name(f".{folder}.{os.getpid()}.tmp")
+def _one_file_each(large: list[Any], path: Path, folder: str, files: Staging) -> None:
+    staged = files.stage(path.with_name(folder))
     staged.mkdir()
     for n, value in enumerate(large):
         tensor = value.const_value
@@ -171,7 +163,6 @@ def _one_file_each(large: list[Any], path: Path, folder: str) -> list[Path]:
         with (staged / file_name).open("wb") as file:
             _write(tensor, file)
         value.const_value = _pointer(tensor, f"{folder}/{file_name}", 0, path)
-    return [staged]
 
 
 def _write(tensor: Any, file: Any) -> None:

@@ -80,21 +80,21 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
     module = as_module(model)
-    args, kwargs = _apart(tuple(args), dict(kwargs))
-    given = _in_signature_order(module, kwargs)
+    args, named = _apart(tuple(args), dict(kwargs))
+    given = _in_signature_order(module, named)
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)
     shapes = _by_name(combined, dynamic_shapes)
     axes: Axes = []
     larger: list[Any] = []
-    named: dict[str, Any] = {}
+    dimensions: dict[str, Any] = {}
 
     def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
         wanted = _axes(leaf, spec)
         axes.append(wanted)
         larger.append(_enlarged(leaf, wanted))
-        return _for_torch(spec, named)
+        return _for_torch(spec, dimensions)
 
     try:
         cleaned = _tree_map_with_path(visit, combined, shapes, tree_name="inputs")
@@ -142,6 +142,15 @@ def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict
 
 def _by_name(combined: dict[str, Any], shapes: Any) -> dict[str, Any]:
     """Shapes for every argument by its name; None for those that are not mentioned."""
+    if not isinstance(shapes, (Mapping, list, tuple)):
+        fail(
+            messages.BadExportArgument(
+                name="dynamic_shapes",
+                reason=f"{shapes!r} is no list, tuple or dict",
+                hint=f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
+                span=user_span(),
+            )
+        )
     if isinstance(shapes, Mapping):
         unknown = [n for n in shapes if n not in combined]
         if unknown:
@@ -170,9 +179,15 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
     """Axis -> what is written for it, without those that are fixed."""
     if not isinstance(leaf, torch.Tensor) or spec is None:
         return {}
+    if not isinstance(spec, (Mapping, list, tuple)):
+        raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes stands")
+    if not isinstance(spec, Mapping) and len(spec) != leaf.ndim:
+        raise ValueError(f"{len(spec)} entries for a tensor of rank {leaf.ndim}")
     items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
     found = {}
     for axis, dim in items:
+        if not isinstance(axis, int) or not -leaf.ndim <= axis < leaf.ndim:
+            raise ValueError(f"axis {axis!r} of a tensor of rank {leaf.ndim}")
         static = isinstance(dim, _DimHint) and dim.type.name == "STATIC"
         if dim is not None and not isinstance(dim, int) and not static:
             found[axis % max(leaf.ndim, 1)] = dim

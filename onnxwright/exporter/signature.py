@@ -139,6 +139,8 @@ def checked_names(
     Raises:
         ExportValueError: more names than values, or a name twice (OW825).
     """
+    if isinstance(given, str):
+        given = [given]
     names = list(given or ())
     if len(names) > len(own):
         fail(

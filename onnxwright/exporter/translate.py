@@ -28,6 +28,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.literals import as_value
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
@@ -128,6 +129,10 @@ class Translator:
         else:
             value = self.backend.value_of(self.backend.pool.weight(held, name))
         return unpack(self.op, value) if pair else value
+
+    def strong(self, value: Any) -> Any:
+        """A value or number as a tensor value."""
+        return self.backend.as_weak(as_value(self.backend, value), None)
 
     # -- graphs ------------------------------------------------------------------------------------
 

@@ -68,7 +68,9 @@ class Verification:
         if wrong:
             return wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
         worst = max((o.max_abs for o in self.outputs), default=0.0)
-        return f"{len(self.outputs)} outputs agree, largest difference {worst:.3g}"
+        count = len(self.outputs)
+        agree = "1 output agrees" if count == 1 else f"{count} outputs agree"
+        return f"{agree}, largest difference {worst:.3g}"
 
     def __str__(self) -> str:
         lines = [self.summary()]
@@ -217,19 +219,26 @@ def _other_sizes(
     program: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The inputs with each dynamic size one larger; None where no size is dynamic."""
-    flat, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-    entries = program.user_inputs()
-    grown, changed = [], False
-    for (entry, _), value in zip(entries, flat, strict=True):
-        fake = entry.node.meta.get("val")
-        if isinstance(value, torch.Tensor) and isinstance(fake, torch.Tensor):
-            for axis, size in enumerate(fake.shape):
-                symbolic = isinstance(size, torch.SymInt) and size.node.expr.is_Symbol
-                if symbolic and value.shape[axis] > 0:
-                    value = torch.cat([value, value.narrow(axis, 0, 1)], axis)
-                    changed = True
-        grown.append(value)
-    if not changed:
+    flat = program.flat_inputs(tuple(args), dict(kwargs))
+    fakes = [entry.node.meta.get("val") for entry, _ in program.user_inputs()]
+    tensors = [
+        (n, x, fake)
+        for n, (x, fake) in enumerate(zip(flat, fakes, strict=True))
+        if isinstance(x, torch.Tensor) and isinstance(fake, torch.Tensor)
+    ]
+    larger: dict[Any, int] = {}
+    for _, x, fake in tensors:
+        for now, size in zip(x.shape, fake.shape, strict=True):
+            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and now > 0:
+                larger[size.node.expr] = now + 1
+    if not larger:
         return None
-    new_args, new_kwargs = pytree.tree_unflatten(grown, spec)
+    for n, x, fake in tensors:
+        for axis, size in enumerate(fake.shape):
+            wanted = size.node.expr.subs(larger) if isinstance(size, torch.SymInt) else size
+            if int(x.shape[axis]) not in (0, wanted) and wanted.is_number:
+                x = x.index_select(axis, torch.arange(int(wanted)) % x.shape[axis])
+        flat[n] = x
+    spec = program.exported_program.call_spec.in_spec
+    new_args, new_kwargs = pytree.tree_unflatten(flat, spec)
     return new_args, new_kwargs

@@ -1,0 +1,67 @@
+"""`torch.onnx.ops`: operators a module asks for by name, and ONNX's own as torch spells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.opset.opsets import Opset
+
+
+def _attributes(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a symbolic operator, from the flat lists torch keeps them in."""
+    lists = {"i": "attr_ints", "f": "attr_floats", "s": "attr_strs"}
+    found: dict[str, Any] = {}
+    entries = zip(kwargs["attr_keys"], kwargs["attr_types"], kwargs["attr_pos"], strict=True)
+    for key, kind, (start, end) in entries:
+        values = kwargs[lists[kind[0]]][start:end]
+        found[key] = list(values) if kind.endswith("s") and kind != "s" else values[0]
+    return found
+
+
+def symbolic(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`torch.onnx.ops.symbolic`: one node of any operator, with one or several outputs.
+
+    Args:
+        t: the translator.
+        node: the FX node.
+        args: the inputs, the operator's name, the element types of the outputs.
+        kwargs: the attributes, domain and version.
+
+    Returns:
+        The output, or a list of them.
+    """
+    inputs, name = args[0], args[1]
+    domain, version = kwargs.get("domain") or "", kwargs.get("version")
+    if domain in ("", "ai.onnx"):
+        opset = t.op.opset if version is None else Opset("", version)
+    else:
+        opset = Opset(domain, version or 1)
+    several = isinstance(node.meta.get("val"), (list, tuple))
+    count = len(node.meta["val"]) if several else 1
+    values = [None if v is None else t.strong(v) for v in inputs]
+    made = t.backend.emit(opset[name], values, _attributes(kwargs), count)
+    props = zip(
+        kwargs.get("metadata_props_keys", ()),
+        kwargs.get("metadata_props_values", ()),
+        strict=True,
+    )
+    producer = made[0].value.producer()
+    if producer is not None:
+        producer.metadata_props.update(dict(props))
+    return list(made) if several else made[0]
+
+
+def onnx_operator(name: str) -> Any:
+    """A handler for an operator of ONNX that torch has under its own name."""
+
+    def build(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        count = len(node.meta["val"]) if isinstance(node.meta.get("val"), (list, tuple)) else 1
+        named = {k: v for k, v in kwargs.items() if v is not None}
+        given = {k: int(v) if isinstance(v, bool) else v for k, v in named.items()}
+        values = [None if a is None else t.strong(a) for a in args]
+        while values and values[-1] is None:
+            values.pop()
+        made = t.backend.emit(t.op.opset[name], values, given, count)
+        return list(made) if count > 1 else made[0]
+
+    return build
