@@ -1,0 +1,227 @@
+"""Higher-order operators: cond, while_loop, scan, map, associative_scan, nested and dynamic."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+from torch._higher_order_ops import associative_scan, scan, while_loop  # noqa: E402
+from torch._higher_order_ops.map import map as map_rows  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
+
+PROGRAMS = Programs()
+
+
+@PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}}, ops={"If": 1})
+def cond(x):
+    """A condition on values."""
+    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,))
+
+
+@PROGRAMS(lambda: (randn(2, 3), randn(3)), ops={"If": 1})
+class CondOfModules(nn.Module):
+    """Branches are modules with weights; several results."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x, y):
+        """Both branches read weights and outer values."""
+        return torch.cond(
+            y.mean() > 0,
+            lambda x, y: (self.a(x), y + 1),
+            lambda x, y: (self.b(x).relu(), y * 2),
+            (x, y),
+        )
+
+
+@PROGRAMS(lambda: (randn(2, 3),))
+def nested_cond(x):
+    """A condition within a condition."""
+
+    def inner(x):
+        return torch.cond(x.sum() > 1, lambda x: x.sin(), lambda x: x.cos(), (x,))
+
+    return torch.cond(x.sum() > 0, inner, lambda x: x * 2, (x,))
+
+
+@PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "b"}})
+def cond_on_a_size(x):
+    """A condition on a dynamic size."""
+    return torch.cond(x.shape[0] > 4, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+@PROGRAMS(lambda: (randn(2, 3),))
+def cond_on_bool_input(x):
+    """A comparison of elements as the predicate, a constant in a branch."""
+    return torch.cond(x[0, 0] > 0, lambda x: x + torch.ones(3), lambda x: x.clone(), (x,))
+
+
+@PROGRAMS(lambda: (torch.tensor(0), randn(2, 3)), ops={"Loop": 1})
+def loop(i, x):
+    """Five turns less the first number."""
+    return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (i, x))
+
+
+@PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})
+def loop_until(x):
+    """As many turns as the values want."""
+    return while_loop(lambda x: x.abs().sum() < 50, lambda x: (x * 1.5,), (x,))
+
+
+@PROGRAMS(lambda: (torch.tensor(3), randn(2, 3)))
+class LoopOfModule(nn.Module):
+    """A body with weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, n, x):
+        """Count down."""
+        return while_loop(lambda n, x: n > 0, lambda n, x: (n - 1, self.linear(x)), (n, x))
+
+
+@PROGRAMS(lambda: (torch.tensor(7), randn(3)))
+def loop_that_never_turns(i, x):
+    """The condition is false at once."""
+    return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (i, x))
+
+
+@PROGRAMS(lambda: (torch.tensor(0), torch.tensor(0)))
+def nested_loops(i, j):
+    """A loop in a loop."""
+
+    def outer(i, j):
+        _, made = while_loop(lambda k, j: k < 3, lambda k, j: (k + 1, j + i), (i.clone(), j))
+        return i + 1, made
+
+    return while_loop(lambda i, j: i < 3, outer, (i, j))
+
+
+@PROGRAMS(lambda: (randn(4, 3),), ops={"Scan": 1})
+def running_sum(x):
+    """A state and an output for each row."""
+    return scan(lambda c, x: (c + x, c * x), torch.zeros(3), x)
+
+
+@PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "t"}})
+def scan_over_dynamic_rows(x):
+    """As many rows as there are."""
+    return scan(lambda c, x: (c * 0.5 + x, (c - x).relu()), torch.zeros(3), x)
+
+
+@PROGRAMS(lambda: (randn(2, 4, 3),))
+def scan_backwards_along_axis(x):
+    """Another axis, from the end."""
+    return scan(lambda c, x: (c + x, c + 0), torch.zeros(2, 3), x, dim=1, reverse=True)
+
+
+@PROGRAMS(lambda: ({"a": randn(4, 3), "b": randn(4)},))
+def scan_of_trees(d):
+    """State and rows are nested."""
+
+    def step(c, x):
+        total = {"s": c["s"] + x["a"] * x["b"]}
+        return total, {"out": total["s"] * 2}
+
+    return scan(step, {"s": torch.zeros(3)}, d)
+
+
+@PROGRAMS(lambda: (randn(4, 3), randn(3)), ops={"Scan": 1})
+def mapped(xs, y):
+    """The same for each row."""
+    return map_rows(lambda x, y: x.sin() + y, xs, y)
+
+
+@PROGRAMS(lambda: (randn(4, 3), randn(3)), dynamic={"xs": {0: "n"}, "y": None})
+def mapped_over_dynamic_rows(xs, y):
+    """As many rows as there are."""
+    return map_rows(lambda x, y: x * y.sum(), xs, y)
+
+
+@PROGRAMS(lambda: (randn(4, 3),))
+def prefix_products(x):
+    """associative_scan."""
+    return associative_scan(lambda a, b: a * b, x, 0, combine_mode="generic")
+
+
+@PROGRAMS(lambda: (randn(5, 2),))
+def prefix_sums_backwards(x):
+    """associative_scan from the end."""
+    return associative_scan(lambda a, b: a + b, x, 0, reverse=True, combine_mode="generic")
+
+
+@PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})
+class Checkpointed(nn.Module):
+    """Activations that are computed again in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        """A checkpoint."""
+        return checkpoint(lambda x: self.linear(x).relu(), x, use_reentrant=False) + x
+
+
+@PROGRAMS(lambda: (randn(2, 3),))
+def repeated_region(x):
+    """A region that is compiled once and called twice."""
+    return _region(_region(x))
+
+
+@torch.compiler.nested_compile_region
+def _region(x):
+    return x.sin() + 1
+
+
+@PROGRAMS(lambda: (randn(2, 3),))
+def cond_within_loop(x):
+    """All together."""
+
+    def body(i, x):
+        return i + 1, torch.cond(x.sum() > 0, lambda x: x - 1, lambda x: x + 2, (x,))
+
+    return while_loop(lambda i, x: i < 4, body, (torch.tensor(0), x))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_control_flow_does_what_torch_does(program: Program) -> None:
+    """Checker, runtime, values, types and shapes."""
+    run(program)
+
+
+def test_both_branches_of_a_cond_are_right() -> None:
+    """Whichever the example took."""
+    program = check(cond, (torch.ones(2, 3),))
+    same(program, cond, (-torch.ones(2, 3),))
+    made = check(CondOfModules(), (randn(2, 3), torch.ones(3)))
+    module = made.exported_program.module()
+    same(made, module, (randn(2, 3), -torch.ones(3)))
+
+
+def test_stacked_turns_of_a_loop() -> None:
+    """What is carried, of every turn; the start where there is none."""
+    from torch._higher_order_ops.while_loop import while_loop_stack_output
+
+    def turns(n, x):
+        return while_loop_stack_output(
+            lambda n, x: n > 0, lambda n, x: (n - 1, x.cos()), (n, x), ()
+        )
+
+    program = check(turns, (torch.tensor(3), randn(2)))
+    for n in (0, 1, 5):
+        same(program, turns, (torch.tensor(n), randn(2)))
+
+
+def test_loops_turn_as_often_as_the_input_says() -> None:
+    """Never, once, many times."""
+    program = check(loop, (torch.tensor(0), randn(2, 3)))
+    for start in (5, 4, -3):
+        same(program, loop, (torch.tensor(start), randn(2, 3)))

@@ -1,0 +1,260 @@
+"""`dynamic_shapes` in every form, names in the model, sizes of 0 and 1, dimensions torch fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+from torch.export import Dim  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright import errors  # noqa: E402
+from tests.exporter.programs import (  # noqa: E402
+    Program,
+    Programs,
+    check,
+    operators,
+    run,
+    same,
+    shapes,
+)
+
+PROGRAMS = Programs()
+BATCH = Dim("batch")
+
+
+def add(x: Any, y: Any) -> Any:
+    """Two inputs."""
+    return x + y
+
+
+def _two() -> tuple[Any, Any]:
+    return randn(3, 4), randn(3, 4)
+
+
+# One program, its dynamic shapes in every form torch takes.
+FORMS: dict[str, Any] = {
+    "dim_by_name": {"x": {0: BATCH}, "y": {0: BATCH}},
+    "dim_with_bounds": {"x": {0: Dim("n", min=2, max=99)}, "y": None},
+    "auto": {"x": {0: Dim.AUTO}, "y": {0: Dim.AUTO}},
+    "dynamic": {"x": {0: Dim.DYNAMIC}, "y": {0: Dim.DYNAMIC}},
+    "static_beside_auto": {"x": {0: Dim.AUTO, 1: Dim.STATIC}, "y": (Dim.AUTO, Dim.STATIC)},
+    "strings": {"x": {0: "rows", 1: "columns"}, "y": {0: "rows", 1: "columns"}},
+    "tuple_by_position": ({0: BATCH}, {0: BATCH}),
+    "list_by_position": [(BATCH, None), [BATCH, None]],
+    "list_of_strings": [["rows", "columns"], ["rows", "columns"]],
+    "numbers_are_fixed": {"x": {0: "rows", 1: 4}, "y": {0: "rows", 1: 4}},
+    "negative_axis": {"x": {-1: "columns"}, "y": {-1: "columns"}},
+    "auto_with_bounds": {"x": {0: Dim.AUTO(min=2, max=99)}, "y": {0: Dim.AUTO}},
+}
+for _name, _form in FORMS.items():
+    if _name != "dim_with_bounds":
+        PROGRAMS.add(_name, lambda: add, _two, dynamic=_form)
+
+
+@PROGRAMS(lambda: (randn(2, 5, 8),), dynamic={"x": {0: "b", 1: "t"}})
+def views(x):
+    """Sizes in arithmetic, and as results."""
+    b, t, d = x.shape
+    return x.view(b, t, 2, d // 2).transpose(1, 2).reshape(b * 2, t, -1), t, b * 2 + 1
+
+
+@PROGRAMS(lambda: (randn(4, 5), randn(8, 2)), dynamic={"x": {0: Dim("b")}, "y": {0: 2 * Dim("b")}})
+def derived(x, y):
+    """Twice as many rows."""
+    return x[:, :2] + y[::2], x.reshape(-1), y
+
+
+@PROGRAMS(
+    lambda: ({"a": randn(2, 3), "b": [randn(2), randn(2)]},),
+    dynamic={"d": {"a": {0: "n"}, "b": [{0: "n"}, {0: "n"}]}},
+)
+def trees(d):
+    """Shapes nested as the inputs."""
+    return d["a"] + d["b"][0][:, None] * d["b"][1][:, None]
+
+
+@PROGRAMS(
+    lambda: (randn(2, 3),),
+    kwargs=lambda: {"y": randn(2, 3)},
+    dynamic={"x": {0: "n"}, "y": {0: "n"}},
+)
+def keyword_inputs(x, y):
+    """A dynamic keyword argument."""
+    return x * y
+
+
+@PROGRAMS(lambda: (randn(1, 3), randn(1, 3)), dynamic={"x": {0: "n"}, "y": {0: "n"}})
+def example_of_size_one(x, y):
+    """The example batch is 1, and is not fixed."""
+    return torch.cat([x, y], 1).softmax(0), x.shape[0]
+
+
+@PROGRAMS(lambda: (randn(3, 2), randn(4, 2)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
+def concatenated(x, y):
+    """A sum of two sizes."""
+    return torch.cat([x, y]), torch.cat([x, x, y]).shape[0]
+
+
+@PROGRAMS(lambda: (randn(3, 2), randn(4, 2)), dynamic={"x": {0: "n"}, "y": {0: "m"}})
+def outer(x, y):
+    """A product of two sizes."""
+    return (x @ y.T).flatten(), x[:, None] - y
+
+
+@PROGRAMS(lambda: (randn(6, 2),), dynamic={"x": {0: "n"}})
+def halves(x):
+    """Divided sizes: chunks of what may be odd."""
+    return x[: x.shape[0] // 2], x[x.shape[0] // 2 :], x[1::2]
+
+
+@PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n", 1: "m"}})
+def made_by_size(x):
+    """Tensors made in a dynamic size."""
+    n, m = x.shape
+    return (
+        torch.zeros(n, m),
+        torch.arange(n),
+        torch.full((m,), n),
+        torch.eye(n),
+        torch.ones(n).sum(),
+    )
+
+
+@PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n", 1: "m"}})
+def reduced(x):
+    """Reductions over dynamic axes."""
+    return x.mean(), x.var(0), x.amax(1), x.argmax(0), x.cumsum(0), x.sum((0, 1))
+
+
+@PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n", 1: "m"}})
+def reordered(x):
+    """Sorted, flipped, rolled, repeated, padded."""
+    return (
+        x.sort(0).values,
+        x.flip(0),
+        x.roll(1, 0),
+        x.repeat(2, 1),
+        nn.functional.pad(x, (1, 2)),
+        x.repeat_interleave(2, 1),
+    )
+
+
+@PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n"}})
+def expanded(x):
+    """Expanded to a dynamic size and back."""
+    return x[:1].expand(x.shape[0], -1) + x, x.unsqueeze(1).expand(-1, 3, -1).flatten(0, 1)
+
+
+@PROGRAMS(lambda: (randn(3, 4), randn(5, 4)), dynamic={"x": {0: "n"}, "y": {0: Dim.AUTO}})
+def names_and_auto(x, y):
+    """A name beside a size torch names."""
+    return x.sum(0) + y.sum(0)
+
+
+@PROGRAMS(lambda: (randn(3, 4),), dynamic={"x": {0: "n"}})
+def boolean_mask(x):
+    """A size that depends on the values."""
+    return x[x > 0], torch.nonzero(x > 0)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_a_dynamic_program_is_right_at_other_sizes(program: Program) -> None:
+    """Larger ones, and 1."""
+    run(program)
+
+
+def test_bounds_that_exclude_one_are_kept() -> None:
+    """From 2 to 99 rows."""
+    check(
+        add,
+        _two(),
+        None,
+        FORMS["dim_with_bounds"] | {"y": {0: Dim("n", min=2, max=99)}},
+        sizes=({"*": 7},),
+    )
+
+
+def test_size_zero_runs() -> None:
+    """An empty batch is a batch."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4))
+    program = check(model, (randn(2, 3),), None, ({0: "batch"},))
+    same(program, model, (torch.zeros(0, 3),))
+
+
+def test_names_stand_in_the_model() -> None:
+    """Of strings and of `Dim` alike; torch's own where the user gave none."""
+    for form in ("dim_by_name", "strings"):
+        written = shapes(check(add, _two(), None, FORMS[form]))
+        first = "batch" if form == "dim_by_name" else "rows"
+        assert written["x"][0] == written["y"][0] == written["add"][0] == first
+
+
+def test_derived_dimensions_are_expressions() -> None:
+    """`2*batch`, `2*batch + 1`, not a new name for each."""
+    batch = Dim("batch")
+
+    def program(x: Any, y: Any) -> Any:
+        return torch.cat([x, x, y[:1]]), y.reshape(-1)
+
+    made = check(
+        program, (randn(4, 3), randn(9, 3)), None, {"x": {0: batch}, "y": {0: 2 * batch + 1}}
+    )
+    written = list(shapes(made).values())
+    assert written[0] == ["batch", 3]
+    assert written[1] == ["2*batch + 1", 3]
+    assert written[2] == ["2*batch + 1", 3]
+    assert written[3] == ["6*batch + 3"]
+
+
+def test_a_dimension_torch_fixed_is_a_number_and_told() -> None:
+    """`view(3, 4)` makes the batch 3."""
+    with pytest.warns(errors.OnnxwrightWarning, match=r"dimension 0 of `x` \(`batch`\)"):
+        program = check(lambda x: x.view(3, 4) + 1, (randn(3, 4),), None, {"x": {0: "batch"}})
+    assert shapes(program)["x"] == [3, 4]
+
+
+def test_two_dimensions_of_one_name_are_told_apart() -> None:
+    """Of sizes 3 and 4 they cannot be one."""
+    with pytest.warns(errors.OnnxwrightWarning, match="`n"):
+        program = check(
+            lambda x, y: (x + 1, y + 1), (randn(3), randn(4)), None, {"x": {0: "n"}, "y": {0: "n"}}
+        )
+    assert shapes(program)["x"] != shapes(program)["y"]
+
+
+def test_relations_torch_finds_keep_the_first_name() -> None:
+    """`x + y` makes two names one size."""
+    program = check(add, _two(), None, {"x": {0: "rows"}, "y": {0: "other"}})
+    assert shapes(program)["x"][0] == shapes(program)["add"][0]
+
+
+def test_a_batch_of_one_stays_dynamic() -> None:
+    """Example, bounds by torch, any size after."""
+    program = check(nn.Linear(3, 2), (randn(1, 3),), None, ({0: "batch"},))
+    assert shapes(program)["input"] == ["batch", 3]
+    assert program(randn(5, 3)).shape == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "match"),
+    [
+        ({"z": {0: "n"}}, "there is no argument `z`"),
+        (({0: "n"},), "1 entries for 2 arguments"),
+        ({"x": {0: "n"}, "y": [{0: "n"}]}, "does not have the form of the inputs"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_said(form: Any, match: str) -> None:
+    """Names, counts and nesting."""
+    with pytest.raises(errors.ExportValueError, match=match):
+        ow.export(add, _two(), dynamic_shapes=form)
+
+
+def test_static_sizes_cost_no_nodes() -> None:
+    """No Shape, Gather or Concat where nothing is dynamic."""
+    program = check(views, (randn(2, 5, 8),))
+    assert not operators(program).keys() & {"Shape", "Gather", "Concat", "Slice"}

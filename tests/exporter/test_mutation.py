@@ -1,0 +1,273 @@
+"""Programs that write: in-place operators, views, buffers, inputs, training."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.exporter.running import Session  # noqa: E402
+from onnxwright.exporter.torch_types import to_torch  # noqa: E402
+from tests.exporter.programs import Program, Programs, check, equal, run  # noqa: E402
+
+PROGRAMS = Programs()
+ROWS = {"x": {0: "b"}}
+
+
+def _matrix() -> tuple[Any, ...]:
+    return (randn(2, 3),)
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def in_place_operators(x):
+    """add_, mul_, relu_, clamp_, fill by index."""
+    y = x.clone()
+    y[:, 0] = 1
+    return y.add_(2).mul_(x).relu_().clamp_(max=3.0)
+
+
+@PROGRAMS(_matrix)
+def views_of_one_tensor(x):
+    """A write through one view is seen through the others."""
+    y = x * 1
+    z = y.view(3, 2)
+    z[0] = 5
+    w = y.t()
+    w.add_(1)
+    return y, z, w
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def parts_of_a_split(x):
+    """A write into a part changes the whole."""
+    y = x * 2
+    a, b, c = y.split(1, 1)
+    a.add_(b)
+    return a, b, c, y
+
+
+@PROGRAMS(_matrix)
+def masked_write(x):
+    """`y[mask] = values`."""
+    y = torch.zeros(2, 3)
+    y[x > 0] = x[x > 0]
+    return y
+
+
+@PROGRAMS(_matrix)
+def nested_views(x):
+    """A view of a view of a view."""
+    y = x * 1
+    y.unsqueeze(0).squeeze(0)[1].copy_(x[0])
+    return y
+
+
+@PROGRAMS(_matrix)
+def expanded_view(x):
+    """The tensor under an expanded view is written."""
+    y = x.clone()
+    z = y.expand(4, 2, 3)
+    y.zero_()
+    return z + 1
+
+
+@PROGRAMS(_matrix)
+def fills(x):
+    """masked_fill_, diagonal fill, steps."""
+    y = x * 1
+    y.masked_fill_(y > 0, 0.0)
+    y.diagonal().fill_(7.0)
+    y[..., ::2] *= 2
+    return y
+
+
+@PROGRAMS(_matrix)
+def detached(x):
+    """A write through detach."""
+    y = x * 1
+    y += 1
+    z = y.detach()
+    z *= 2
+    return y
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def writes_between_reads(x):
+    """What was read before a write stays."""
+    y = x.clone()
+    before = y + 0
+    y[0] = 9.0
+    after = y + 0
+    return before, after
+
+
+@PROGRAMS(_matrix)
+def index_put_accumulates(x):
+    """Repeated places add up."""
+    y = x.clone()
+    y.index_put_((torch.tensor([0, 0, 1]), torch.tensor([1, 1, 2])), torch.ones(3), accumulate=True)
+    return y
+
+
+@PROGRAMS(_matrix)
+def scatter_in_place(x):
+    """scatter_ and index_add_."""
+    y = x.clone()
+    y.scatter_(1, torch.tensor([[0], [2]]), 5.0)
+    y.index_add_(0, torch.tensor([1, 0]), x)
+    return y
+
+
+@PROGRAMS(_matrix)
+def types_stay(x):
+    """An integer tensor stays one."""
+    y = torch.zeros(2, 3, dtype=torch.int32)
+    y += 2
+    y[0] = 7
+    return y
+
+
+@PROGRAMS(_matrix)
+def out_argument(x):
+    """`out=`."""
+    y = torch.empty(2, 3)
+    torch.add(x, 1, out=y)
+    return y
+
+
+@PROGRAMS(_matrix)
+def input_is_written(x):
+    """The caller's tensor changes."""
+    x.relu_()
+    return x + 1
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def no_grad_region(x):
+    """A region without gradients."""
+    with torch.no_grad():
+        y = x * 2
+    with torch.enable_grad():
+        return y + x
+
+
+@PROGRAMS(lambda: (randn(2, 3), randn(3, 2)))
+def autocast_region(x, y):
+    """A region in bfloat16."""
+    with torch.autocast("cpu", torch.bfloat16):
+        z = x @ y
+    return z, z.float() + 1
+
+
+@PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "b"}})
+class Counter(nn.Module):
+    """Buffers that are counted up, and read after."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        """Statistics in buffers."""
+        self.calls += 1
+        self.total.add_(x.sum(0))
+        return x - self.total / self.calls
+
+
+@PROGRAMS(_matrix)
+class ReplacedBuffer(nn.Module):
+    """A buffer that becomes another tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(2, 3))
+
+    def forward(self, x):
+        """The input of the call before."""
+        before = self.last.clone()
+        self.last.copy_(x)
+        return before, self.last
+
+
+@PROGRAMS(lambda: (randn(1, 4), torch.tensor([2])))
+class Cache(nn.Module):
+    """A key-value cache."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(8, 4))
+
+    def forward(self, key, position):
+        """One row is written, all are read."""
+        self.keys[position] = key
+        return self.keys.sum(0), self.keys.index_select(0, position)
+
+
+PROGRAMS.add("batch_norm_in_training", lambda: nn.BatchNorm2d(3).train(), randn(4, 3, 2, 2))
+PROGRAMS.add(
+    "network_in_training",
+    lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()).train(),
+    randn(5, 3),
+)
+PROGRAMS.add(
+    "instance_norm_with_statistics",
+    lambda: nn.InstanceNorm1d(3, track_running_stats=True).train(),
+    randn(2, 3, 5),
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_a_program_that_writes_gives_what_torch_gives(program: Program) -> None:
+    """Results, and the new values of buffers and inputs as further outputs."""
+    made = run(program)
+    changed = _new_values(made, program)
+    torch.manual_seed(0)
+    model = program.model()
+    args = program.inputs()
+    module = copy.deepcopy(model)
+    with torch.no_grad():
+        module(*args)
+    for name, value in changed.items():
+        if name.endswith(".new"):
+            equal(value, module.get_buffer(name.removesuffix(".new")))
+        else:
+            equal(value, args[0])
+
+
+def _new_values(made: Any, program: Program) -> dict[str, Any]:
+    """The outputs of the model that are new values, after one call."""
+    torch.manual_seed(0)
+    program.model()
+    feeds = made.feeds(program.inputs())
+    names = [v.name for v in made.model.graph.outputs]
+    arrays = Session(made.model).run(feeds)
+    user = {n for e, n in made._built.outputs if e.kind.name == "USER_OUTPUT"}
+    return {n: to_torch(a) for n, a in zip(names, arrays, strict=True) if n not in user}
+
+
+def test_new_values_are_outputs_or_dropped() -> None:
+    """`mutations="outputs"` and `"drop"`."""
+    kept = check(Counter(), (randn(4, 3),))
+    assert [v.name for v in kept.model.graph.outputs][1:] == ["calls.new", "total.new"]
+    dropped = check(Counter(), (randn(4, 3),), mutations="drop")
+    assert len(dropped.model.graph.outputs) == 1
+    written = check(input_is_written, (randn(2, 3),))
+    assert [v.name for v in written.model.graph.outputs][1:] == ["x_new"]
+    assert len(check(input_is_written, (randn(2, 3),), mutations="drop").model.graph.outputs) == 1
+
+
+def test_exporting_leaves_the_module_as_it_was() -> None:
+    """Buffers, training mode and inputs."""
+    model, x = Counter().train(), randn(4, 3)
+    state, given = copy.deepcopy(model.state_dict()), x.clone()
+    ow.export(model, (x,))
+    assert model.training
+    assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
+    assert torch.equal(x, given)

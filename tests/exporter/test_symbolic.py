@@ -1,0 +1,188 @@
+"""Numbers of a program: sizes, items, their arithmetic, checks on them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import randn  # noqa: E402
+
+from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
+
+PROGRAMS = Programs()
+ROWS = {"x": {0: "n", 1: "m"}}
+
+
+def _matrix():
+    return (randn(3, 4),)
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_arithmetic(x):
+    """+, -, *, //, % and powers of sizes."""
+    n, m = x.shape
+    return n + m, n * m, n - m, (n * 5) // m, (n + 7) % m, n**2, -n
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_division(x):
+    """True division gives floats."""
+    n, m = x.shape
+    return n / m, x * (n / 2), float(n), x / n
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_minimum(x):
+    """min, max and torch.sym_* functions."""
+    n, m = x.shape
+    return torch.sym_max(n, m), torch.sym_min(n, m), x[: torch.sym_min(n, 2)]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_to_tensor(x):
+    """Sizes as tensors."""
+    return torch.tensor(x.shape[0]) + 1, torch.scalar_tensor(x.shape[1]), x.new_zeros(x.shape[1])
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_scales(x):
+    """Attention's `1 / sqrt(d)` of a dynamic size."""
+    return x / math.sqrt(x.shape[-1]), x * x.shape[-1] ** -0.5
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_rounding(x):
+    """Python's round, floor and ceil of a quotient."""
+    n = x.shape[0]
+    return round(n / 2), math.floor(n / 2), math.ceil(n / 2), x[: math.ceil(n / 2)]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def size_compared(x):
+    """Comparisons that the exported ranges decide."""
+    return x + (1 if x.shape[0] > 0 else 2), x.numel()
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def numel_and_flatten(x):
+    """numel, flatten, ranges of it."""
+    return x.flatten() + torch.arange(x.numel()), x.view(-1).shape[0]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def checked(x):
+    """torch._check on sizes, and an assert."""
+    torch._check(x.shape[0] < 1000)
+    assert x.shape[1] < 1000
+    return x * 2
+
+
+@PROGRAMS(lambda: (torch.tensor([2, 3]),))
+def item_as_size(x):
+    """A size out of a tensor."""
+    n = x[0].item()
+    torch._check(n >= 0)
+    torch._check(n < 100)
+    return torch.ones(n, 3), torch.arange(n) + x[1]
+
+
+@PROGRAMS(lambda: (torch.tensor(2.5), torch.tensor(3)))
+def item_arithmetic(x, n):
+    """Floats and ints out of tensors."""
+    f, i = x.item(), n.item()
+    return f * 2, i + 1, f * i, torch.tensor([1.0]) * f
+
+
+@PROGRAMS(lambda: (randn(5), torch.tensor(2)))
+def item_as_index(x, n):
+    """Select and slice by an item."""
+    i = n.item()
+    torch._check(i >= 0)
+    torch._check(i < 5)
+    return x[i], x[:i], x.narrow(0, 1, i)
+
+
+@PROGRAMS(lambda: (torch.tensor([1, 2]), randn(3, 4)))
+def tolist(sizes, x):
+    """Split by the numbers of a tensor."""
+    a, b = sizes.tolist()
+    for size in (a, b):
+        torch._check(size >= 0)
+    torch._check(a + b == 3)
+    return torch.split(x, [a, b])
+
+
+@PROGRAMS(lambda: (randn(4), torch.tensor([1.0, 2.0])))
+def asserted(x, y):
+    """An assert on a tensor's value."""
+    torch.ops.aten._assert_async.msg(y.sum() > 0, "positive")
+    return x + y.sum()
+
+
+@PROGRAMS(lambda: (torch.tensor(True), randn(3)))
+def bool_item(flag, x):
+    """A bool out of a tensor."""
+    return torch.where(flag, x, -x), flag.logical_not()
+
+
+@PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "n"}})
+def linspace_of_size(x):
+    """A range of floats whose length is dynamic."""
+    return torch.linspace(0, 1, x.shape[0]), torch.arange(0, x.shape[0], 2)
+
+
+@PROGRAMS(lambda: (randn(2, 6, 4),), dynamic={"x": {0: "b", 1: "t"}})
+def causal_mask(x):
+    """A mask whose size is dynamic."""
+    t = x.shape[1]
+    mask = torch.ones(t, t, dtype=torch.bool).tril()
+    return (x @ x.transpose(1, 2)).masked_fill(~mask, -1e9).softmax(-1)
+
+
+@PROGRAMS(lambda: (randn(2, 6, 4),), dynamic={"x": {0: "b", 1: "t"}})
+def rotary(x):
+    """Positions from a dynamic size."""
+    t = torch.arange(x.shape[1], dtype=torch.float32)
+    angles = torch.outer(t, 1.0 / 10000 ** (torch.arange(0, 2).float() / 2))
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1)
+
+
+@PROGRAMS(lambda: (randn(2, 3, 8, 8),), dynamic={"x": {0: "b", 2: "h", 3: "w"}})
+def resize_by_size(x):
+    """Interpolate to a size computed from the input's."""
+    h, w = x.shape[-2:]
+    return torch.nn.functional.interpolate(x, size=(h * 2, w + 3))
+
+
+@PROGRAMS(lambda: (randn(5, 2),), dynamic={"x": {0: "n"}})
+def sum_of_all_above(x):
+    """Counts of a mask."""
+    return (x > 0).sum(), x[x[:, 0] > 0].shape[0]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_numbers_are_those_of_torch(program: Program) -> None:
+    """Values and Python types, at other sizes too."""
+    run(program)
+
+
+def test_items_follow_the_values() -> None:
+    """Another input, another size."""
+    program = check(item_as_size, (torch.tensor([2, 3]),))
+    for n in (0, 1, 7):
+        same(program, item_as_size, (torch.tensor([n, 1]),))
+
+
+def test_round_is_pythons() -> None:
+    """Halves go to the even number."""
+
+    def halves(x):
+        return round(x.shape[0] / 2)
+
+    program = check(halves, (randn(4),), None, {"x": {0: "n"}})
+    for n in (3, 5, 7, 9):
+        assert program(randn(n)) == round(n / 2)
