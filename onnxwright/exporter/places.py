@@ -74,9 +74,13 @@ def span_of_error(error: BaseException) -> Span | None:
     return _line(*outside[-1]) if outside else None
 
 
-@functools.lru_cache(maxsize=4096)
 def _line(file: str, line: int) -> Span:
-    text = linecache.getline(file, line).rstrip("\n")
+    # Another program may have the file's name by now, as the cells of a notebook do.
+    return _span(file, line, linecache.getline(file, line).rstrip("\n"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _span(file: str, line: int, text: str) -> Span:
     start = len(text) - len(text.lstrip())
     return Span(file, line, start, line, max(len(text), start + 1))
 

@@ -80,8 +80,8 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
     module = as_module(model)
-    args, named = _apart(tuple(args), dict(kwargs))
-    given = _in_signature_order(module, named)
+    args, by_name = _apart(tuple(args), dict(kwargs))
+    given = _in_signature_order(module, by_name)
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)

@@ -287,7 +287,7 @@ def test_a_path_that_is_no_program_is_said(tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_said() -> None:
     """A number is no model."""
-    with pytest.raises(errors.ExportValueError, match="a int cannot be exported"):
+    with pytest.raises(errors.ExportValueError, match="an object of type int cannot be exported"):
         ow.export(3)
 
 

@@ -29,7 +29,8 @@ class NoLowering(Diagnostic):
     title: ClassVar[str] = "there is no ONNX for {count}: {names}"
     label: ClassVar[str] = "{target}"
     help: ClassVar[str] = (
-        "give functions for them: `custom_translation_table={{{first}: function}}`"
+        "give a function for each: `custom_translation_table={{{first}: function}}`, where "
+        "`function(op, ...)` takes the operator's arguments; `export_bisect` finds the modules"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     count: str
@@ -137,6 +138,9 @@ class VerifyFailed(Diagnostic):
     code: ClassVar[str] = "OW828"
     title: ClassVar[str] = "the model parts from PyTorch: {summary}"
     label: ClassVar[str] = "verified here"
-    help: ClassVar[str] = "`program.first_divergence(...)` finds the first node that differs"
+    help: ClassVar[str] = (
+        "export without `verify`: `program.first_divergence(args)` then finds the first node that "
+        "differs, and `program.verify(args, rtol=..., atol=...)` takes other tolerances"
+    )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     summary: str

@@ -1,0 +1,15 @@
+import torch
+
+import onnxwright as ow
+
+
+class Gelu(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.gelu(x, approximate="tanh")
+
+
+def gelu(op, x, approximate="none"):
+    return op.Gelu(x, approximate=approximate)
+
+
+ow.export(Gelu(), (torch.ones(3),), custom_translation_table={"aten::gelu": gelu})
