@@ -78,7 +78,6 @@ MODULES = (
     "linalg",
     "decompositions",
     "solve",
-    "eigen",
     "matrix_norms",
     "conv",
     "conv_double",

@@ -113,7 +113,10 @@ def _diagonal(op: Any, a: Any) -> Any:
 
 
 def _determinant(op: Any, a: Any) -> Any:
-    found = factors.lu(op, a)
+    return _of_factors(op, factors.lu(op, a))
+
+
+def _of_factors(op: Any, found: factors.LU) -> Any:
     return _signed(op, _product(op, _diagonal(op, found.packed)), found.odd)
 
 
@@ -148,6 +151,16 @@ def linalg_det(op: Any, A: Any) -> Any:
 def det(op: Any, self: Any) -> Any:
     """The determinant of square matrices."""
     return _determinant(op, self)
+
+
+@aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det")
+def linalg_det_factored(op: Any, A: Any) -> Any:
+    """The determinant, and the factorization it is of."""
+    found = factors.lu(op, A)
+    return _of_factors(op, found), found.packed, found.pivots
+
+
+linalg_det_factored.on_complex(linalg_det_factored.body)
 
 
 def _slogdet(op: Any, a: Any) -> tuple[Any, Any]:
