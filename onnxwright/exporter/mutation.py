@@ -86,6 +86,8 @@ def _changes(node: Node) -> bool:
         return False
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return node.target.name() in _REGIONS
+    if str(getattr(node.target, "__module__", "")).startswith("torch._functorch"):
+        return True  # torch.vmap: the nodes around are about its state, not about values
     places = _STATISTICS.get(target_name(node.target))
     if places is None:
         return False

@@ -7,7 +7,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 from torch import nn, randn  # noqa: E402
-from torch._higher_order_ops import associative_scan, scan, while_loop  # noqa: E402
+from torch._higher_order_ops import (  # noqa: E402
+    associative_scan,
+    scan,
+    while_loop,
+    while_loop_stack_output,
+)
 from torch._higher_order_ops.map import map as map_rows  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
@@ -157,6 +162,13 @@ def prefix_sums_backwards(x):
     return associative_scan(lambda a, b: a + b, x, 0, reverse=True, combine_mode="generic")
 
 
+@PROGRAMS(lambda: (randn(4, 3), randn(3, 2)), dynamic={"x": {0: "n"}, "w": None})
+def vmapped(x, w):
+    """torch.vmap, nested, with an axis that is not mapped."""
+    rows = torch.vmap(lambda r: r @ w + r.sum())(x)
+    return rows, torch.vmap(torch.vmap(torch.sin), in_dims=1, out_dims=1)(x)
+
+
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})
 class Checkpointed(nn.Module):
     """Activations that are computed again in training."""
@@ -208,7 +220,6 @@ def test_both_branches_of_a_cond_are_right() -> None:
 
 def test_stacked_turns_of_a_loop() -> None:
     """What is carried, of every turn; the start where there is none."""
-    from torch._higher_order_ops.while_loop import while_loop_stack_output
 
     def turns(n, x):
         return while_loop_stack_output(

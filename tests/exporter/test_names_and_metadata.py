@@ -1,0 +1,256 @@
+"""Names of inputs, outputs and sizes; what is noted on nodes; custom lowerings; same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+from torch.export import Dim  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright import errors  # noqa: E402
+from tests.exporter.programs import check, operators, same, shapes, valid  # noqa: E402
+
+
+class Net(nn.Module):
+    """Two linear layers in a submodule."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        """Two results."""
+        z = self.body(x)
+        return self.head(z) + y, z
+
+
+def _inputs() -> tuple[Any, Any]:
+    return randn(2, 3), randn(2, 2)
+
+
+def names_of(program: Any) -> tuple[list[str], list[str]]:
+    """The names of inputs and outputs."""
+    graph = program.model.graph
+    return [v.name for v in graph.inputs], [v.name for v in graph.outputs]
+
+
+def test_names_of_inputs_are_those_of_the_parameters() -> None:
+    """And initializers have the module's names."""
+    program = check(Net(), _inputs())
+    assert names_of(program)[0] == ["x", "y"]
+    assert set(program.model.graph.initializers) >= {"body.0.weight", "head.bias"}
+
+
+def test_names_are_given() -> None:
+    """All, or the first ones."""
+    program = check(Net(), _inputs(), input_names=["a", "b"], output_names=["c", "d"])
+    assert names_of(program) == (["a", "b"], ["c", "d"])
+    program = check(Net(), _inputs(), input_names=["a"], output_names=["c"])
+    assert names_of(program)[0] == ["a", "y"]
+    assert names_of(program)[1][0] == "c"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["relu", "linear"], ["body.0.weight", "head.bias"], ["add", "relu"], ["y", "x"]],
+    ids=",".join,
+)
+def test_names_that_inner_values_have_make_a_valid_model(names: list[str]) -> None:
+    """The inner value gets another."""
+    program = check(Net(), _inputs(), input_names=names)
+    assert names_of(program)[0] == names
+    outputs = [f"{n}_out" if n in "xy" else n for n in names]
+    program = check(Net(), _inputs(), output_names=outputs)
+    assert names_of(program)[1] == outputs
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"input_names": ["a", "a"]}, "stands there twice"),
+        ({"input_names": ["a", "b", "c"]}, "3 names for 2 values"),
+        ({"output_names": ["a", "b", "c"]}, "3 names for 2 values"),
+        ({"output_names": ["x"]}, "is an input"),
+    ],
+)
+def test_names_that_cannot_be_are_said(options: dict[str, Any], match: str) -> None:
+    """Twice, too many, taken."""
+    with pytest.raises(errors.ExportValueError, match=match):
+        ow.export(Net(), _inputs(), **options)
+
+
+def test_names_survive_an_exported_program() -> None:
+    """Of inputs, and of dimensions."""
+    batch = Dim("batch")
+    captured = torch.export.export(
+        Net(), _inputs(), dynamic_shapes={"x": {0: batch}, "y": {0: batch}}
+    )
+    program = ow.export(captured, input_names=["a"], output_names=["c", "d"])
+    valid(program)
+    assert names_of(program) == (["a", "y"], ["c", "d"])
+    assert shapes(program)["a"] == ["batch", 3]
+    assert shapes(program)["c"] == ["batch", 2]
+
+
+def test_nested_inputs_have_names_of_their_places() -> None:
+    """Unlike each other and valid."""
+
+    def f(d: Any) -> Any:
+        return d["a"] + d["b"][0]
+
+    inputs, _ = names_of(check(f, ({"a": randn(2), "b": [randn(2)]},)))
+    assert inputs == ["d_a", "d_b_0"]
+
+
+def test_exporting_twice_gives_the_same_bytes() -> None:
+    """Symbols of torch that count up are not in the model."""
+    torch.manual_seed(0)
+    module, inputs = Net(), _inputs()
+    for dynamic in (None, {"x": {0: "b"}, "y": {0: "b"}}, {"x": {0: Dim.AUTO}, "y": {0: Dim.AUTO}}):
+        first, second = (
+            ow.export(module, inputs, dynamic_shapes=dynamic).model_proto.SerializeToString(
+                deterministic=True
+            )
+            for _ in range(2)
+        )
+        assert first == second
+
+
+def test_full_metadata_names_modules_nodes_and_lines() -> None:
+    """As torch.onnx writes them."""
+    program = check(Net(), _inputs())
+    node = next(n for n in program.model.graph if n.op_type == "Gemm")
+    props = node.metadata_props
+    assert "body.0" in props["pkg.torch.onnx.name_scopes"]
+    assert "Linear" in props["pkg.torch.onnx.class_hierarchy"]
+    assert "aten.linear.default" in props["pkg.torch.onnx.fx_node"]
+    assert "test_names_and_metadata" in props["pkg.torch.onnx.stack_trace"]
+    assert "body" in props["namespace"]
+    held = program.model.graph.initializers["head.bias"].metadata_props
+    assert held["pkg.torch.export.graph_signature.InputSpec.kind"] == "PARAMETER"
+
+
+def test_short_metadata_names_modules_only() -> None:
+    """No stacks, no nodes."""
+    program = check(Net(), _inputs(), metadata="short")
+    node = next(n for n in program.model.graph if n.op_type == "Gemm")
+    assert "body" in node.metadata_props["namespace"]
+    assert not [k for k in node.metadata_props if k.startswith("pkg.torch.onnx.stack")]
+
+
+def test_no_metadata_is_nothing() -> None:
+    """`off` is what the model is without."""
+    program = check(Net(), _inputs(), metadata="off")
+    assert not any(
+        key.startswith(("pkg.torch", "namespace"))
+        for node in program.model.graph
+        for key in node.metadata_props
+    )
+
+
+def test_metadata_changes_no_node() -> None:
+    """Only what is beside."""
+    counts = [operators(check(Net(), _inputs(), metadata=m)) for m in ("full", "short", "off")]
+    assert counts[0] == counts[1] == counts[2]
+
+
+def test_a_lowering_of_ones_own_replaces_an_operator() -> None:
+    """By overload, by packet, by name."""
+
+    def leaky(op: Any, self: Any) -> Any:
+        return op.LeakyRelu(self, alpha=0.5)
+
+    for key in (torch.ops.aten.relu.default, torch.ops.aten.relu, "aten::relu"):
+        program = ow.export(Net(), _inputs(), custom_translation_table={key: leaky})
+        valid(program)
+        assert "LeakyRelu" in operators(program)
+
+
+def test_a_lowering_into_an_unknown_domain_works_without_a_schema() -> None:
+    """The node and its domain are in the model; torch says type and shape."""
+    domain = ow.Opset("my.domain", 3)
+
+    def relu(op: Any, self: Any) -> Any:
+        return domain.FancyRelu(self, slope=2.0)
+
+    program = ow.export(
+        Net(), _inputs(), custom_translation_table={torch.ops.aten.relu.default: relu}
+    )
+    node = next(n for n in program.model.graph if n.op_type == "FancyRelu")
+    assert node.domain == "my.domain"
+    assert program.model.opset_imports["my.domain"] == 3
+    assert node.attributes["slope"].as_float() == 2.0
+    onnx.checker.check_model(program.model_proto)
+
+
+def test_a_custom_operator_of_torch_exports_with_a_table() -> None:
+    """What is not in the library is named in the error."""
+
+    @torch.library.custom_op("onnxwright_tests::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @double.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    with pytest.raises(errors.ExportError, match="onnxwright_tests::double"):
+        ow.export(lambda x: double(x) + 1, (randn(2),))
+    table = {torch.ops.onnxwright_tests.double.default: lambda op, x: op.Add(x, x)}
+    program = ow.export(lambda x: double(x) + 1, (randn(2),), custom_translation_table=table)
+    np.testing.assert_allclose(program(torch.ones(2)).numpy(), [3, 3])
+
+
+def test_all_missing_operators_are_named_at_once() -> None:
+    """With the modules they are in."""
+
+    def f(x: Any) -> Any:
+        return torch.ops.onnxwright_tests.one(x) + torch.ops.onnxwright_tests.two(x)
+
+    for name in ("one", "two"):
+        torch.library.define(f"onnxwright_tests::{name}", "(Tensor x) -> Tensor")
+        torch.library.impl(f"onnxwright_tests::{name}", "default", lambda x: x + 1)
+        torch.library.register_fake(f"onnxwright_tests::{name}", torch.empty_like)
+    with pytest.raises(errors.ExportError, match="2 operators") as caught:
+        ow.export(f, (randn(2),))
+    assert "onnxwright_tests::one" in str(caught.value)
+    assert "onnxwright_tests::two" in str(caught.value)
+
+
+def test_fake_and_meta_models_export_and_get_weights_later() -> None:
+    """The graph needs no numbers."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    torch.manual_seed(0)
+    real = Net()
+    with FakeTensorMode():
+        fake, inputs = Net(), _inputs()
+    for model, given in (
+        (fake, inputs),
+        (Net().to("meta"), tuple(x.to("meta") for x in _inputs())),
+    ):
+        program = ow.export(model, given)
+        with pytest.raises(errors.ExportTypeError, match="weights have no numbers yet"):
+            program(*_inputs())
+        program.apply_weights(real.state_dict())
+        same(program, real, _inputs())
+
+
+def test_a_wrong_weight_is_said() -> None:
+    """Unknown, of another shape, of another type."""
+    program = ow.export(Net(), _inputs())
+    for weights, match in (
+        ({"head.bia": torch.ones(2)}, "did you mean `head.bias`"),
+        ({"head.bias": torch.ones(3)}, "has shape"),
+        ({"head.bias": torch.ones(2).double()}, "is DOUBLE"),
+    ):
+        with pytest.raises(errors.ExportValueError, match=match):
+            program.apply_weights(weights)

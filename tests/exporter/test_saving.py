@@ -1,0 +1,148 @@
+"""Models on disk: weights inside or beside, mapped, left out; nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright import errors  # noqa: E402
+
+
+def large() -> Any:
+    """A model with 40 kB of weights and a small bias."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 2))
+
+
+def agrees(path: Path, model: Any, x: Any) -> None:
+    """The file passes the checker and computes what torch does."""
+    onnx.checker.check_model(str(path), full_check=True)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    torch.testing.assert_close(torch.from_numpy(got), model(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def files(folder: Path) -> list[str]:
+    """All files below a folder."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def test_a_small_model_is_one_file(tmp_path: Path) -> None:
+    """No empty data file beside it, however it is asked for."""
+    model, x = nn.Linear(3, 2), randn(1, 3)
+    for n, external in enumerate((None, True, False)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        path = ow.export(model, (x,)).save(folder / "m.onnx", external_data=external)
+        assert files(folder) == ["m.onnx"]
+        agrees(path, model, x)
+
+
+def test_weights_are_inside_by_default(tmp_path: Path) -> None:
+    """Under the limit of protobuf."""
+    model, x = large(), randn(1, 100)
+    agrees(ow.export(model, (x,)).save(tmp_path / "m.onnx"), model, x)
+    assert files(tmp_path) == ["m.onnx"]
+
+
+def test_weights_beside_the_model(tmp_path: Path) -> None:
+    """In one file."""
+    model, x = large(), randn(1, 100)
+    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", external_data=True)
+    assert files(tmp_path) == ["m.onnx", "m.onnx.data"]
+    assert path.stat().st_size < 20_000
+    agrees(path, model, x)
+
+
+def test_one_file_a_weight(tmp_path: Path) -> None:
+    """In a folder."""
+    model, x = large(), randn(1, 100)
+    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", external_data="per_tensor", threshold=0)
+    assert len(files(tmp_path)) == 5
+    agrees(path, model, x)
+
+
+def test_saving_leaves_the_program_as_it_was(tmp_path: Path) -> None:
+    """It runs, and is saved again."""
+    model, x = large(), randn(1, 100)
+    program = ow.export(model, (x,))
+    before = program.model_proto.SerializeToString(deterministic=True)
+    program.save(tmp_path / "a.onnx", external_data=True)
+    program.save(tmp_path / "b.onnx", include_initializers=False)
+    program.save(tmp_path / "c.onnx", keep_initializers_as_inputs=True)
+    assert program.model_proto.SerializeToString(deterministic=True) == before
+    torch.testing.assert_close(program(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_saving_over_an_older_file(tmp_path: Path) -> None:
+    """The new one is there, no trace of the way."""
+    model, x = large(), randn(1, 100)
+    program = ow.export(model, (x,))
+    for _ in range(2):
+        path = program.save(tmp_path / "m.onnx", external_data=True)
+    assert files(tmp_path) == ["m.onnx", "m.onnx.data"]
+    agrees(path, model, x)
+
+
+def test_weights_are_left_out(tmp_path: Path) -> None:
+    """They become inputs."""
+    program = ow.export(large(), (randn(1, 100),))
+    path = program.save(tmp_path / "m.onnx", include_initializers=False)
+    proto = onnx.load(path)
+    assert not proto.graph.initializer
+    assert len(proto.graph.input) == 5
+
+
+def test_weights_are_listed_as_inputs_too(tmp_path: Path) -> None:
+    """With numbers."""
+    model, x = large(), randn(1, 100)
+    path = ow.export(model, (x,)).save(tmp_path / "m.onnx", keep_initializers_as_inputs=True)
+    proto = onnx.load(path)
+    assert {i.name for i in proto.graph.initializer} < {i.name for i in proto.graph.input}
+    agrees(path, model, x)
+
+
+def test_an_unknown_way_is_said(tmp_path: Path) -> None:
+    """And nothing is written."""
+    program = ow.export(nn.ReLU(), (randn(2),))
+    with pytest.raises(errors.ExportValueError, match="is no way to write weights"):
+        program.save(tmp_path / "m.onnx", external_data="zip")
+    assert files(tmp_path) == []
+
+
+def test_a_folder_that_is_missing_is_an_error_of_the_system(tmp_path: Path) -> None:
+    """Nothing is left behind."""
+    program = ow.export(large(), (randn(1, 100),))
+    for external in (True, False):
+        with pytest.raises(FileNotFoundError, match="no"):
+            program.save(tmp_path / "no" / "m.onnx", external_data=external)
+    assert files(tmp_path) == []
+
+
+def test_weights_from_a_file(tmp_path: Path) -> None:
+    """A `.pt` file, mapped."""
+    trained = large()
+    torch.save(trained.state_dict(), tmp_path / "w.pt")
+    program = ow.export(large().to("meta"), (randn(1, 100).to("meta"),))
+    program.apply_weights(tmp_path / "w.pt")
+    x = randn(1, 100)
+    torch.testing.assert_close(program(x), trained(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_half_weights_are_written_as_they_are(tmp_path: Path) -> None:
+    """bfloat16 takes two bytes."""
+    model = large().to(torch.bfloat16)
+    path = ow.export(model, (randn(1, 100).bfloat16(),)).save(
+        tmp_path / "m.onnx", external_data=True
+    )
+    onnx.checker.check_model(str(path), full_check=True)
+    assert (tmp_path / "m.onnx.data").stat().st_size < 30_000
