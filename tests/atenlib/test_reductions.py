@@ -154,3 +154,10 @@ def test_primitive_reductions(dims: Any) -> None:
         check(getattr(prims, name).default, x, dims)
     for correction in (0.0, 1.0):
         check(prims.var.default, matrix(), dims, correction=correction)
+
+
+@pytest.mark.parametrize("given", [[True, True], [True, False], [False, False], []], ids=str)
+def test_all_or_any_of_some_booleans(given: list[bool]) -> None:
+    x = torch.tensor(given, dtype=torch.bool)
+    check(aten._is_all_true.default, x)
+    check(aten._is_any_true.default, x)

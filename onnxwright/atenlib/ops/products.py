@@ -17,6 +17,8 @@ from onnxwright.atenlib.rules import custom, elementwise, like
 from onnxwright.atenlib.support import cast, product, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
+_LAST = 2**63 - 1
+
 _HALF = {"float16": Tol(4e-3, 8e-3), "bfloat16": Tol(3e-2, 3e-2), "complex64": Tol(1e-5, 6e-5)}
 
 
@@ -277,3 +279,21 @@ def _group(op: Any, a: Any, b: Any, g: int, span: list[Any]) -> Any:
     if a.rank == 3:
         return op.MatMul(op.Gather(a, g, axis=0), op.Slice(b, *span, [1]))
     return op.MatMul(op.Slice(a, *span, [1]), op.Slice(b, *span, [0]))
+
+
+@aten(
+    "transformers::grouped_mm_fallback",
+    rule=custom(),
+    untested="an operator of the package transformers",
+)
+def grouped_mm_fallback(op: Any, input: Any, weight: Any, offs: Any) -> Any:
+    """Rows in groups that end at `offs`, each times its matrix; rows after the last are zeros.
+
+    Source: transformers.integrations.moe.
+    """
+    product = grouped_mm.body(op, input, weight, offs)
+    rows = size(op, input, 0)
+    left = op.Sub(vector(op, [rows]), op.Cast(op.Slice(offs, [-1], [_LAST]), to=DType.INT64))
+    zero = op.constant(np.zeros((1, 1), product.onnx_dtype.numpy))
+    tail = op.Concat(left, vector(op, [size(op, weight, 2)]), axis=0)
+    return op.Concat(product, op.Expand(zero, tail), axis=0)

@@ -195,6 +195,18 @@ def all_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
 all_.on_complex(all_.body)
 
 
+@aten("aten::_is_all_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
+def is_all_true(op: Any, self: Any) -> Any:
+    """Whether all of some booleans are true."""
+    return all_.body(op, self)
+
+
+@aten("aten::_is_any_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
+def is_any_true(op: Any, self: Any) -> Any:
+    """Whether any of some booleans is true."""
+    return any_.body(op, self)
+
+
 @aten("aten::amax", rule=like(), tests=[OpTest("amax")])
 def amax(op: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest element over axes; NaN where there is one."""
