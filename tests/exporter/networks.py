@@ -1,0 +1,537 @@
+"""Architectures of the package transformers, tiny and with random weights, as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import transformers as hub
+from torch.export import Dim
+
+# Positions end somewhere; a bound that is given saves torch a second capture.
+B, S, T = "batch", Dim("length", max=32), Dim("target", max=16)
+_TEXT = {"input_ids": {0: B, 1: S}, "attention_mask": {0: B, 1: S}}
+_SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
+_WORDS = {"vocab_size": 100, "max_position_embeddings": 64}
+_GROUPED = {**_SMALL, **_WORDS, "num_key_value_heads": 2, "head_dim": 8, "use_cache": False}
+_PICTURE = {**_SMALL, "image_size": 32, "patch_size": 8}
+_BOTH = {
+    "d_model": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "vocab_size": 100,
+}
+_ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A network, made.
+
+    Fields:
+        model: the module.
+        kwargs: example inputs.
+        dynamic: for each input that has dynamic axes, their names.
+    """
+
+    model: Any
+    kwargs: dict[str, Any]
+    dynamic: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Network:
+    """An architecture.
+
+    Fields:
+        name: the name of the test.
+        kind: what it is for.
+        make: makes it.
+        slow: whether it is left out of the default run.
+    """
+
+    name: str
+    kind: str
+    make: Callable[[], Made]
+    slow: bool
+
+
+NETWORKS: list[Network] = []
+
+
+def _network(kind: str, *, slow: bool = False) -> Callable[[Callable[[], Made]], None]:
+    def add(make: Callable[[], Made]) -> None:
+        NETWORKS.append(Network(make.__name__, kind, make, slow))
+
+    return add
+
+
+def made(network: Network) -> tuple[Any, dict[str, Any], Any]:
+    """A network's module, example inputs and dynamic shapes, the same ones at every call."""
+    torch.manual_seed(0)
+    built = network.make()
+    dynamic = built.dynamic
+    if dynamic is not None:
+        dynamic = {name: dynamic.get(name) for name in built.kwargs}
+    return built.model.eval(), built.kwargs, dynamic
+
+
+def _ids(batch: int = 2, length: int = 6) -> torch.Tensor:
+    return torch.randint(3, 90, (batch, length))
+
+
+def _text(model: Any) -> Made:
+    """A network of words, some of them masked."""
+    ids = _ids()
+    mask = torch.ones_like(ids)
+    mask[1, -2:] = 0
+    return Made(model, {"input_ids": ids, "attention_mask": mask}, _TEXT)
+
+
+def _image(model: Any) -> Made:
+    return Made(model, {"pixel_values": torch.randn(2, 3, 32, 32)}, {"pixel_values": {0: B}})
+
+
+def _sound(model: Any) -> Made:
+    return Made(model, {"input_values": torch.randn(2, 400)}, {"input_values": {0: B}})
+
+
+def _next_word(model: Any, heads: int, past: int = 5) -> Made:
+    """One further word beside a cache of keys and values."""
+    cache = hub.DynamicCache()
+    for layer in range(2):
+        cache.update(torch.randn(2, heads, past, 8), torch.randn(2, heads, past, 8), layer)
+    axes = [[{0: B, 2: Dim.AUTO}] * 2] * 2  # keys of each layer, then values
+    return Made(
+        model,
+        {
+            "input_ids": _ids(2, 1),
+            "attention_mask": torch.ones(2, past + 1, dtype=torch.long),
+            "past_key_values": cache,
+        },
+        {"input_ids": {0: B}, "attention_mask": {0: B, 1: Dim.AUTO}, "past_key_values": axes},
+    )
+
+
+# -- text encoders ---------------------------------------------------------------------------------
+
+
+@_network("text encoder")
+def bert() -> Made:
+    return _text(hub.BertModel(hub.BertConfig(**_SMALL, **_WORDS)))
+
+
+@_network("text encoder", slow=True)
+def roberta() -> Made:
+    return _text(hub.RobertaForMaskedLM(hub.RobertaConfig(**_SMALL, **_WORDS)))
+
+
+@_network("text encoder")
+def distilbert() -> Made:
+    config = hub.DistilBertConfig(
+        dim=32, n_layers=2, n_heads=4, hidden_dim=64, vocab_size=100, max_position_embeddings=64
+    )
+    return _text(hub.DistilBertForSequenceClassification(config))
+
+
+@_network("text encoder", slow=True)
+def albert() -> Made:
+    return _text(hub.AlbertModel(hub.AlbertConfig(**_SMALL, **_WORDS, embedding_size=16)))
+
+
+@_network("text encoder", slow=True)
+def deberta() -> Made:
+    config = hub.DebertaV2Config(
+        **_SMALL,
+        **_WORDS,
+        relative_attention=True,
+        position_buckets=8,
+        pos_att_type=["p2c", "c2p"],
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+    )
+    return _text(hub.DebertaV2Model(config))
+
+
+@_network("text encoder", slow=True)
+def electra() -> Made:
+    return _text(hub.ElectraModel(hub.ElectraConfig(**_SMALL, **_WORDS, embedding_size=16)))
+
+
+@_network("text encoder", slow=True)
+def mpnet() -> Made:
+    return _text(hub.MPNetModel(hub.MPNetConfig(**_SMALL, **_WORDS)))
+
+
+@_network("text encoder")
+def modernbert() -> Made:
+    config = hub.ModernBertConfig(**_SMALL, **_WORDS, local_attention=4, **_ENDS_OF_TEXT)
+    return _text(hub.ModernBertModel(config))
+
+
+_ENDS_OF_TEXT = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+
+# -- decoders --------------------------------------------------------------------------------------
+
+
+@_network("decoder")
+def llama() -> Made:
+    return _text(hub.LlamaForCausalLM(hub.LlamaConfig(**_GROUPED)))
+
+
+@_network("decoder")
+def gpt2() -> Made:
+    config = hub.GPT2Config(
+        n_embd=32, n_layer=2, n_head=4, vocab_size=100, n_positions=64, use_cache=False
+    )
+    return _text(hub.GPT2LMHeadModel(config))
+
+
+@_network("decoder", slow=True)
+def qwen3() -> Made:
+    return _text(hub.Qwen3ForCausalLM(hub.Qwen3Config(**_GROUPED)))
+
+
+@_network("decoder")
+def gemma2() -> Made:
+    return _text(hub.Gemma2ForCausalLM(hub.Gemma2Config(**_GROUPED, sliding_window=4)))
+
+
+@_network("decoder", slow=True)
+def gemma3() -> Made:
+    return _text(hub.Gemma3ForCausalLM(hub.Gemma3TextConfig(**_GROUPED, sliding_window=4)))
+
+
+@_network("decoder", slow=True)
+def mistral() -> Made:
+    return _text(hub.MistralForCausalLM(hub.MistralConfig(**_GROUPED, sliding_window=4)))
+
+
+@_network("decoder", slow=True)
+def phi3() -> Made:
+    given = {k: v for k, v in _GROUPED.items() if k != "head_dim"}
+    return _text(hub.Phi3ForCausalLM(hub.Phi3Config(**given, **_ENDS_OF_TEXT)))
+
+
+@_network("decoder", slow=True)
+def gpt_neox() -> Made:
+    return _text(hub.GPTNeoXForCausalLM(hub.GPTNeoXConfig(**_SMALL, **_WORDS, use_cache=False)))
+
+
+@_network("decoder", slow=True)
+def opt() -> Made:
+    config = hub.OPTConfig(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        ffn_dim=64,
+        word_embed_proj_dim=32,
+        use_cache=False,
+        **_WORDS,
+    )
+    return _text(hub.OPTForCausalLM(config))
+
+
+@_network("decoder", slow=True)
+def bloom() -> Made:
+    """Attention with linear biases (ALiBi)."""
+    config = hub.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=100, use_cache=False)
+    return _text(hub.BloomForCausalLM(config))
+
+
+@_network("decoder", slow=True)
+def llama4() -> Made:
+    """Rotary embeddings of complex numbers, experts, chunked attention."""
+    config = hub.Llama4TextConfig(
+        **_GROUPED,
+        intermediate_size_mlp=64,
+        num_local_experts=2,
+        num_experts_per_tok=1,
+        attention_chunk_size=4,
+        **_ENDS_OF_TEXT,
+    )
+    return _text(hub.Llama4ForCausalLM(config))
+
+
+@_network("decoder with cache")
+def llama_cache() -> Made:
+    config = hub.LlamaConfig(**{**_GROUPED, "use_cache": True})
+    return _next_word(hub.LlamaForCausalLM(config), 2)
+
+
+@_network("decoder with cache", slow=True)
+def gpt2_cache() -> Made:
+    config = hub.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=100, n_positions=64)
+    return _next_word(hub.GPT2LMHeadModel(config), 4)
+
+
+class _Static(torch.nn.Module):
+    """A decoder whose cache is buffers of a fixed length, written in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = hub.LlamaConfig(**{**_GROUPED, "use_cache": True})
+        self.inner = hub.LlamaForCausalLM(config).eval()
+        self.cache = hub.StaticCache(config=config, max_cache_len=12)
+        self.cache.early_initialization(2, 2, 8, torch.float32, "cpu")
+        for n, layer in enumerate(self.cache.layers):
+            self.register_buffer(f"keys_{n}", layer.keys)
+            self.register_buffer(f"values_{n}", layer.values)
+
+    def forward(self, input_ids: Any, cache_position: Any) -> Any:
+        for n, layer in enumerate(self.cache.layers):
+            layer.keys, layer.values = getattr(self, f"keys_{n}"), getattr(self, f"values_{n}")
+        return self.inner(
+            input_ids=input_ids,
+            position_ids=cache_position[None],
+            cache_position=cache_position,
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits
+
+
+@_network("decoder with cache")
+def llama_static_cache() -> Made:
+    return Made(_Static(), {"input_ids": _ids(2, 1), "cache_position": torch.tensor([0])}, None)
+
+
+# -- encoders with decoders ------------------------------------------------------------------------
+
+_PAIR = {"input_ids": {0: B, 1: S}, "decoder_input_ids": {0: B, 1: T}}
+
+
+@_network("encoder and decoder")
+def t5() -> Made:
+    config = hub.T5Config(
+        d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, vocab_size=100, use_cache=False
+    )
+    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
+    return Made(hub.T5ForConditionalGeneration(config), kwargs, _PAIR)
+
+
+@_network("encoder and decoder", slow=True)
+def bart() -> Made:
+    config = hub.BartConfig(**_BOTH, max_position_embeddings=64, use_cache=False)
+    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
+    return Made(hub.BartForConditionalGeneration(config), kwargs, _PAIR)
+
+
+@_network("encoder and decoder", slow=True)
+def marian() -> Made:
+    config = hub.MarianConfig(**_BOTH, **_ENDS, max_position_embeddings=64, use_cache=False)
+    kwargs = {"input_ids": _ids(), "decoder_input_ids": _ids(2, 4)}
+    return Made(hub.MarianMTModel(config), kwargs, _PAIR)
+
+
+# -- vision ----------------------------------------------------------------------------------------
+
+
+@_network("vision")
+def vit() -> Made:
+    return _image(hub.ViTForImageClassification(hub.ViTConfig(**_PICTURE)))
+
+
+@_network("vision")
+def swin() -> Made:
+    config = hub.SwinConfig(
+        image_size=32, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 2], window_size=4
+    )
+    return _image(hub.SwinModel(config))
+
+
+@_network("vision", slow=True)
+def convnext() -> Made:
+    config = hub.ConvNextConfig(hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1], image_size=32)
+    return _image(hub.ConvNextModel(config))
+
+
+@_network("vision")
+def resnet() -> Made:
+    config = hub.ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"
+    )
+    made = _image(hub.ResNetForImageClassification(config))
+    return Made(made.model, made.kwargs, {"pixel_values": {0: B, 2: "height", 3: "width"}})
+
+
+@_network("vision", slow=True)
+def dinov2() -> Made:
+    """Position embeddings that are resized."""
+    return _image(hub.Dinov2Model(hub.Dinov2Config(**{**_PICTURE, "image_size": 48}, mlp_ratio=2)))
+
+
+@_network("vision", slow=True)
+def segformer() -> Made:
+    config = hub.SegformerConfig(
+        hidden_sizes=[8, 16],
+        depths=[1, 1],
+        num_encoder_blocks=2,
+        num_attention_heads=[1, 2],
+        sr_ratios=[2, 1],
+        patch_sizes=[7, 3],
+        strides=[4, 2],
+        mlp_ratios=[2, 2],
+        decoder_hidden_size=16,
+    )
+    return _image(hub.SegformerForSemanticSegmentation(config))
+
+
+@_network("vision", slow=True)
+def mobilenet() -> Made:
+    return _image(hub.MobileNetV2Model(hub.MobileNetV2Config(depth_multiplier=0.25)))
+
+
+@_network("vision", slow=True)
+def beit() -> Made:
+    """Relative positions, and a mean over patches."""
+    return _image(hub.BeitModel(hub.BeitConfig(**_PICTURE, use_relative_position_bias=True)))
+
+
+# -- sound -----------------------------------------------------------------------------------------
+
+
+@_network("audio")
+def whisper() -> Made:
+    config = hub.WhisperConfig(
+        **_BOTH,
+        **_ENDS,
+        max_source_positions=50,
+        max_target_positions=20,
+        num_mel_bins=8,
+        use_cache=False,
+    )
+    kwargs = {"input_features": torch.randn(2, 8, 100), "decoder_input_ids": _ids(2, 4)}
+    dynamic = {"input_features": {0: B}, "decoder_input_ids": {0: B, 1: T}}
+    return Made(hub.WhisperModel(config), kwargs, dynamic)
+
+
+_WAVES = {
+    **_SMALL,
+    "conv_dim": (16, 16),
+    "conv_stride": (5, 2),
+    "conv_kernel": (10, 3),
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+    "vocab_size": 30,
+}
+
+
+@_network("audio")
+def wav2vec2() -> Made:
+    return _sound(hub.Wav2Vec2ForCTC(hub.Wav2Vec2Config(**_WAVES)))
+
+
+@_network("audio", slow=True)
+def hubert() -> Made:
+    return _sound(hub.HubertModel(hub.HubertConfig(**_WAVES)))
+
+
+@_network("audio", slow=True)
+def spectrogram() -> Made:
+    """The audio spectrogram transformer."""
+    config = hub.ASTConfig(**_SMALL, patch_size=4, max_length=16, num_mel_bins=8)
+    return Made(
+        hub.ASTModel(config), {"input_values": torch.randn(2, 16, 8)}, {"input_values": {0: B}}
+    )
+
+
+# -- state spaces ----------------------------------------------------------------------------------
+
+
+@_network("state space")
+def mamba() -> Made:
+    config = hub.MambaConfig(
+        hidden_size=32, num_hidden_layers=2, vocab_size=100, state_size=4, use_cache=False
+    )
+    return Made(hub.MambaForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
+
+
+@_network("state space", slow=True)
+def mamba2() -> Made:
+    config = hub.Mamba2Config(
+        hidden_size=32,
+        num_hidden_layers=2,
+        vocab_size=100,
+        state_size=4,
+        num_heads=4,
+        head_dim=16,
+        n_groups=2,
+        chunk_size=4,
+        use_cache=False,
+    )
+    return Made(hub.Mamba2ForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
+
+
+# -- mixtures of experts ---------------------------------------------------------------------------
+
+
+@_network("experts")
+def mixtral() -> Made:
+    return _text(hub.MixtralForCausalLM(hub.MixtralConfig(**_GROUPED, num_local_experts=4)))
+
+
+@_network("experts", slow=True)
+def qwen3_moe() -> Made:
+    config = hub.Qwen3MoeConfig(
+        **_GROUPED, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16
+    )
+    return _text(hub.Qwen3MoeForCausalLM(config))
+
+
+@_network("experts", slow=True)
+def gpt_oss() -> Made:
+    """Attention sinks, alternating windows, clamped experts."""
+    config = hub.GptOssConfig(
+        **_GROUPED, num_local_experts=4, num_experts_per_tok=2, sliding_window=4
+    )
+    return _text(hub.GptOssForCausalLM(config))
+
+
+# -- several kinds of input ------------------------------------------------------------------------
+
+
+@_network("multimodal")
+def clip() -> Made:
+    config = hub.CLIPConfig(
+        text_config={**_SMALL, **_WORDS}, vision_config=_PICTURE, projection_dim=16
+    )
+    text = _text(hub.CLIPModel(config))
+    kwargs = {**text.kwargs, "pixel_values": torch.randn(2, 3, 32, 32)}
+    return Made(text.model, kwargs, {**_TEXT, "pixel_values": {0: "pictures"}})
+
+
+@_network("multimodal", slow=True)
+def siglip() -> Made:
+    config = hub.SiglipConfig(text_config={**_SMALL, **_WORDS}, vision_config=_PICTURE)
+    kwargs = {"input_ids": _ids(2, 64), "pixel_values": torch.randn(2, 3, 32, 32)}
+    dynamic = {"input_ids": {0: B}, "pixel_values": {0: "pictures"}}
+    return Made(hub.SiglipModel(config), kwargs, dynamic)
+
+
+@_network("multimodal", slow=True)
+def llava() -> Made:
+    """Features of a picture in the place of some words."""
+    config = hub.LlavaConfig(
+        vision_config=hub.CLIPVisionConfig(**_PICTURE),
+        text_config=hub.LlamaConfig(**_GROUPED),
+        image_token_index=99,
+        image_seq_length=16,
+    )
+    ids = torch.cat([_ids(2, 2), torch.full((2, 16), 99), _ids(2, 4)], 1)
+    kwargs = {
+        "input_ids": ids,
+        "pixel_values": torch.randn(2, 3, 32, 32),
+        "attention_mask": torch.ones_like(ids),
+    }
+    return Made(hub.LlavaForConditionalGeneration(config), kwargs, None)

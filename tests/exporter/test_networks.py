@@ -1,0 +1,41 @@
+"""Real networks, tiny and with random weights: exported, checked, run, compared with PyTorch.
+
+The default run takes those of `networks.py` that are not slow; all of them:
+
+    pytest tests/exporter/test_networks.py -m "slow or not slow"
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+pytest.importorskip("transformers", minversion="5.20", reason="the networks are of transformers")
+
+import onnxwright as ow  # noqa: E402
+from tests.exporter.networks import NETWORKS, Network, made  # noqa: E402
+
+_CASES = [pytest.param(n, id=n.name, marks=[pytest.mark.slow] * n.slow) for n in NETWORKS]
+
+
+@pytest.mark.parametrize("network", _CASES)
+def test_network_is_what_torch_computes(network: Network) -> None:
+    """Checker, ONNX Runtime beside PyTorch on the example, and with every dynamic size larger."""
+    model, kwargs, dynamic = made(network)
+    program = ow.export(model, (), kwargs, dynamic_shapes=dynamic)
+    found = program.verify((), kwargs)
+    assert found.ok, str(found)
+    assert not found.notes
+    runs = {one.run for one in found.outputs}
+    assert runs == ({"given", "other sizes"} if dynamic else {"given"})
+
+
+def test_every_kind_is_in_the_default_run() -> None:
+    every, default = (
+        Counter(n.kind for n in NETWORKS if not (n.slow and quick)) for quick in (0, 1)
+    )
+    assert len(NETWORKS) >= 25
+    assert set(default) == set(every)
+    assert sum(default.values()) >= len(NETWORKS) // 3
