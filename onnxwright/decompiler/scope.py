@@ -202,7 +202,14 @@ class Module:
             name["doc_string"] = text(tensor.doc_string)
         if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
             return call("initializer", self._external(tensor), **{"name": text(wire.name), **name})
-        if self.options.hollow and int(np.prod(list(tensor.dims))) > 16:
+        size = int(np.prod(list(tensor.dims)))
+        if self.options.hollow and size > _LARGE:
+            # Only named: together such weights may be more than a model in memory can hold.
+            self.uses.update(("External", "Path", "folder", "DType"))
+            kind, dims = DType(tensor.data_type).name, str(tuple(tensor.dims))
+            place = call("External", text("hollow"), f"DType.{kind}", dims, folder="folder")
+            return call("initializer", place, **name)
+        if self.options.hollow and size > 16:
             self.uses.add("np")
             held = _numpy_name(DType(tensor.data_type), self.uses)
             return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
@@ -233,6 +240,10 @@ class Module:
         kind = DType(tensor.data_type).name
         self.uses.add("DType")
         return call("External", location, f"DType.{kind}", dims, **given, folder="folder")
+
+
+# Elements of a weight that is not made when a text is only tried out.
+_LARGE = 100_000
 
 
 @cache
