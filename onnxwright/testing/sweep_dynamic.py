@@ -20,9 +20,6 @@ from onnxwright.semantics.backend import is_value
 from onnxwright.testing.aten_runs import BuiltGraph, Output, is_in_place, leaves, run_built
 from onnxwright.testing.torch_values import feed_of
 
-# Exact in every floating type.
-_SHRINK = 0.9375
-
 
 class RefusedError(Exception):
     """Torch does not have this sample with symbolic sizes; the text says why."""
@@ -184,8 +181,8 @@ def _at_other_sizes(
 def _resized(tensor: torch.Tensor, fake: torch.Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
     """A tensor of other sizes with the same elements over and over, so that indices stay good.
 
-    Each copy of floating numbers is a little smaller than the one before, so that no two are equal
-    where the order of equal ones is not said.
+    Floating numbers of the copies are a little smaller, each by a factor of its own: no two are
+    equal where the order of equal ones is not said, and no two rows of a matrix are parallel.
     """
     for axis, symbolic in enumerate(fake.shape):
         if isinstance(symbolic, int):
@@ -194,10 +191,18 @@ def _resized(tensor: torch.Tensor, fake: torch.Tensor, sizes: Mapping[str, int])
         size = int(expression.xreplace({s: sizes[str(s)] for s in expression.free_symbols}))
         if size != tensor.shape[axis]:
             times = math.ceil(size / tensor.shape[axis])
-            step = _SHRINK if tensor.is_floating_point() or tensor.is_complex() else 1
-            copies = [tensor * step**n if n and step != 1 else tensor for n in range(times)]
+            copies = [tensor, *(_like(tensor, n) for n in range(1, times))]
             tensor = torch.cat(copies, axis).narrow(axis, 0, size)
     return tensor.contiguous()
+
+
+def _like(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    """A copy with other numbers near by; integers and truth values stay."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return tensor
+    generator = torch.Generator().manual_seed(seed)
+    factor = 1 - torch.rand(tensor.shape, generator=generator) / 8
+    return (tensor * factor).to(tensor.dtype)
 
 
 def _build(traced: _Traced, opset_version: int) -> BuiltGraph:
