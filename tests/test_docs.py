@@ -3,13 +3,16 @@
 A page is read from top to bottom; its ```python blocks share one namespace.  A ```text block right
 after one is what that block prints.  A block marked ```python raises raises an error, and the
 ```text block after it is the error's text.  `...` in shown output stands for anything, and a time
-such as `12us` for any time.  A block is in a file `example.py`, or the one named after `python`.
+such as `12us` for any time.  A block marked ```python torch is left out where there is no torch,
+and so is a whole page that imports it without such a mark.  A block is in a file `example.py`, or
+the one named after `python`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import re
 import sys
@@ -29,6 +32,7 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 TIME = re.compile(r"\b\d+(\.\d+)?(us|ms|s)\b")
 CHECKER = doctest.OutputChecker()
 FLAGS = doctest.ELLIPSIS
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Block:
     raises: bool
     output: str | None
     file: str
+    torch: bool = False
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -58,7 +63,7 @@ def blocks_of(text: str) -> list[Block]:
                 output = following["body"]
         line = text.count("\n", 0, fence.start()) + 1
         file = next((word for word in info if word.endswith(".py")), "example.py")
-        found.append(Block(line, fence["body"], "raises" in info, output, file))
+        found.append(Block(line, fence["body"], "raises" in info, output, file, "torch" in info))
     return found
 
 
@@ -68,6 +73,8 @@ def run_page(page: Path, text: str, folder: Path) -> Iterator[tuple[Block, str]]
     sys.modules[module.__name__] = module
     try:
         for number, block in enumerate(blocks_of(text)):
+            if block.torch and not HAS_TORCH:
+                continue
             # Each block is a file of its own, so that a message points at a line of the block.
             path = folder / str(number) / block.file
             path.parent.mkdir()
@@ -102,8 +109,11 @@ def agrees(wanted: str, shown: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of a page runs and prints what the page shows."""
+    text = page.read_text(encoding="utf-8")
+    if "\nimport torch\n" in text and "```python torch" not in text and not HAS_TORCH:
+        pytest.skip(f"{page.name} needs torch, which is not installed")
     monkeypatch.chdir(tmp_path)
-    for block, shown in run_page(page, page.read_text(encoding="utf-8"), tmp_path):
+    for block, shown in run_page(page, text, tmp_path):
         where = f"{page.relative_to(ROOT)}, block of line {block.line}"
         wanted = block.output
         if wanted is None:
