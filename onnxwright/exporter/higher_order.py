@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch._higher_order_ops.flex_attention import math_attention
 from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
 
+from onnxwright.exporter.lowerings import traced
 from onnxwright.exporter.symbolic_ops import onnx_operator, symbolic
 
 Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
@@ -118,6 +121,23 @@ def _associative_scan(t: Translator, node: Node, args: list[Any], kwargs: dict[s
     ]
 
 
+def _flex_attention(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`flex_attention` by torch's formula: scores and masks of all pairs at once, then softmax.
+
+    Source: torch._higher_order_ops.flex_attention.math_attention.
+    """
+    fakes = map_arg((node.args, node.kwargs), _known)
+    inner = traced(math_attention, *fakes)
+    return t.inlined(node, inner, fakes, (args, kwargs))
+
+
+def _known(node: Node) -> Any:
+    """What torch knows of a node: a fake tensor, a size, or the graph it stands for."""
+    if node.op == "get_attr" and "val" not in node.meta:
+        return getattr(node.graph.owning_module, str(node.target))
+    return node.meta["val"]
+
+
 def _inline(place: int, first: int) -> Handler:
     """A handler that runs the graph at one position on the arguments from another on."""
 
@@ -138,6 +158,7 @@ HANDLERS: dict[str, Handler] = {
     "higher_order::map_impl": _map,
     "higher_order::scan": _scan,
     "higher_order::associative_scan": _associative_scan,
+    "higher_order::flex_attention": _flex_attention,
     "higher_order::wrap_with_set_grad_enabled": _inline(1, 2),
     "higher_order::invoke_subgraph": _inline(0, 2),
     "higher_order::invoke_quant_packed": _inline(0, 1),

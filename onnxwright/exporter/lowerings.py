@@ -131,7 +131,6 @@ def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | Non
     Source: torch._decomp, torch.ops.*.decompose.
     """
     from torch._decomp import core_aten_decompositions
-    from torch.fx.experimental.proxy_tensor import make_fx
 
     table = core_aten_decompositions()
     rule = table.get(target)
@@ -141,6 +140,25 @@ def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | Non
         rule = torch._decomp.global_decomposition_table["post_autograd"].get(target)
     if rule is None:
         return None
+    made = traced(rule, args, kwargs)
+    if made is None or any(n.target is target for n in made.graph.nodes):
+        return None
+    return made
+
+
+def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
+    """What a function of tensors does, as a graph of simple operators.
+
+    Args:
+        rule: the function.
+        args, kwargs: fake tensors and plain values.
+
+    Returns:
+        A graph module over the flat tensors and sizes; None where the function does not take
+        these arguments.
+    """
+    from torch.fx.experimental.proxy_tensor import make_fx
+
     flat, spec = torch.utils._pytree.tree_flatten((args, kwargs))
     places = [n for n, x in enumerate(flat) if isinstance(x, (torch.Tensor, torch.SymInt))]
 
@@ -152,9 +170,7 @@ def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | Non
         return rule(*given, **named)
 
     try:
-        made = make_fx(run, pre_dispatch=False)(*[flat[n] for n in places])
-    except NotImplementedError:  # a decomposition that does not take these arguments
-        return None
-    if any(n.target is target for n in made.graph.nodes):
+        made: torch.fx.GraphModule = make_fx(run, pre_dispatch=False)(*[flat[n] for n in places])
+    except NotImplementedError:
         return None
     return made

@@ -237,10 +237,22 @@ class Translator:
             return MISSING
         fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
         inner = decompose(node.target, *fakes)
-        if inner is None:
-            return MISSING
+        return MISSING if inner is None else self.inlined(node, inner, fakes, (args, kwargs))
+
+    def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
+        """The results of a graph that stands for one node.
+
+        Args:
+            node: the node.
+            inner: the graph, over the flat tensors and sizes among the node's arguments.
+            fakes: args and kwargs of the node as torch knows them.
+            given: args and kwargs of the node as values.
+
+        Returns:
+            The results; MISSING where an operator of the graph has no ONNX.
+        """
         flat_fakes = torch.utils._pytree.tree_leaves(fakes)
-        leaves = torch.utils._pytree.tree_leaves((args, kwargs), is_leaf=_is_whole)
+        leaves = torch.utils._pytree.tree_leaves(given, is_leaf=_is_whole)
         values = [
             value
             for fake, value in zip(flat_fakes, leaves, strict=True)
