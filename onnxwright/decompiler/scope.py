@@ -206,8 +206,8 @@ class Module:
         if self.options.hollow and size > _LARGE:
             # Only named: together such weights may be more than a model in memory can hold.
             self.uses.update(("External", "Path", "folder", "DType"))
-            kind, dims = DType(tensor.data_type).name, str(tuple(tensor.dims))
-            place = call("External", text("hollow"), f"DType.{kind}", dims, folder="folder")
+            element, dims = DType(tensor.data_type).name, str(tuple(tensor.dims))
+            place = call("External", text("hollow"), f"DType.{element}", dims, folder="folder")
             return call("initializer", place, **name)
         if self.options.hollow and size > 16:
             self.uses.add("np")
