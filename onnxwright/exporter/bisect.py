@@ -71,7 +71,13 @@ def export_bisect(
         options: as for `export`.
 
     Returns:
-        The failing modules, with their errors.
+        The failing modules, with their errors; `str()` of it tells all of them.
+
+    Raises:
+        Exception: what the model itself raises on these inputs.
+
+    Source:
+        `git bisect`, on the tree of modules.
 
     Example:
         >>> import torch

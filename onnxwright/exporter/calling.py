@@ -187,3 +187,25 @@ def _unfit(name: str, got: str, wanted: ir.Value) -> NoReturn:
             span=user_span(),
         )
     )
+
+
+def check_constant(name: str, known: Any, value: Any) -> None:
+    """Check that a value that is part of the model is given as it was at the export.
+
+    Args:
+        name: the name of the input.
+        known: what it was.
+        value: what it is.
+
+    Raises:
+        ExportTypeError: it is another one (OW826).
+    """
+    if value is known or (type(value) is type(known) and bool(value == known)):
+        return
+    fail(
+        messages.BadProgramInput(
+            reason=f"`{name}` was {known!r} when the program was exported, and is {value!r} now",
+            hint="the value is part of the model; export again with the other one",
+            span=user_span(),
+        )
+    )

@@ -110,6 +110,10 @@ _HINTS = (
         "give example inputs for all arguments without a default: `export(model, args, kwargs)`",
     ),
     (("Unsupported input type",), "inputs are tensors: `torch.from_numpy(...)` makes one"),
+    (
+        ("two devices", "on the same device"),
+        "make the example inputs on the device of the weights: `x.to('meta')` for a hollow model",
+    ),
     (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
 )
 

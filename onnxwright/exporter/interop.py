@@ -23,6 +23,9 @@ def onnxscript_table() -> Callable[[str], Any]:
 
     Raises:
         ImportError: onnxscript is not installed.
+
+    Source:
+        onnxscript.function_libs.torch_lib.
     """
     from onnxscript.function_libs.torch_lib import ops, registration
 
@@ -49,6 +52,9 @@ def from_onnxscript(function: Any) -> Callable[..., Any]:
 
     Returns:
         A function of (op, *args, **kwargs).
+
+    Source:
+        `OnnxFunction.function_ir`; torch.onnx's recorder of calls.
     """
     if type(function).__name__ == "OnnxFunction":
         return _scripted(function)

@@ -40,6 +40,18 @@ class ONNXProgram:
         model: the model; it may be changed.
         exported_program: the torch program it was made from.
         report: what happened, step by step.
+
+    Source:
+        torch.onnx.ONNXProgram, whose methods it has.
+
+    Example:
+        >>> import torch
+        >>> from onnxwright.exporter import export
+        >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> program
+        <ONNXProgram (input: FLOAT[2]) -> (relu), 1 nodes>
+        >>> program(torch.tensor([-1.0, 3.0]))
+        tensor([0., 3.])
     """
 
     def __init__(
@@ -72,7 +84,8 @@ class ONNXProgram:
         """Run the model in ONNX Runtime, like the module.
 
         Args:
-            args, kwargs: as the module takes them.
+            args, kwargs: as the module takes them, by position or by keyword; tensors, arrays of
+                numpy, Python numbers.
 
         Returns:
             What the module returns, nested in the same way; numbers as numbers.
@@ -95,6 +108,13 @@ class ONNXProgram:
 
         Returns:
             The `onnxruntime.InferenceSession`.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.initialize_inference_session().get_inputs()[0].name
+            'input'
         """
         self._session = Session(self.model, **options)
         return self._session.session
@@ -115,7 +135,15 @@ class ONNXProgram:
             An array for each input of the model.
 
         Raises:
-            ExportTypeError: they are nested in another way, or a value that is fixed differs.
+            ExportTypeError: they are nested in another way, a tensor has another type or shape, or
+                a value that is part of the model differs (OW826).
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.feeds((torch.zeros(2),))
+            {'input': array([0., 0.], dtype=float32)}
         """
         flat = self.flat_inputs(tuple(args), dict(kwargs or {}))
         entries = self.user_inputs()
@@ -123,7 +151,7 @@ class ONNXProgram:
         found: dict[str, np.ndarray[Any, Any]] = {}
         for (entry, name), value in zip(entries, flat, strict=True):
             if name is None:
-                self._check_constant(entry, value)
+                calling.check_constant(entry.node.name, entry.value, value)
             elif name in kept:
                 is_complex = name in self._built.complex_inputs
                 found[name] = calling.array_of(name, value, kept[name], is_complex)
@@ -158,20 +186,6 @@ class ONNXProgram:
         names = [str(name or entry.node.name) for entry, name in self.user_inputs()]
         return calling.flat_inputs(self.exported_program, args, kwargs, names)
 
-    def _check_constant(self, entry: Any, value: Any) -> None:
-        same = value is entry.value or (
-            type(value) is type(entry.value) and bool(value == entry.value)
-        )
-        if not same:
-            fail(
-                messages.BadProgramInput(
-                    reason=f"`{entry.node.name}` was {entry.value!r} when the program was "
-                    f"exported, and is {value!r} now",
-                    hint="the value is part of the model; export again with the other one",
-                    span=user_span(),
-                )
-            )
-
     def nested(self, arrays: Sequence[Any]) -> Any:
         """What the module would return, from the outputs of the model.
 
@@ -180,6 +194,13 @@ class ONNXProgram:
 
         Returns:
             Tensors, numbers and None, nested as the module's result.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.nested([np.zeros(2, np.float32)])
+            tensor([0., 0.])
         """
         by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
         flat = []
@@ -325,6 +346,19 @@ class ONNXProgram:
 
         Raises:
             ExportValueError: a weight is unknown, or has another shape or type (OW825).
+
+        Source:
+            The safetensors format; torch.load with mmap.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(
+            ...     torch.nn.Linear(2, 1, device="meta"), (torch.ones(1, 2, device="meta"),)
+            ... )
+            >>> program.apply_weights({"weight": torch.ones(1, 2), "bias": torch.zeros(1)})
+            >>> program(torch.ones(1, 2))
+            tensor([[2.]])
         """
         weights_of_program.apply(self.model, self._built.weights, weights)
         self.release()
@@ -364,12 +398,19 @@ class ONNXProgram:
             keep_initializers_as_inputs: list weights as inputs too.
 
         Returns:
-            The path.
+            The path.  Files of an earlier save with other options stay.
 
         Raises:
             ExportValueError: the options contradict each other, or the model does not fit in one
                 file.
-            OSError: the file cannot be written; an old one is left as it was.
+            OSError: the file cannot be written; files of before are left as they were.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.save("relu.onnx").name
+            'relu.onnx'
         """
         if include_initializers:
             self._check_weights()

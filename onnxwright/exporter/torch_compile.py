@@ -39,6 +39,9 @@ def torch_backend(
     Raises:
         ExportValueError: there is no such runtime (OW825).
 
+    Source:
+        torch._dynamo.backends.common.aot_autograd.
+
     Example:
         >>> import torch
         >>> double = torch.compile(lambda x: x * 2, backend=torch_backend())

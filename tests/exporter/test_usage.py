@@ -1,0 +1,311 @@
+"""What a new user does wrong, and what may go wrong while files are written."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import onnxwright as ow  # noqa: E402 - after torch is known to be there
+from onnxwright.errors import ExportError, ExportTypeError, ExportValueError  # noqa: E402
+from onnxwright.exporter import saving  # noqa: E402
+from onnxwright.exporter.files import Staging  # noqa: E402
+
+
+class Scaled(torch.nn.Module):  # type: ignore[misc]
+    """A linear layer, with an argument by keyword, and a result that is nested."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(32, 32)
+
+    def forward(self, x: Any, pair: Any = None, *, scale: Any = 1.0) -> Any:
+        shifted = self.layer(x) * scale
+        return {"out": shifted if pair is None else shifted + pair[0] - pair[1]}
+
+
+X = torch.linspace(-1, 1, 64).reshape(2, 32)
+
+
+@pytest.fixture(scope="module")
+def module() -> Any:
+    torch.manual_seed(0)
+    return Scaled().eval()
+
+
+@pytest.fixture(scope="module")
+def program(module: Any) -> Any:
+    return ow.export(module, (X,), dynamic_shapes={"x": {0: "batch"}})
+
+
+@pytest.fixture(scope="module")
+def paired(module: Any) -> Any:
+    return ow.export(module, (X, (X, X)), {"scale": torch.tensor(2.0)})
+
+
+# -- arguments of export ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"args": X}, "`args`: an object of type Tensor"),
+        ({"kwargs": (X,)}, "`kwargs`: an object of type tuple"),
+        ({"dynamic_shapes": 3}, "3 is no list, tuple or dict"),
+        ({"dynamic_shapes": "batch"}, "'batch' is no list, tuple or dict"),
+        ({"dynamic_shapes": {"x": 3}}, "3 for a tensor"),
+        ({"dynamic_shapes": {"x": {5: "batch"}}}, "axis 5 of a tensor of rank 2"),
+        ({"dynamic_shapes": {"x": ["batch"]}}, "1 entries for a tensor of rank 2"),
+        ({"dynamic_shapes": {"y": {0: "batch"}}}, "there is no argument `y`"),
+        ({"dynamic_shapes": ({0: "a"}, {0: "b"})}, "2 entries for 1 arguments"),
+        ({"opset_version": "18"}, "'18' is not possible"),
+        ({"capture": "jit"}, "there is no way 'jit'"),
+        ({"custom_translation_table": {"aten::linear": 3}}, "is no function, but 3"),
+        ({"custom_translation_table": {"aten::linaer": print}}, "no operator `aten::linaer`"),
+        ({"custom_translation_table": {"aten::add.Tnsor": print}}, "no overload `Tnsor`"),
+        ({"custom_translation_table": {"linear": print}}, "no full name of an operator"),
+        ({"input_names": ["a", "b"]}, "2 names for 1 values: x"),
+    ],
+)
+def test_a_wrong_argument_is_told(module: Any, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ExportValueError, match="OW825") as caught:
+        ow.export(module, **{"args": (X,), **given})
+    assert words in str(caught.value)
+    assert __file__ in str(caught.value)
+
+
+def test_one_name_may_be_a_string(module: Any) -> None:
+    named = ow.export(module, (X,), input_names="image", output_names="scores")
+    assert [v.name for v in named.model.graph.inputs] == ["image"]
+    assert [v.name for v in named.model.graph.outputs] == ["scores"]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Scaled, r"`Scaled` is a class.*\n(.*\n)*.*`Scaled\(...\)`"),
+        ("no_such.pt2", "`no_such.pt2` is not an exported program"),
+        (3, "an object of type int cannot be exported"),
+    ],
+)
+def test_a_model_that_is_none_is_told(model: Any, words: str) -> None:
+    with pytest.raises(ExportValueError, match=words):
+        ow.export(model, (X,))
+
+
+def test_torchscript_is_told() -> None:
+    traced = torch.jit.trace(torch.nn.ReLU(), X)
+    with pytest.raises(ExportValueError, match="TorchScript module"):
+        ow.export(traced, (X,))
+
+
+def test_missing_inputs_are_told(module: Any) -> None:
+    with pytest.raises(ExportError, match="give example inputs for all arguments"):
+        ow.export(module)
+
+
+def test_arrays_as_examples_are_told(module: Any) -> None:
+    with pytest.raises(ExportError, match="from_numpy"):
+        ow.export(module, (X.numpy(),))
+
+
+def test_inputs_on_another_device_are_told() -> None:
+    with pytest.raises(ExportError, match="on the device of the weights"):
+        ow.export(torch.nn.Linear(2, 1, device="meta"), (torch.ones(1, 2),))
+
+
+def test_a_failed_capture_points_at_the_line_of_the_model() -> None:
+    def choose(x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(ExportError, match="OW821") as caught:
+        ow.export(choose, (X,))
+    text = str(caught.value)
+    assert "return x if x.sum() > 0 else -x" in text
+    assert "torch.cond" in text
+    assert "TORCHDYNAMO" not in text
+    assert len(text.splitlines()) < 16
+
+
+def test_a_report_makes_its_folder(module: Any, tmp_path: Path) -> None:
+    ow.export(module, (X,), report=tmp_path / "new" / "folder" / "report")
+    assert (tmp_path / "new" / "folder" / "report.md").read_text().startswith("# ONNX export: done")
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def test_numpy_arrays_stand_for_tensors(program: Any, module: Any) -> None:
+    torch.testing.assert_close(program(X.numpy()), module(X), rtol=1e-5, atol=1e-6)
+
+
+def test_arguments_come_by_position_or_by_keyword(paired: Any, module: Any) -> None:
+    two = torch.tensor(2.0)
+    wanted = module(X, (X, X + 1), scale=two)
+    for found in (
+        paired(X, (X, X + 1), scale=two),
+        paired(x=X, pair=(X, X + 1), scale=two),
+        paired(X, scale=two, pair=(X, X + 1)),
+        paired(X, (X, X + 1), two),
+    ):
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "words"),
+    [
+        ((), {}, "`x` is missing"),
+        ((X,), {"other": X}, "no argument `other`"),
+        ((X, X), {}, "2 arguments are given, the program takes 1"),
+        ((X,), {"x": X}, "`x` is given twice"),
+        (([X],), {}, "nested in another way: `program([...])`"),
+        ((X.double(),), {}, "`x` is DOUBLE[2, 32], the model wants FLOAT[batch, 32]"),
+        ((X.double().numpy(),), {}, "`x` is DOUBLE[2, 32]"),
+        ((X[0],), {}, "`x` is FLOAT[32]"),
+        ((X[:, :3],), {}, "`x` is FLOAT[2, 3]"),
+        (("text",), {}, "`x` is a value of type str"),
+        ((None,), {}, "`x` is a value of type NoneType"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_told(program: Any, args: Any, kwargs: Any, words: str) -> None:
+    with pytest.raises(ExportTypeError, match="OW826") as caught:
+        program(*args, **kwargs)
+    assert words in str(caught.value)
+
+
+def test_the_message_shows_the_call(paired: Any) -> None:
+    with pytest.raises(ExportTypeError) as caught:
+        paired(X, X, scale=torch.tensor(2.0))
+    assert "`program(..., ..., scale=...)`" in str(caught.value)
+    assert "`program(x, (pair_0, pair_1), scale=scale)`" in str(caught.value)
+
+
+def test_checks_take_the_examples_of_the_export(program: Any) -> None:
+    assert program.verify().ok
+    assert program.first_divergence() is None
+
+
+# -- looking ---------------------------------------------------------------------------------------
+
+
+def test_show_and_to_script_are_of_the_model(program: Any, tmp_path: Path) -> None:
+    assert str(program.show()) == str(ow.show(program.model))
+    assert program.to_script() == ow.to_script(program.model)
+    written = tmp_path / "written.py"
+    written.write_text(program.to_script())
+    again = runpy.run_path(str(written))["make_model"]()
+    (found,) = ow.run_model(again, {"x": X.numpy()})
+    np.testing.assert_array_equal(found, program(X)["out"].numpy())
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def _run(path: Path) -> Any:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": X.numpy()})[0]
+
+
+def test_saves_over_each_other_do_not_mix(program: Any, tmp_path: Path) -> None:
+    """Every way to save over every other: the model read is the one saved last."""
+    path = tmp_path / "m.onnx"
+    ways = (True, "per_tensor", False, True, True, "per_tensor", "per_tensor", None)
+    for n, way in enumerate(ways):
+        torch.manual_seed(n)
+        other = Scaled().eval()
+        saved = ow.export(other, (X,))
+        saved.save(path, external_data=way)
+        with torch.no_grad():
+            wanted = other(X)["out"]
+        np.testing.assert_allclose(_run(path), wanted.numpy(), rtol=1e-5, atol=1e-6)
+        onnx.checker.check_model(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.onnx", "m.onnx.data", "m.weights"]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("way", "where"),
+    [
+        (True, "weights"),
+        (True, "model"),
+        ("per_tensor", "weights"),
+        ("per_tensor", "model"),
+        (False, "model"),
+    ],
+)
+def test_an_interrupted_save_leaves_what_was_there(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Any, where: str
+) -> None:
+    path = tmp_path / "m.onnx"
+    program.save(path, external_data=way)
+    before = _files(tmp_path)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if where == "weights":
+        monkeypatch.setattr(saving, "_write", stop)
+    else:
+        monkeypatch.setattr(saving.ir, "to_proto", stop)
+    other = ow.export(Scaled().eval(), (X,)) if where == "weights" else program
+    with pytest.raises(KeyboardInterrupt):
+        other.save(path, external_data=way)
+    monkeypatch.undo()
+    assert _files(tmp_path) == before
+    assert sorted(tmp_path.rglob("*.tmp")) == []
+    assert other.verify().ok, "the program is as it was"
+
+
+def test_files_that_cannot_be_put_in_place_leave_those_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("data", "model"):
+        (tmp_path / name).write_text(f"old {name}")
+    replace = Path.replace
+
+    def stubborn(self: Path, target: Path) -> Path:
+        if target.name == "model" and self.suffix == ".tmp":
+            raise PermissionError("no")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", stubborn)
+
+    def write() -> None:
+        with Staging() as files:
+            for name in ("data", "model"):
+                files.stage(tmp_path / name).write_text(f"new {name}")
+
+    with pytest.raises(PermissionError):
+        write()
+    assert _files(tmp_path) == {"data": b"old data", "model": b"old model"}
+
+
+def test_a_missing_folder_is_named(program: Any, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder") as caught:
+        program.save(tmp_path / "missing" / "m.onnx")
+    assert caught.value.filename == str(tmp_path / "missing")
+    with pytest.raises(IsADirectoryError):
+        program.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_do_not_fit_into_a_model_are_told(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saving, "_LIMIT", 1000)
+    with pytest.raises(ExportValueError, match="a model file holds 2 GB"):
+        program.save(tmp_path / "m.onnx", external_data=False)
+    with pytest.raises(ExportValueError, match="no way to write weights"):
+        program.save(tmp_path / "m.onnx", external_data="beside")
+    program.save(tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx.data").exists()
