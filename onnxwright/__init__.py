@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
+    from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
