@@ -99,6 +99,9 @@ def export(
     _check("mutations", mutations, ("outputs", "drop"), "'outputs' or 'drop'")
     _check("metadata", metadata, ("full", "short", "off"), "'full', 'short' or 'off'")
     _check("functions", functions, (None, "aten"), "None or 'aten'")
+    if isinstance(export_modules_as_functions, type):
+        export_modules_as_functions = [export_modules_as_functions]
+    _check_modules(export_modules_as_functions)
     noted = Report(opset_version)
     try:
         program, names = _captured(
@@ -190,6 +193,20 @@ def _check_inputs(args: Any, kwargs: Any) -> None:
                     span=user_span(),
                 )
             )
+
+
+def _check_modules(given: Any) -> None:
+    classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
+    wrong = [c for c in classes if not isinstance(c, type)]
+    if wrong or (not isinstance(given, bool) and given is not classes):
+        fail(
+            messages.BadExportArgument(
+                name="export_modules_as_functions",
+                reason=f"{(wrong or [given])[0]!r} is no class",
+                hint="give True, or a list of classes: `[torch.nn.Linear]`",
+                span=user_span(),
+            )
+        )
 
 
 def _check(name: str, value: Any, allowed: Any, words: str) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from onnxwright.errors import OnnxwrightError
 from onnxwright.exporter.api import export
+from onnxwright.exporter.modules import as_module
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def export_bisect(
     down, as long as it fails.
 
     Args:
-        model: the model.
+        model: the model: a module, or a function that calls modules.
         args, kwargs: example inputs.
         verify: take a module whose ONNX model computes something else as failing, too.
         options: as for `export`.
@@ -84,6 +85,7 @@ def export_bisect(
         >>> print(export_bisect(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),)))
         every module can be exported (1 were tried)
     """
+    model = as_module(model)
     calls = _record(model, args, dict(kwargs or {}))
     found = Bisection(not_called=[n for n, _ in model.named_modules() if n and n not in calls])
     _visit("", model, calls, found, {"verify": verify, **options})

@@ -47,13 +47,23 @@ def flat_inputs(
     assert wanted is not None
     order = [*(wanted.children()[1].context or [])]
     args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs)
-    if set(order) == set(kwargs):
-        kwargs = {name: kwargs[name] for name in order}
     flat: list[Any]
+    args, kwargs = _in_order((args, kwargs), wanted)
     flat, spec = pytree.tree_flatten((args, kwargs))
     if spec != wanted:
         _refuse(program, wanted, order, args, kwargs, names)
     return flat
+
+
+def _in_order(value: Any, wanted: pytree.TreeSpec) -> Any:
+    """Nested arguments, dicts in the order of the keys at the export."""
+    children = wanted.children()
+    if type(value) is dict and wanted.type is dict and set(value) == set(wanted.context):
+        keys = zip(wanted.context, children, strict=True)
+        return {key: _in_order(value[key], child) for key, child in keys}
+    if type(value) in (tuple, list) and type(value) is wanted.type and len(value) == len(children):
+        return type(value)(_in_order(v, c) for v, c in zip(value, children, strict=True))
+    return value
 
 
 def _parameters(program: ExportedProgram) -> list[str]:
@@ -148,6 +158,8 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
     """
     array: np.ndarray[Any, Any]
     if isinstance(value, torch.Tensor):
+        if value.is_meta:
+            _unfit(name, "a tensor of the meta device", wanted)
         if is_complex and value.is_complex():
             value = torch.view_as_real(value.resolve_conj())
         array = ir.tensor_adapters.TorchTensor(value.detach().cpu().contiguous()).numpy()
@@ -156,6 +168,8 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
         if is_complex and np.iscomplexobj(array):
             array = np.stack([array.real, array.imag], -1)
     elif isinstance(value, (bool, int, float)):
+        if isinstance(value, float) and wanted.dtype == ir.DataType.INT64:
+            _unfit(name, repr(value), wanted)
         array = np.array(value, None if wanted.dtype is None else wanted.dtype.numpy())
     else:
         _unfit(name, f"a value of type {type(value).__name__}", wanted)

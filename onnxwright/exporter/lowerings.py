@@ -33,6 +33,7 @@ class Lowerings:
         custom: Mapping[Any, Any] | None = None,
         fallback: Callable[[str], Lowering | None] | None = None,
     ) -> None:
+        _check_kinds(custom, fallback)
         self.custom: dict[str, Lowering] = {}
         for key, function in (custom or {}).items():
             if not callable(function):
@@ -77,6 +78,28 @@ def _names(key: Any) -> list[str]:
     return [target_name(key)]
 
 
+def _check_kinds(custom: Any, fallback: Any) -> None:
+    if not isinstance(custom, (Mapping, type(None))):
+        _refuse(f"an object of type {type(custom).__name__}", "give a dict: operator -> function")
+    if fallback is not None and not callable(fallback):
+        _refuse(
+            f"{fallback!r} is no function",
+            "give a function from the full name of an operator to a lowering or None",
+            "fallback",
+        )
+
+
+def _check_kinds(custom: Any, fallback: Any) -> None:
+    if not isinstance(custom, (Mapping, type(None))):
+        _refuse(f"an object of type {type(custom).__name__}", "give a dict: operator -> function")
+    if fallback is not None and not callable(fallback):
+        _refuse(
+            f"{fallback!r} is no function",
+            "give a function from the full name of an operator to a lowering or None",
+            "fallback",
+        )
+
+
 def _check_name(key: str) -> None:
     """A name that torch does not have would never be asked for."""
     space, _, name = key.partition("::")
@@ -93,12 +116,8 @@ def _check_name(key: str) -> None:
         _refuse(f"`{space}::{packet}` has no overload `{overload}`", f"it has {', '.join(known)}")
 
 
-def _refuse(reason: str, hint: str) -> None:
-    fail(
-        messages.BadExportArgument(
-            name="custom_translation_table", reason=reason, hint=hint, span=user_span()
-        )
-    )
+def _refuse(reason: str, hint: str, name: str = "custom_translation_table") -> None:
+    fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
 
 
 def _as_lowering(function: Any) -> Lowering:

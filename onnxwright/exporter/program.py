@@ -21,7 +21,7 @@ from onnxwright.exporter import weights as weights_of_program
 from onnxwright.exporter.building import Built, Settings
 from onnxwright.exporter.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.optimizing import optimize
-from onnxwright.exporter.running import Session
+from onnxwright.exporter.running import Session, hollow
 from onnxwright.exporter.signature import ProgramInput
 from onnxwright.exporter.torch_types import to_torch
 from onnxwright.exporter.verify import Verification, verify
@@ -75,6 +75,7 @@ class ONNXProgram:
     @property
     def model_proto(self) -> onnx.ModelProto:
         """The model as a ModelProto, weights included."""
+        self._check_weights()
         proto: onnx.ModelProto = ir.to_proto(self.model)
         return proto
 
@@ -116,6 +117,7 @@ class ONNXProgram:
             >>> program.initialize_inference_session().get_inputs()[0].name
             'input'
         """
+        self._check_weights()
         self._session = Session(self.model, **options)
         return self._session.session
 
@@ -245,6 +247,7 @@ class ONNXProgram:
             >>> program.verify((torch.tensor([-1.0, 1.0]),)).ok
             True
         """
+        self._check_weights()
         return verify(self, *self._examples(args, kwargs), rtol=rtol, atol=atol)
 
     def first_divergence(
@@ -308,7 +311,8 @@ class ONNXProgram:
         """
         from onnxwright.viz import show
 
-        return show(self.model, dims=dims)
+        model = hollow(self.model)[0] if self._missing_weights() else self.model
+        return show(model, dims=dims)
 
     def to_script(self, **options: Any) -> str:
         """The model as Python that compiles to it again.
@@ -363,8 +367,11 @@ class ONNXProgram:
         weights_of_program.apply(self.model, self._built.weights, weights)
         self.release()
 
+    def _missing_weights(self) -> list[str]:
+        return weights_of_program.missing_weights(self.model)
+
     def _check_weights(self) -> None:
-        missing = weights_of_program.missing_weights(self.model)
+        missing = self._missing_weights()
         if missing:
             fail(
                 messages.BadProgramInput(

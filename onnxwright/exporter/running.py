@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.eager.models import CompiledModel
+from onnxwright.exporter.weights import is_missing
 from onnxwright.types.dtypes import DType
 
 # Initializers of at least so many bytes are handed to the runtime as memory, not as text.
@@ -62,15 +63,29 @@ def without_weights(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, tuple[A
     Returns:
         The model as a proto, and the array and element type of each initializer taken out.
     """
-    taken: dict[str, tuple[Any, DType]] = {}
+    proto, taken = hollow(model)
+    return proto, {n: (t.numpy(), DType(int(t.dtype))) for n, t in taken.items()}
+
+
+def hollow(model: ir.Model) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """A model whose large initializers are only named, and their tensors.
+
+    Args:
+        model: the model; it is the same afterwards.
+
+    Returns:
+        The model as a proto, and the tensor of each initializer taken out; none is read.
+    """
+    taken: dict[str, Any] = {}
     kept: list[tuple[Any, Any]] = []
     for name, value in model.graph.initializers.items():
         tensor = value.const_value
         if tensor is None or tensor.dtype == ir.DataType.STRING:
             continue
-        if tensor.nbytes < _LARGE and not isinstance(tensor, ir.ExternalTensor):
+        held = tensor.nbytes < _LARGE and not isinstance(tensor, ir.ExternalTensor)
+        if held and not is_missing(tensor):
             continue
-        taken[str(name)] = (tensor.numpy(), DType(int(tensor.dtype)))
+        taken[str(name)] = tensor
         kept.append((value, tensor))
         value.const_value = ir.ExternalTensor(
             "weights",

@@ -6,8 +6,9 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import onnx_ir as ir
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -73,7 +74,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
     Raises:
         ExportValueError: a weight is unknown, or has another shape or type.
     """
-    done = []
+    done: list[tuple[ir.Value, Any]] = []
     for name, tensor in _entries(weights):
         target = names.get(name)
         if target is None or target not in model.graph.initializers:
@@ -95,12 +96,14 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
                 "convert the weights, or export the model in their type",
             )
         tensor.name = target
+        done.append((value, tensor))
+    # Only when all of them fit: an error leaves the model as it was.
+    for value, tensor in done:
         value.const_value = tensor
-        done.append(str(target))
-    return done
+    return [str(value.name) for value, _ in done]
 
 
-def _refuse(reason: str, hint: str) -> None:
+def _refuse(reason: str, hint: str) -> NoReturn:
     fail(messages.BadExportArgument(name="weights", reason=reason, hint=hint, span=user_span()))
 
 
@@ -114,12 +117,24 @@ def _near(name: str, names: Iterable[str]) -> str:
 def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
     """Names and onnx_ir tensors, one file after another."""
     if isinstance(weights, Mapping):
+        found = False
         for name, tensor in weights.items():
+            if isinstance(tensor, np.ndarray):
+                tensor = torch.from_numpy(tensor)
             if isinstance(tensor, torch.Tensor):
+                found = True
                 yield name, _held(tensor, name)
+        if weights and not found:
+            keys = ", ".join(f"`{k}`" for k in list(weights)[:4])
+            _refuse(f"there is no tensor under {keys}", "give the state dict that is inside")
         return
     if isinstance(weights, (str, Path)):
         weights = [weights]
+    if not isinstance(weights, (list, tuple)):
+        _refuse(
+            f"an object of type {type(weights).__name__}",
+            "give a state dict (`module.state_dict()`), the path of a file, or a list of paths",
+        )
     for path in weights:
         yield from _file(Path(path))
 
@@ -136,7 +151,11 @@ def _file(path: Path) -> Iterator[tuple[str, Any]]:
     if path.suffix == ".safetensors":
         yield from _safetensors(path)
         return
-    found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    try:
+        found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds
+        reason = str(error).strip().splitlines()[:1]
+        _refuse(f"`{path}` cannot be read ({''.join(reason)})", "write it with `torch.save`")
     yield from _entries(found)
 
 

@@ -71,6 +71,10 @@ def paired(module: Any) -> Any:
         ({"custom_translation_table": {"aten::linaer": print}}, "no operator `aten::linaer`"),
         ({"custom_translation_table": {"aten::add.Tnsor": print}}, "no overload `Tnsor`"),
         ({"custom_translation_table": {"linear": print}}, "no full name of an operator"),
+        ({"custom_translation_table": [print]}, "an object of type list"),
+        ({"fallback": 3}, "`fallback`: 3 is no function"),
+        ({"export_modules_as_functions": "Linear"}, "'Linear' is no class"),
+        ({"export_modules_as_functions": ["Linear"]}, "'Linear' is no class"),
         ({"input_names": ["a", "b"]}, "2 names for 1 values: x"),
     ],
 )
@@ -180,6 +184,26 @@ def test_inputs_that_do_not_fit_are_told(program: Any, args: Any, kwargs: Any, w
     assert words in str(caught.value)
 
 
+def test_dicts_come_in_any_order() -> None:
+    made = ow.export(lambda d: d["a"] - d["b"][0], ({"a": X, "b": [X + 1]},))
+    torch.testing.assert_close(made({"b": [X], "a": X + 2}), torch.full_like(X, 2.0))
+    with pytest.raises(ExportTypeError, match="nested in another way"):
+        made({"b": [X]})
+
+
+def test_a_dynamic_number_is_an_integer() -> None:
+    counted = ow.export(lambda x, n: x + n, (X, 3), dynamic_shapes=(None, torch.export.Dim.DYNAMIC))
+    torch.testing.assert_close(counted(X, 5), X + 5)
+    torch.testing.assert_close(counted(X, np.int64(5)), X + 5)
+    with pytest.raises(ExportTypeError, match=r"`n` is 4\.5, the model wants INT64"):
+        counted(X, 4.5)
+
+
+def test_tensors_without_numbers_are_no_inputs(program: Any) -> None:
+    with pytest.raises(ExportTypeError, match="a tensor of the meta device"):
+        program(X.to("meta"))
+
+
 def test_the_message_shows_the_call(paired: Any) -> None:
     with pytest.raises(ExportTypeError) as caught:
         paired(X, X, scale=torch.tensor(2.0))
@@ -190,6 +214,76 @@ def test_the_message_shows_the_call(paired: Any) -> None:
 def test_checks_take_the_examples_of_the_export(program: Any) -> None:
     assert program.verify().ok
     assert program.first_divergence() is None
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"wieght": torch.ones(1, 2)}, "did you mean `weight`?"),
+        ({"weight": torch.ones(2, 2)}, "`weight` has shape [2, 2], the model has [1, 2]"),
+        ({"weight": torch.ones(1, 2).double()}, "`weight` is DOUBLE, the model has FLOAT"),
+        ({"state_dict": {"weight": torch.ones(1, 2)}}, "there is no tensor under `state_dict`"),
+        (3, "an object of type int"),
+        (torch.nn.Linear(2, 1), "give a state dict"),
+        ("missing.safetensors", "there is no file"),
+        ("bad.safetensors", "is not a safetensors file"),
+        ("bad.pt", "cannot be read"),
+    ],
+)
+def test_weights_that_do_not_fit_are_told(
+    weights: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the model has the weights it had, those that would have fitted too."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("bad.safetensors", "bad.pt"):
+        Path(name).write_bytes(b"123")
+    layer = torch.nn.Linear(2, 1)
+    made = ow.export(layer, (torch.ones(1, 2),))
+    if isinstance(weights, dict) and "state_dict" not in weights:
+        weights = {"bias": torch.full((1,), 100.0), **weights}
+    with pytest.raises(ExportValueError, match="OW825") as caught:
+        made.apply_weights(weights)
+    assert words in str(caught.value)
+    torch.testing.assert_close(made(torch.ones(1, 2)), layer(torch.ones(1, 2)).detach())
+
+
+def test_arrays_of_numpy_are_weights() -> None:
+    made = ow.export(torch.nn.Linear(2, 1, bias=False), (torch.ones(1, 2),))
+    made.apply_weights({"weight": np.array([[2.0, 3.0]], np.float32)})
+    assert made(torch.ones(1, 2)).item() == 5.0
+
+
+def test_a_model_without_numbers_is_shown_and_not_run(tmp_path: Path) -> None:
+    with torch.device("meta"):
+        hollow, example = torch.nn.Linear(2, 1), torch.ones(1, 2)
+    made = ow.export(hollow, (example,))
+    assert "Gemm" in str(made.show())
+    for use in (
+        lambda: made(torch.ones(1, 2)),
+        lambda: made.model_proto,
+        lambda: made.save(tmp_path / "m.onnx"),
+        lambda: made.to_script(),
+        lambda: made.verify(),
+        lambda: made.initialize_inference_session(),
+    ):
+        with pytest.raises(ExportTypeError, match="2 weights have no numbers yet, first `weight`"):
+            use()
+    made.save(tmp_path / "m.onnx", include_initializers=False)
+    inputs = [v.name for v in onnx.load(tmp_path / "m.onnx").graph.input]
+    assert inputs == ["input", "weight", "bias"]
+
+
+def test_a_function_is_searched_for_what_fails() -> None:
+    class Bad(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x if x.sum() > 0 else -x
+
+    good, bad = torch.nn.Linear(32, 32), Bad()
+    found = ow.export_bisect(lambda x: bad(good(x)), (X,))
+    assert [failing.path for failing in found.failing] == ["bad"]
 
 
 # -- looking ---------------------------------------------------------------------------------------
