@@ -179,6 +179,22 @@ PROGRAMS.add(
 )
 
 
+@PROGRAMS(
+    lambda: (randn(2, 3, 9, 8), torch.rand(2, 3, 2)),
+    dynamic={"x": {0: "batch", 2: "height", 3: "width"}, "places": {0: "batch"}},
+    sizes=({"*": 0},),
+)
+def fractional_max_pool(x, places):
+    """Windows at given places, with where the maxima are."""
+    return F.fractional_max_pool2d(x, (2, 3), (4, 2), _random_samples=places, return_indices=True)
+
+
+@PROGRAMS(lambda: (randn(2, 3, 6, 7, 8), torch.rand(2, 3, 3)))
+def fractional_max_pool_of_volumes(x, places):
+    """The same with three axes."""
+    return F.fractional_max_pool3d(x, 2, (3, 1, 4), _random_samples=places, return_indices=True)
+
+
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "batch"}})
 class Residual(nn.Module):
     """Submodules of one class, called twice."""
