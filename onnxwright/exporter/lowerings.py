@@ -89,17 +89,6 @@ def _check_kinds(custom: Any, fallback: Any) -> None:
         )
 
 
-def _check_kinds(custom: Any, fallback: Any) -> None:
-    if not isinstance(custom, (Mapping, type(None))):
-        _refuse(f"an object of type {type(custom).__name__}", "give a dict: operator -> function")
-    if fallback is not None and not callable(fallback):
-        _refuse(
-            f"{fallback!r} is no function",
-            "give a function from the full name of an operator to a lowering or None",
-            "fallback",
-        )
-
-
 def _check_name(key: str) -> None:
     """A name that torch does not have would never be asked for."""
     space, _, name = key.partition("::")
