@@ -37,7 +37,7 @@ class ONNXProgram:
     """An exported program.
 
     Attributes:
-        model: the model; it may be changed.
+        model: the model; after a change, `release()` lets the next call see it.
         exported_program: the torch program it was made from.
         report: what happened, step by step.
 
