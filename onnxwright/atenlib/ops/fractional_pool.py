@@ -58,6 +58,8 @@ def _pool(
     rank = len(window)
     shape = sizes(op, x)
     lengths = shape[-rank:]
+    if len(shape) == rank + 1:
+        samples = op.Slice(samples, [0], [1], [0])  # torch reads the first of several
     flat: Any = None
     for n in range(rank):
         sample = op.Gather(samples, order[n], axis=2)
