@@ -70,3 +70,11 @@ def test_grouped_products(ranks: tuple[int, int]) -> None:
         a, b = torch.randn(3, 5, 4), torch.randn(3, 4, 6)
         wanted, offs = a @ b, None
     check(aten._grouped_mm.default, a, b, offs, expected=wanted, tol=TOL)
+
+
+def test_groups_of_experts_leave_the_rows_after_the_last_at_zero() -> None:
+    pytest.importorskip("transformers.integrations.moe", reason="the operator is of transformers")
+    a, b = torch.randn(6, 3), torch.randn(2, 3, 4)
+    offs = torch.tensor([1, 4], dtype=torch.int32)
+    wanted = torch.cat([a[:1] @ b[0], a[1:4] @ b[1], torch.zeros(2, 4)])
+    check(torch.ops.transformers.grouped_mm_fallback.default, a, b, offs, expected=wanted, tol=TOL)
