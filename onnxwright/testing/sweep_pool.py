@@ -241,7 +241,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
     while True:
         try:
             key = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
+        except (EOFError, OSError, KeyboardInterrupt):
             return
         try:
             pipe.send(measure(known[key], settings).data())
