@@ -80,6 +80,7 @@ MODULES = (
     "solve",
     "orthogonal",
     "singular",
+    "pseudoinverse",
     "matrix_norms",
     "conv",
     "conv_double",

@@ -99,3 +99,29 @@ def test_sizes_of_the_run(shape: tuple[int, ...]) -> None:
     square = a.mH @ a
     check_sized(aten.linalg_eigvalsh.default, square)
     check_sized(aten.matrix_exp.default, square / square.norm())
+
+
+@pytest.mark.parametrize("hermitian", [True, False])
+def test_tolerances_of_pseudoinverse_and_rank(hermitian: bool) -> None:
+    torch.manual_seed(0)
+    q = torch.linalg.qr(torch.randn(2, 4, 4)).Q
+    a = q @ (torch.tensor([4.0, 1.0, 0.3, 1e-9])[:, None] * q.mT)
+    a = (a + a.mT) / 2
+    each = torch.tensor([0.1, 0.5])
+    for rcond in (0.1, 0.5):
+        check(aten.linalg_pinv.default, a, rcond, hermitian, tol=(1e-4, 1e-4))
+    check(aten.linalg_pinv.rcond_tensor, a, each, hermitian, tol=(1e-4, 1e-4))
+    for tol in (0.5, 2.0):
+        check(aten.linalg_matrix_rank.default, a, tol, hermitian)
+    check(aten.linalg_matrix_rank.tol_tensor, a, each, hermitian)
+    assert find("aten::linalg_matrix_rank").run(a, 0.5).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5)])
+def test_rank_and_norms_with_sizes_of_the_run(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    q = torch.linalg.qr(torch.randn(5, 5)).Q
+    a = q[: shape[0], : shape[1]] + torch.eye(*shape)
+    check_sized(aten.linalg_matrix_rank.atol_rtol_float, a)
+    check_sized(aten.linalg_matrix_norm.str_ord, a, "nuc")
+    check_sized(aten.linalg_matrix_norm.default, a, 2)

@@ -7,11 +7,12 @@ from typing import Any
 
 from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.op import TABLE, aten, unsupported
+from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops import decompositions as factors
 from onnxwright.atenlib.ops.decompositions import real
+from onnxwright.atenlib.ops.singular import singular_values
 from onnxwright.atenlib.ops.solve import solve_by_lu
-from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import axis_of, cast, full, size, sizes
 from onnxwright.types.dtypes import DType
@@ -31,13 +32,27 @@ def _length(op: Any, x: Any) -> Any:
     return op.Abs(x)
 
 
+def _singular_norm(op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool) -> Any:
+    """The sum, the largest or the smallest of the singular values."""
+    rank = real(x).rank
+    pair = [axis_of(d, rank) for d in dim]
+    perm = [*(n for n in range(rank) if n not in pair), *pair]
+    values = singular_values(op, algebra.transpose(op, x, perm))
+    last = [values.rank - 1]
+    if ord == "nuc" or 0 in values.shape:  # torch: the largest of no values is zero
+        result = op.ReduceSum(values, last, keepdims=0)
+    else:
+        result = (op.ReduceMax if ord > 0 else op.ReduceMin)(values, last, keepdims=0)
+    return op.Unsqueeze(result, sorted(pair)) if keepdim else result
+
+
 def _matrix_norm(
     op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: DType | None
 ) -> Any:
-    if ord in _SINGULAR:
-        unsupported("a norm by singular values, which ONNX cannot compute")
     if dtype is not None and not dtype.is_complex:
         x = algebra.each(lambda v: cast(op, v, dtype), x)
+    if ord in _SINGULAR:
+        return _singular_norm(op, x, ord, dim, keepdim)
     x = _length(op, x)
     given = x.onnx_dtype
     x = cast(op, x, DType.FLOAT) if given.bits < 32 else x
@@ -55,33 +70,11 @@ def _matrix_norm(
     return result if keepdim else op.Squeeze(result, sorted([rows, columns]))
 
 
-def _order_of(sample: Any) -> Any:
-    return sample.kwargs.get("ord", sample.args[0] if sample.args else None)
-
-
-def _of_matrix(sample: Any) -> bool:
-    dim = sample.kwargs.get("dim", sample.args[1] if len(sample.args) > 1 else None)
-    if dim is None:
-        return bool(sample.input.ndim == 2)
-    return isinstance(dim, (tuple, list)) and len(dim) == 2
-
-
-_NO_SVD = [
-    XFail(
-        "ONNX has no singular values",
-        matcher=lambda s: _order_of(s) in _SINGULAR and _of_matrix(s),
-    )
-]
-_NO_SVD_OF_MATRICES = [
-    XFail("ONNX has no singular values", matcher=lambda s: _order_of(s) in _SINGULAR)
-]
-
-
 @aten(
     "aten::linalg_matrix_norm",
     "aten::linalg_matrix_norm.str_ord",
     rule=custom(),
-    tests=[OpTest("linalg.matrix_norm", tol=_TOL, xfail=_NO_SVD_OF_MATRICES)],
+    tests=[OpTest("linalg.matrix_norm", tol=_TOL), OpTest("norm:nuc", tol=_TOL)],
 )
 def linalg_matrix_norm(
     op: Any,
@@ -92,7 +85,7 @@ def linalg_matrix_norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The norm of matrices: of all elements, or the largest or smallest sum of a line."""
+    """The norm of matrices: of all elements, of sums of lines, or of singular values."""
     return _matrix_norm(op, self, ord, dim, keepdim, dtype)
 
 
@@ -101,8 +94,8 @@ def linalg_matrix_norm(
     "aten::linalg_norm.ord_str",
     rule=custom(),
     tests=[
-        OpTest("linalg.norm", tol=_TOL, xfail=_NO_SVD),
-        OpTest("linalg.norm:subgradients_at_zero", tol=_TOL, xfail=_NO_SVD),
+        OpTest("linalg.norm", tol=_TOL),
+        OpTest("linalg.norm:subgradients_at_zero", tol=_TOL),
     ],
 )
 def linalg_norm(

@@ -69,8 +69,9 @@ def _angles(op: Any, here: Any, there: Any, inner: Any, ahead: Any, other: Any) 
     tangent = op.Div(side, op.Add(op.Abs(zeta), root))
     tangent = op.Where(live, tangent, scalar(op, 0.0, length.onnx_dtype))
     cosine = op.Div(one, op.Sqrt(op.Add(op.Mul(tangent, tangent), 1.0)))
-    sine = op.Div(op.Mul(cosine, tangent), whole)
-    return cosine, _times(op, sine, algebra.conj(op, inner))
+    # The phase first: one over a length may overflow.
+    phase = algebra.each(lambda v: op.Div(v, whole), algebra.conj(op, inner))
+    return cosine, _times(op, op.Mul(cosine, tangent), phase)
 
 
 def _turned(op: Any, x: Any, partner: Any, cosine: Any, sine: Any, axis: int) -> Any:
@@ -213,7 +214,8 @@ def rotated(op: Any, a: Any, *, right: bool) -> tuple[Any, Any, Any]:
     return back, op.Squeeze(found, [rank - 2]), last[1] if right else None
 
 
-def _is_wide(a: Any) -> bool:
+def is_wide(a: Any) -> bool:
+    """Whether matrices are known to have more columns than rows."""
     rows, columns = real(a).shape[-2:]
     return isinstance(rows, int) and isinstance(columns, int) and rows < columns
 
@@ -228,7 +230,7 @@ def singular_values(op: Any, a: Any) -> Any:
     count = _count(op, a)
     if _empty(a):
         return full(op, [*sizes(op, real(a))[:-2], count], 0, real(a).onnx_dtype)
-    tall = algebra.adjoint(op, a) if _is_wide(a) else a
+    tall = algebra.adjoint(op, a) if is_wide(a) else a
     values, _ = _sorted(op, rotated(op, tall, right=False)[1], largest=True)
     return first(op, values, count, -1)
 
@@ -245,7 +247,7 @@ def svd_of(op: Any, a: Any, *, whole: bool) -> tuple[Any, Any, Any]:
         `[..., m, m]`, `[..., min(m, n)]` and `[..., n, n]`; without `whole` the first columns.
     """
     _checked(a)
-    if _is_wide(a) and not _empty(a):
+    if is_wide(a) and not _empty(a):
         right, values, left = svd_of(op, algebra.adjoint(op, a), whole=whole)
         return left, values, right
     rows, columns, count = size(op, real(a), -2), size(op, real(a), -1), _count(op, a)
