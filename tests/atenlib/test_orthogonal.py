@@ -125,3 +125,11 @@ def test_rank_and_norms_with_sizes_of_the_run(shape: tuple[int, ...]) -> None:
     check_sized(aten.linalg_matrix_rank.atol_rtol_float, a)
     check_sized(aten.linalg_matrix_norm.str_ord, a, "nuc")
     check_sized(aten.linalg_matrix_norm.default, a, 2)
+
+
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, "fro", "nuc"])
+def test_condition(p: Any) -> None:
+    torch.manual_seed(0)
+    a = torch.randn(2, 4, 4) + 3 * torch.eye(4)
+    target = aten.linalg_cond.p_str if isinstance(p, str) else aten.linalg_cond.default
+    check(target, a, p, tol=(1e-3, 1e-4))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib import algebra
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.decompositions import real
 from onnxwright.atenlib.ops.singular import eigh_of, is_wide, rotated, singular_values
 from onnxwright.atenlib.ops.solve import inverse_of
@@ -185,7 +185,28 @@ def linalg_tensorinv(op: Any, self: Any, ind: int = 2) -> Any:
     return algebra.reshape(op, found, [*shape[ind:], *shape[:ind]])
 
 
+@aten(
+    "aten::linalg_cond",
+    "aten::linalg_cond.p_str",
+    rule=custom(),
+    tests=[OpTest("linalg.cond", tol=_TOL)],
+)
+def linalg_cond(op: Any, self: Any, p: Any = None) -> Any:
+    """The condition of matrices: by the extreme singular values, or by the norm of the inverse."""
+    if p in (None, 2, -2):
+        values = singular_values(op, self)
+        if 0 in values.shape:
+            return full(op, sizes(op, values)[:-1], 0, values.onnx_dtype)
+        last = [values.rank - 1]
+        most = op.ReduceMax(values, last, keepdims=0)
+        least = op.ReduceMin(values, last, keepdims=0)
+        return op.Div(least, most) if p == -2 else op.Div(most, least)
+    norm = TABLE["aten::linalg_matrix_norm"]
+    return op.Mul(norm(op, self, p), norm(op, inverse_of(op, self), p))
+
+
 for _function in (
+    linalg_cond,
     linalg_pinv, linalg_pinv_rcond, pinverse, linalg_matrix_rank, linalg_matrix_rank_tensor,
     linalg_matrix_rank_tol, linalg_matrix_rank_tol_tensor, linalg_tensorinv,
 ):  # fmt: skip
