@@ -373,8 +373,7 @@ def children(node: object) -> Iterator[object]:
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
-        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken",
-                 "keep")
+        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep")
         found = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
         names = _FIELDS[kind] = tuple(found)
     for name in names:
