@@ -35,6 +35,18 @@ def _same_seed() -> None:
     np.random.seed(0)  # noqa: NPY002 (the global generator is what is seeded here)
 
 
+@pytest.fixture(autouse=True)
+def _own_operators() -> Iterator[None]:
+    """Operators that a test implements are gone after it."""
+    custom = sys.modules.get("onnxwright.eager.custom")
+    before = {} if custom is None else {k: dict(v) for k, v in custom._registry.items()}
+    yield
+    custom = sys.modules.get("onnxwright.eager.custom")
+    if custom is not None:
+        custom._registry.clear()
+        custom._registry.update(before)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_network() -> Iterator[None]:
     """Nothing in the tests may reach another machine."""

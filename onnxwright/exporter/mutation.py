@@ -58,6 +58,8 @@ _OTHERS = frozenset(
         "_operator::getitem",
     }
 )
+# Writes that give a tensor another shape.
+_RESIZING = frozenset({"aten::resize_", "aten::resize_as_", "aten::set_"})
 _COVERED = _RESHAPES | _SAME | _LISTS | _OTHERS
 
 
@@ -129,6 +131,8 @@ def _covered(graph: Graph) -> bool:
         schema = node.target._schema
         written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
         if written != [schema.arguments[0].name] or not schema.name.endswith("_"):
+            return False
+        if schema.name in _RESIZING:
             return False
         child = written_by(node)
         while child is not None and child in parents:

@@ -77,9 +77,8 @@ def record(function: Callable[[], Any]) -> tuple[list[Call], Any]:
 
     Example:
         >>> import torch
-        >>> calls, _ = record(
-        ...     lambda: torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
-        ... )
+        >>> x, weight = torch.ones(1, 2), torch.ones(3, 2)
+        >>> calls, _ = record(lambda: torch.nn.functional.linear(x, weight))
         >>> [c.name for c in calls]
         ['aten::linear']
     """

@@ -61,6 +61,14 @@ def masked_write(x):
 
 
 @PROGRAMS(_matrix)
+def another_shape(x):
+    """A write that gives the tensor fewer elements."""
+    y = x * 1
+    y.resize_(2, 2)
+    return y + 1
+
+
+@PROGRAMS(_matrix)
 def nested_views(x):
     """A view of a view of a view."""
     y = x * 1
