@@ -125,8 +125,11 @@ NO_MODELS = {
 
 
 @pytest.mark.parametrize("path", _files(), ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_our_own_scripts_come_back(path: Path) -> None:
+def test_our_own_scripts_come_back(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every script at the top of a file of ours, as function and as model."""
+    monkeypatch.chdir(tmp_path)  # an example writes where it runs
     seen = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
