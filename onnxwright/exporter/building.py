@@ -178,7 +178,7 @@ class _Builder:
         entries = inputs_of(self.program)
         values = self._placeholders(entries)
         results = self.t.run(self.program.graph_module, values)
-        self._check_missing()
+        refuse_missing(self.t)
         outputs = outputs_of(self.program)
         for entry in entries:
             if entry.node in self.t.written:
@@ -264,37 +264,6 @@ class _Builder:
             self.every_output.append((node, names))
         return found
 
-    def _check_missing(self) -> None:
-        missing = self.t.missing
-        if not missing:
-            return
-        names = sorted(missing)
-        details = []
-        for name in names:
-            nodes = missing[name]
-            path, kind = module_of(nodes[0])
-            place = f" in `{path}` ({kind})" if path else ""
-            near = self.settings.lowerings.nearest(name)
-            hint = f"; the nearest function is `{near}`" if near else ""
-            details.append(f"{name}, {_times(len(nodes))} as `{nodes[0].name}`{place}{hint}")
-            lacking = self.t.unresolved.get(name)
-            if lacking:
-                details.append(
-                    f"torch's decomposition of {name} needs {', '.join(sorted(lacking))}"
-                )
-        first = missing[names[0]][0]
-        count = "one operator" if len(names) == 1 else f"{len(names)} operators"
-        fail(
-            messages.NoLowering(
-                count=count,
-                names=", ".join(f"`{n}`" for n in names),
-                target=names[0],
-                first=repr(names[0]),
-                notes=tuple(details),
-                span=span_of(first),
-            )
-        )
-
     def _results(
         self, entries: list[ProgramOutput], results: list[Any]
     ) -> tuple[list[str | None], list[tuple[str, Any]], set[str]]:
@@ -347,6 +316,44 @@ def _written(entry: ProgramInput) -> ProgramOutput:
     if entry.kind is InputKind.USER_INPUT:
         return ProgramOutput(OutputKind.USER_INPUT_MUTATION, entry.node.name, False, None)
     return ProgramOutput(OutputKind.BUFFER_MUTATION, entry.target, False, None)
+
+
+def refuse_missing(t: Translator) -> None:
+    """Tell of all operators that had no function, at once.
+
+    Args:
+        t: the translator, after its graph.
+
+    Raises:
+        ExportError: there is one at least (OW822).
+    """
+    missing = t.missing
+    if not missing:
+        return
+    names = sorted(missing)
+    details = []
+    for name in names:
+        nodes = missing[name]
+        path, kind = module_of(nodes[0])
+        place = f" in `{path}` ({kind})" if path else ""
+        near = t.lowerings.nearest(name)
+        hint = f"; the nearest function is `{near}`" if near else ""
+        details.append(f"{name}, {_times(len(nodes))} as `{nodes[0].name}`{place}{hint}")
+        lacking = t.unresolved.get(name)
+        if lacking:
+            details.append(f"torch's decomposition of {name} needs {', '.join(sorted(lacking))}")
+    first = missing[names[0]][0]
+    count = "one operator" if len(names) == 1 else f"{len(names)} operators"
+    fail(
+        messages.NoLowering(
+            count=count,
+            names=", ".join(f"`{n}`" for n in names),
+            target=names[0],
+            first=repr(names[0]),
+            notes=tuple(details),
+            span=span_of(first),
+        )
+    )
 
 
 def _memory(tensor: torch.Tensor) -> Any:

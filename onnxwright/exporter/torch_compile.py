@@ -15,6 +15,7 @@ from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.building import refuse_missing
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.running import Session
@@ -78,8 +79,7 @@ def _compile(
         values.append(t.input(names[-1], fake))
         pairs.append(isinstance(fake, torch.Tensor) and fake.is_complex())
     results = t.run(module, values)
-    if t.missing:
-        raise NotImplementedError(f"there is no ONNX for {', '.join(sorted(t.missing))}")
+    refuse_missing(t)
     kept, shapes = [], []
     for value in results:
         if isinstance(value, (bool, int, float)):
