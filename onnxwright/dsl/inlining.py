@@ -13,7 +13,7 @@ from onnxwright.converter.scripts import bind_arguments
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.dsl.model import as_ir_function, called_keys
+from onnxwright.dsl.model import as_ir_function, called_by
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -73,20 +73,8 @@ def lower_functions(script: Script, version: int) -> list[ir.Function]:
         ScriptError: one of them cannot be an ONNX function on its own.
     """
     context = Context(opset_version=version)
-    made: dict[tuple[str, str, str], Lowered] = {}
-
-    def visit(low: Lowered) -> None:
-        for key in called_keys(low.nodes):
-            callee = context.callees.get(key)
-            if callee is None or key in made:
-                continue
-            found = context.results[("generic", callee.function, callee.domain, callee.name)]
-            visit(found)
-            made[key] = found
-
     main = lower_function(script, context)
-    visit(main)
-    return [as_ir_function(low) for low in (*made.values(), main)]
+    return [as_ir_function(low) for low in (*called_by(main, context), main)]
 
 
 def _wanted(spec: ValueSpec | None) -> DType | None:

@@ -159,10 +159,23 @@ def _lower_all(
     """The main graph and every function it calls, directly or not, callees before callers."""
     context = Context(choose=chosen, opset_version=version, default_version=default)
     main = lower_main(script, context, attributes, types)
+    return context, main, called_by(main, context)
+
+
+def called_by(main: Lowered, context: Context) -> list[Lowered]:
+    """Every function that is called, directly or not.
+
+    Args:
+        main: the graph or function that calls.
+        context: what it was lowered in.
+
+    Returns:
+        The functions, callees before callers.
+    """
     called: dict[tuple[str, str, str], Lowered] = {}
 
     def visit(low: Lowered) -> None:
-        for key in called_keys(low.nodes):
+        for key in _called_keys(low.nodes):
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
@@ -171,16 +184,16 @@ def _lower_all(
             called[key] = found
 
     visit(main)
-    return context, main, list(called.values())
+    return list(called.values())
 
 
-def called_keys(nodes: Any) -> Iterator[tuple[str, str, str]]:
+def _called_keys(nodes: Any) -> Iterator[tuple[str, str, str]]:
     """Domain, operator and overload of every node, in subgraphs too."""
     for node in nodes:
         yield (node.domain, node.op_type, node.overload)
         for attr in node.attributes.values():
             if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
-                yield from called_keys(attr.as_graph())
+                yield from _called_keys(attr.as_graph())
 
 
 def _always(choice: str) -> Callable[[Script], str]:

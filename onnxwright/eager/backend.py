@@ -12,11 +12,9 @@ from onnxwright.eager import control_flow, custom, node_model, select, tensor
 from onnxwright.eager.evaluators import evaluator_name
 from onnxwright.eager.ort import OrtEvaluator
 from onnxwright.eager.ort_calls import FastCall
-from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import (
     Array,
-    MapValue,
-    SequenceValue,
     onnx_dtype,
     raw_value,
     type_of_value,
@@ -175,24 +173,6 @@ def run(
             return [known]
     results = evaluator.run_op(op, inputs, attributes, outputs)
     return custom.checked(evaluator_name(evaluator), op, results, outputs)
-
-
-def as_value(value: Any) -> Any:
-    """A plain value as scripts see it: arrays become tensors, also inside sequences.
-
-    Args:
-        value: an array, a sequence, a map or None.
-
-    Returns:
-        The tensor or sequence.
-    """
-    if isinstance(value, np.ndarray):
-        return wrap(value)
-    if isinstance(value, SequenceValue):
-        return SequenceValue([as_value(v) for v in value], value.elem)
-    if isinstance(value, dict) and not isinstance(value, MapValue):
-        return MapValue(value)
-    return value
 
 
 def as_values(values: Sequence[Any]) -> list[Any]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.eager import arity, foreign, select
-from onnxwright.eager.backend import as_value, backend_for
+from onnxwright.eager.backend import backend_for
 from onnxwright.eager.ort import OrtEvaluator
 from onnxwright.eager.ort_calls import FastCall
-from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
 from onnxwright.opset import set_dispatcher
 from onnxwright.opset.op import BoundCall, Op

@@ -15,8 +15,8 @@ import numpy as np
 
 from onnxwright.eager import control_flow
 from onnxwright.eager.node_model import constant_array
-from onnxwright.eager.tensor import wrap
-from onnxwright.eager.values import SequenceValue, Value, raw_value
+from onnxwright.eager.tensor import as_value
+from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
@@ -214,7 +214,7 @@ class Interpreter:
             else body
             for name, body in given.items()
         }
-        wrapped = [wrapped_value(x) for x in inputs]
+        wrapped = [as_value(x) for x in inputs]
         results = control_flow.run(op, wrapped, bodies, len(node.output))
         assert results is not None
         found = [raw_value(r) for r in results]
@@ -254,7 +254,7 @@ class Interpreter:
             inner = (*path, f"#{calls}") if number else (*path, graph.name or "body")
             calls += 1
             results = self.graph(graph, [raw_value(a) for a in args], scope, attributes, inner)
-            return tuple(wrapped_value(r) for r in results)
+            return tuple(as_value(r) for r in results)
 
         return body
 
@@ -422,22 +422,6 @@ def _text(value: bytes) -> str | bytes:
         return value.decode()
     except UnicodeDecodeError:
         return value
-
-
-def wrapped_value(value: Value) -> Any:
-    """A plain value as bodies see it.
-
-    Args:
-        value: an array, a sequence, a map or None.
-
-    Returns:
-        The tensor or sequence.
-    """
-    if isinstance(value, np.ndarray):
-        return wrap(value)
-    if isinstance(value, SequenceValue):
-        return SequenceValue([wrapped_value(v) for v in value], value.elem)
-    return value
 
 
 def _empty(info: Any) -> Value:

@@ -13,7 +13,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager.values import Array, onnx_dtype, show_value
+from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.values import ValueOperators
@@ -267,6 +267,24 @@ def wrap(array: Array) -> Tensor:
     made = _new(Tensor)
     made.value = array
     return made
+
+
+def as_value(value: Any) -> Any:
+    """A plain value as scripts see it: arrays become tensors, also inside sequences.
+
+    Args:
+        value: an array, a sequence, a map or None.
+
+    Returns:
+        The tensor or sequence.
+    """
+    if isinstance(value, np.ndarray):
+        return wrap(value)
+    if isinstance(value, SequenceValue):
+        return SequenceValue([as_value(v) for v in value], value.elem)
+    if isinstance(value, dict) and not isinstance(value, MapValue):
+        return MapValue(value)
+    return value
 
 
 def constant(array: Array) -> ConstantTensor:
