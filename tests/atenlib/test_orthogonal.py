@@ -101,6 +101,15 @@ def test_sizes_of_the_run(shape: tuple[int, ...]) -> None:
     check_sized(aten.matrix_exp.default, square / square.norm())
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_exponential_in_half_precision_is_that_of_float32(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    a = torch.randn(2, 3, 3).to(dtype)
+    ours = find("aten::matrix_exp").run(a)
+    assert ours.dtype == dtype
+    torch.testing.assert_close(ours, torch.matrix_exp(a.float()).to(dtype))
+
+
 @pytest.mark.parametrize("hermitian", [True, False])
 def test_tolerances_of_pseudoinverse_and_rank(hermitian: bool) -> None:
     torch.manual_seed(0)

@@ -13,9 +13,9 @@ from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops import decompositions as factors
 from onnxwright.atenlib.ops.decompositions import real
-from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import full, scalar, size, sizes
+from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's.
@@ -272,16 +272,28 @@ def _exponential(op: Any, a: Any) -> Any:
     "aten::matrix_exp",
     "aten::linalg_matrix_exp",
     rule=like("self"),
-    tests=[OpTest("matrix_exp", tol=_EXP)],
+    tests=[
+        OpTest(
+            "matrix_exp",
+            tol=_EXP,
+            xfail=[
+                XFail(
+                    "torch's own result is no number: its powers overflow in half precision",
+                    dtypes=("float16", "bfloat16"),
+                    matcher=lambda s: s.input.numel() > 0,
+                )
+            ],
+        )
+    ],
 )
 def matrix_exp(op: Any, self: Any) -> Any:
-    """The exponential of square matrices.
+    """The exponential of square matrices; of half precision in float32.
 
     Source: Moler and Van Loan, Nineteen dubious ways to compute the exponential of a matrix,
     method 3.
     """
-    if not real(self).onnx_dtype.is_float or real(self).onnx_dtype.bits < 32:
-        unsupported("a type other than float32, float64 and complex ones of these")
+    if real(self).onnx_dtype in (DType.FLOAT16, DType.BFLOAT16):
+        return cast(op, _exponential(op, cast(op, self, DType.FLOAT)), self.onnx_dtype)
     return _exponential(op, self)
 
 
