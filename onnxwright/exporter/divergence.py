@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.exporter.building import Built, Settings, build_with
 from onnxwright.exporter.places import module_of, span_of
 from onnxwright.exporter.running import Session
-from onnxwright.exporter.torch_types import to_torch
+from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.verify import OutputCheck, compare
 
 
@@ -92,9 +92,7 @@ def first_divergence(
         for (name, is_pair), one in zip(outputs, several, strict=False):
             if name is None or not isinstance(one, torch.Tensor):
                 continue
-            ours = to_torch(by_name[name])
-            if is_pair:
-                ours = torch.view_as_complex(ours.contiguous())
+            ours = to_complex(by_name[name]) if is_pair else to_torch(by_name[name])
             check = compare(node.name, "given", ours, one, rtol, atol)
             if check.problem:
                 span = span_of(node)

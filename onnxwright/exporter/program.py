@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
-import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
@@ -22,8 +21,8 @@ from onnxwright.exporter.building import Built, Settings
 from onnxwright.exporter.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.optimizing import optimize
 from onnxwright.exporter.running import Session, hollow
-from onnxwright.exporter.signature import ProgramInput
-from onnxwright.exporter.torch_types import to_torch
+from onnxwright.exporter.signature import MUTATIONS, ProgramInput, ProgramOutput
+from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.verify import Verification, verify
 
 if TYPE_CHECKING:
@@ -217,9 +216,9 @@ class ONNXProgram:
     def _tensor(self, name: str | None, by_name: dict[str | None, Any]) -> Any:
         if name is None:
             return None
-        tensor = to_torch(by_name[name])
         if name in self._built.complex_outputs:
-            return torch.view_as_complex(tensor.contiguous())
+            return to_complex(by_name[name])
+        tensor = to_torch(by_name[name])
         symbolic = self._built.numbers.get(name)
         return symbolic(tensor.item()) if symbolic is not None else tensor
 

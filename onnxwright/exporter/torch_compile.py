@@ -19,7 +19,7 @@ from onnxwright.exporter.building import refuse_missing
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.running import Session
-from onnxwright.exporter.torch_types import onnx_tensor, to_torch
+from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate import Translator, as_array
 
 Compiled = Callable[..., list[Any]]
@@ -106,8 +106,8 @@ def _compile(
             if shape == "none":
                 made.append(None)
                 continue
-            tensor = to_torch(next(found))
-            made.append(torch.view_as_complex(tensor.contiguous()) if shape == "pair" else tensor)
+            array = next(found)
+            made.append(to_complex(array) if shape == "pair" else to_torch(array))
         return made
 
     return call

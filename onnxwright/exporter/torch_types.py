@@ -82,3 +82,23 @@ def to_torch(array: Any) -> torch.Tensor:
         return torch.from_numpy(array)
     width = np.int16 if bits[0] is torch.int16 else np.uint8
     return torch.from_numpy(array.view(width)).view(bits[1])
+
+
+def to_complex(array: Any) -> torch.Tensor:
+    """An array of real and imaginary parts as a complex tensor.
+
+    Args:
+        array: a numpy array whose last axis has two elements.
+
+    Returns:
+        The tensor, without that axis.
+
+    Example:
+        >>> import numpy as np
+        >>> to_complex(np.array([[1.0, 2.0]]))
+        tensor([1.+2.j], dtype=torch.complex128)
+    """
+    pairs = to_torch(array)
+    if pairs.numel() == 0:  # one without elements may have any strides
+        pairs = torch.empty(pairs.shape, dtype=pairs.dtype)
+    return torch.view_as_complex(pairs)

@@ -118,6 +118,12 @@ def complex_moved(x):
     return x.T, torch.cat([x, x]), x.reshape(-1)[1:5], x.sum(0), x @ x.mH
 
 
+@PROGRAMS(lambda: (randn(2, 0, 3, dtype=torch.complex64),))
+def complex_empty(x):
+    """No elements, in some order of the axes."""
+    return x * 2, x.exp(), x.transpose(0, 1), x.new_zeros(0)
+
+
 @PROGRAMS(lambda: (randn(3, 4, 2),), dynamic=ROWS)
 def real_views(x):
     """view_as_complex and back."""
