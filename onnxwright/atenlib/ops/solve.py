@@ -24,7 +24,7 @@ def _tests(*names: str) -> list[OpTest]:
     return [OpTest(name, tol=_TOL) for name in names]
 
 
-def _info(op: Any, a: Any) -> Any:
+def info_of(op: Any, a: Any) -> Any:
     """LAPACK's word on success, which is all a graph that runs to its end can tell."""
     return full(op, sizes(op, real(a))[:-2], 0, DType.INT32)
 
@@ -69,10 +69,11 @@ def inverse(op: Any, self: Any) -> Any:
 def linalg_inv_ex(op: Any, A: Any, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and zeros."""
     del check_errors
-    return inverse_of(op, A), _info(op, A)
+    return inverse_of(op, A), info_of(op, A)
 
 
-def _solve(op: Any, a: Any, b: Any, left: bool) -> Any:
+def solve_of(op: Any, a: Any, b: Any, left: bool) -> Any:
+    """`X` of `a @ X == b`, or of `X @ a == b`; `b` may be a vector for each matrix."""
     vectors = real(b).rank == 1 or (
         real(b).rank == real(a).rank - 1 and _same(real(b).shape, real(a).shape[:-1])
     )
@@ -92,7 +93,7 @@ def _same(a: Any, b: Any) -> bool:
 @aten("aten::linalg_solve", rule=like("B"), tests=_tests("linalg.solve"))
 def linalg_solve(op: Any, A: Any, B: Any, *, left: bool = True) -> Any:
     """`X` of `A @ X == B`, or of `X @ A == B`."""
-    return _solve(op, A, B, left)
+    return solve_of(op, A, B, left)
 
 
 @aten("aten::linalg_solve_ex", rule=like("B"), tests=_tests("linalg.solve_ex"))
@@ -101,7 +102,7 @@ def linalg_solve_ex(
 ) -> Any:
     """As `linalg_solve`, and zeros."""
     del check_errors
-    return _solve(op, A, B, left), _info(op, A)
+    return solve_of(op, A, B, left), info_of(op, A)
 
 
 def _diagonal(op: Any, a: Any) -> Any:
@@ -163,8 +164,8 @@ def linalg_det_factored(op: Any, A: Any) -> Any:
 linalg_det_factored.on_complex(linalg_det_factored.body)
 
 
-def _slogdet(op: Any, a: Any) -> tuple[Any, Any]:
-    found = factors.lu(op, a)
+def slogdet_of(op: Any, found: factors.LU) -> tuple[Any, Any]:
+    """The sign of the determinant and the logarithm of its absolute value."""
     diagonal = _diagonal(op, found.packed)
     last = real(diagonal).rank - 1
     if 0 in real(diagonal).shape:
@@ -182,25 +183,25 @@ def _slogdet(op: Any, a: Any) -> tuple[Any, Any]:
 @aten("aten::linalg_slogdet", rule=custom(), tests=_tests("linalg.slogdet"))
 def linalg_slogdet(op: Any, A: Any) -> Any:
     """The sign and the logarithm of the absolute value of the determinant."""
-    return _slogdet(op, A)
+    return slogdet_of(op, factors.lu(op, A))
 
 
 @aten("aten::slogdet", rule=custom(), untested="OpInfos call linalg_slogdet")
 def slogdet(op: Any, self: Any) -> Any:
     """The sign and the logarithm of the absolute value of the determinant."""
-    return _slogdet(op, self)
+    return slogdet_of(op, factors.lu(op, self))
 
 
 @aten("aten::logdet", rule=like("self"), tests=_tests("logdet"))
 def logdet(op: Any, self: Any) -> Any:
     """The logarithm of the determinant; not a number where that is negative."""
-    sign, total = _slogdet(op, self)
+    sign, total = slogdet_of(op, factors.lu(op, self))
     return op.Add(op.Log(sign), total)
 
 
 @logdet.on_complex
 def _logdet_complex(op: Any, self: Complex) -> Complex:
-    sign, total = _slogdet(op, self)
+    sign, total = slogdet_of(op, factors.lu(op, self))
     return Complex(total, TABLE["aten::angle"](op, sign))
 
 
@@ -267,7 +268,7 @@ def linalg_cholesky_ex(
 ) -> Any:
     """The Cholesky factor, and zeros."""
     del check_errors
-    return _cholesky(op, self, upper), _info(op, self)
+    return _cholesky(op, self, upper), info_of(op, self)
 
 
 def _by_factor(op: Any, b: Any, factor: Any, upper: bool) -> Any:
@@ -300,7 +301,7 @@ def linalg_lu_factor_ex(op: Any, A: Any, *, pivot: bool = True, check_errors: bo
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
     found = factors.lu(op, A, pivot=pivot)
-    return found.packed, found.pivots, _info(op, A)
+    return found.packed, found.pivots, info_of(op, A)
 
 
 @aten("aten::_lu_with_info", rule=like("self"), tests=_tests("lu"))
@@ -308,7 +309,7 @@ def lu_with_info(op: Any, self: Any, pivot: bool = True, check_errors: bool = Tr
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
     found = factors.lu(op, self, pivot=pivot)
-    return found.packed, found.pivots, _info(op, self)
+    return found.packed, found.pivots, info_of(op, self)
 
 
 def _unpacked(op: Any, packed: Any) -> tuple[Any, Any]:
