@@ -124,6 +124,12 @@ def complex_empty(x):
     return x * 2, x.exp(), x.transpose(0, 1), x.new_zeros(0)
 
 
+@PROGRAMS(lambda: (randn(5, 2, dtype=torch.complex64), torch.tensor([1, 2])))
+def complex_split_at(x, places):
+    """Sizes that only the run knows."""
+    return torch.tensor_split(x, places)
+
+
 @PROGRAMS(lambda: (randn(3, 4, 2),), dynamic=ROWS)
 def real_views(x):
     """view_as_complex and back."""

@@ -126,7 +126,15 @@ def is_nonzero(op: Any, self: Any) -> Any:
     return arithmetic.to_python_number(op.backend, "bool", self)
 
 
-for _function in (sym_size_int, sym_size, sym_numel, sym_stride_int, sym_stride):
+_SYMBOLIC = (
+    sym_size_int,
+    sym_size,
+    sym_numel,
+    sym_stride_int,
+    sym_stride,
+    sym_storage_offset,
+)
+for _function in _SYMBOLIC:
     _function.on_complex(_function.body)
 
 
