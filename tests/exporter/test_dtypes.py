@@ -189,6 +189,13 @@ PROGRAMS.add(
     lambda: nn.BatchNorm1d(3).double().train(),
     lambda: (randn(4, 3).double(),),
 )
+for _dtype in (torch.float16, torch.bfloat16):
+    PROGRAMS.add(
+        f"batch_norm_{str(_dtype).removeprefix('torch.')}_training",
+        lambda d=_dtype: nn.BatchNorm1d(3).to(d).train(),
+        lambda d=_dtype: (randn(4, 3).to(d),),
+        tolerance=(3e-2, 3e-3),
+    )
 PROGRAMS.add(
     "embedding_half",
     lambda: nn.Embedding(5, 4).half(),
