@@ -6,7 +6,7 @@ function come together in one exception; `error.diagnostic` is the first of them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxwright.diagnostics.diagnostic import Diagnostic
@@ -22,6 +22,9 @@ class OnnxwrightError(Exception):
         >>> issubclass(ScriptNameError, NameError)
         True
     """
+
+    report: Any = None
+    """The report of the export that failed; None for other errors."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         # NOTE: not super(): SyntaxError would read meaning into two arguments.

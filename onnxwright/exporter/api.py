@@ -14,15 +14,16 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import capture as capturing
-from onnxwright.exporter import shapes
+from onnxwright.exporter import checks, reporting, shapes
 from onnxwright.exporter.building import Settings, build
 from onnxwright.exporter.capture import Strategy, load_program
+from onnxwright.exporter.drafts import findings, tell
 from onnxwright.exporter.lowerings import Lowerings
+from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.program import ONNXProgram
 from onnxwright.exporter.report import Report
 
 DEFAULT_OPSET = 23
-_OPSETS = range(18, 27)
 
 
 def export(
@@ -58,7 +59,9 @@ def export(
             least.
         opset_version: the version of the standard opset, 18 to 26.
         custom_translation_table: torch operator -> function that builds it.
-        capture: "auto", "non-strict", "strict", or a function `(model, args, kwargs,
+        capture: "auto" (non-strict, strict, substitutes), "non-strict", "strict", "substitutes"
+            (non-strict; functions that look at values are replaced), "draft" (assumes what holds
+            for the example inputs, with a warning), or a function `(model, args, kwargs,
             dynamic_shapes) -> ExportedProgram`.
         mutations: "outputs": new values of buffers and inputs become further outputs; "drop".
         metadata: "full", "short" or "off": what is noted on nodes and values.
@@ -71,8 +74,8 @@ def export(
         optimize: remove what the translation left over (repeated nodes, what nothing reads).
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error.
-        report: write `onnxwright_export.md` and `.html` (or files of the name given) about the
-            steps, operators and verification, also when the export fails.
+        report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
+            steps, operators and verification, also when the export fails; the error names them.
         strict: make a result of another type or shape than torch's an error.
 
     Returns:
@@ -80,7 +83,8 @@ def export(
 
     Raises:
         ExportError: the model cannot be captured (OW821), or something in it has no ONNX (OW822,
-            OW823), or the model computes something else (OW828, with `verify`).
+            OW823, OW824), or the model computes something else (OW828, with `verify`).  Its
+            `report` is the report of the export.
         ExportValueError: an argument cannot be used (OW825).
 
     Source:
@@ -94,16 +98,21 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
-    _check_inputs(args, kwargs)
-    _check("opset_version", opset_version, _OPSETS, "18 to 26")
-    _check("mutations", mutations, ("outputs", "drop"), "'outputs' or 'drop'")
-    _check("metadata", metadata, ("full", "short", "off"), "'full', 'short' or 'off'")
-    _check("functions", functions, (None, "aten"), "None or 'aten'")
+    checks.inputs(args, kwargs)
+    checks.opset(opset_version)
+    for name, value, allowed in (
+        ("mutations", mutations, ("outputs", "drop")),
+        ("metadata", metadata, ("full", "short", "off")),
+        ("functions", functions, (None, "aten")),
+        ("external_data", external_data, (None, True, False, "per_tensor")),
+    ):
+        checks.one_of(name, value, allowed)
+    checks.report(report)
     if isinstance(export_modules_as_functions, type):
         export_modules_as_functions = [export_modules_as_functions]
-    _check_modules(export_modules_as_functions)
-    noted = Report(opset_version)
-    try:
+    checks.modules(export_modules_as_functions)
+    noted = Report(opset_version, versions=reporting.versions())
+    with reporting.told(noted, report):
         program, names = _captured(
             model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, noted
         )
@@ -119,26 +128,19 @@ def export(
             export_modules_as_functions,
             functions,
         )
-        built = build(program, settings)
+        noted.torch_ops.update(reporting.operators(program))
+        built = build(program, settings, noted)
         noted.seconds.update(built.seconds)
-        noted.torch_ops.update(target for _, target, _ in built.nodes)
-        noted.fallbacks.update(settings.lowerings.fallen)
         result = ONNXProgram(built, program, noted, settings)
         result.external_data = external_data
         if optimize:
             with _timed(noted, "optimize"):
                 result.optimize()
-        noted.onnx_ops.update(node.op_type for node in result.model.graph)
+        reporting.note_model(noted, result.model, built)
         if verify:
             with _timed(noted, "verify"):
                 _verify(result, args, kwargs, noted)
-        return result
-    except Exception as error:
-        noted.error = str(error)
-        raise
-    finally:
-        if report:
-            noted.save(Path("onnxwright_export" if report is True else report))
+    return result
 
 
 def _captured(
@@ -153,12 +155,25 @@ def _captured(
     if isinstance(model, (str, Path)):
         model = load_program(model)
     if isinstance(model, ExportedProgram):
+        checks.captured_already(dynamic_shapes, how)
+        _tell_draft(model, noted)
         return model, {}
+    checks.fit(as_module(model), args, kwargs)
     wanted = shapes.read(model, args, kwargs, dynamic_shapes)
     with _timed(noted, "capture"):
         program, relaxed = capturing.capture(model, wanted, how, noted.captures)
+    _tell_draft(program, noted)
     found = wanted.relaxed() if relaxed else None
-    return program, shapes.names_of(program, found or wanted)
+    with reporting.warnings_noted(noted):
+        return program, shapes.names_of(program, found or wanted)
+
+
+def _tell_draft(program: ExportedProgram, noted: Report) -> None:
+    """Warn of what a draft assumes."""
+    found = findings(program)
+    if found:
+        with reporting.warnings_noted(noted):
+            tell(found)
 
 
 def _verify(program: ONNXProgram, args: Any, kwargs: Any, noted: Report) -> None:
@@ -176,46 +191,3 @@ def _timed(noted: Report, step: str) -> Iterator[None]:
         yield
     finally:
         noted.seconds[step] = time.perf_counter() - begun
-
-
-def _check_inputs(args: Any, kwargs: Any) -> None:
-    """A single tensor would be taken apart into its rows."""
-    for name, value, wanted, words in (
-        ("args", args, (tuple, list), "a tuple of the example inputs: `(x,)` for one"),
-        ("kwargs", kwargs, (Mapping, type(None)), "a dict of the example inputs by name"),
-    ):
-        if not isinstance(value, wanted):
-            fail(
-                messages.BadExportArgument(
-                    name=name,
-                    reason=f"an object of type {type(value).__name__}",
-                    hint=f"give {words}",
-                    span=user_span(),
-                )
-            )
-
-
-def _check_modules(given: Any) -> None:
-    classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
-    wrong = [c for c in classes if not isinstance(c, type)]
-    if wrong or (not isinstance(given, bool) and given is not classes):
-        fail(
-            messages.BadExportArgument(
-                name="export_modules_as_functions",
-                reason=f"{(wrong or [given])[0]!r} is no class",
-                hint="give True, or a list of classes: `[torch.nn.Linear]`",
-                span=user_span(),
-            )
-        )
-
-
-def _check(name: str, value: Any, allowed: Any, words: str) -> None:
-    if value not in allowed:
-        fail(
-            messages.BadExportArgument(
-                name=name,
-                reason=f"{value!r} is not possible",
-                hint=f"choose {words}",
-                span=user_span(),
-            )
-        )

@@ -13,13 +13,13 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import metadata, mutation
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.outlining import Stack, outline_modules, outline_operators, stack_of
-from onnxwright.exporter.places import module_of, span_of, target_name
+from onnxwright.exporter.places import target_name
+from onnxwright.exporter.refusals import refuse_missing
+from onnxwright.exporter.report import Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
     WEIGHT_KINDS,
@@ -96,12 +96,13 @@ class Built:
     nodes: list[tuple[str, str, int]]
 
 
-def build(program: ExportedProgram, settings: Settings) -> Built:
+def build(program: ExportedProgram, settings: Settings, noted: Report | None = None) -> Built:
     """Translate a program.
 
     Args:
         program: the exported program.
         settings: how.
+        noted: the report to write to.
 
     Returns:
         The model, and how it belongs to the program.
@@ -114,7 +115,7 @@ def build(program: ExportedProgram, settings: Settings) -> Built:
     program = mutation.functional(program)
     seconds["functionalize"] = time.perf_counter() - begun
     begun = time.perf_counter()
-    builder = _Builder(program, settings)
+    builder = _Builder(program, settings, noted=noted)
     built = builder.build(seconds)
     seconds["translate"] = time.perf_counter() - begun
     return built
@@ -137,9 +138,15 @@ def build_with(program: ExportedProgram, settings: Settings) -> tuple[Built, Nod
 
 class _Builder:
     def __init__(
-        self, program: ExportedProgram, settings: Settings, *, every: bool = False
+        self,
+        program: ExportedProgram,
+        settings: Settings,
+        *,
+        every: bool = False,
+        noted: Report | None = None,
     ) -> None:
         self.every = every
+        self.noted = noted if noted is not None else Report()
         self.every_result: list[tuple[Any, Any]] = []
         self.every_output: NodeOutputs = []
         self.program = program
@@ -155,6 +162,7 @@ class _Builder:
             self.dimensions,
             strict=settings.strict,
             watch=self._watch,
+            noted=self.noted,
         )
         self.inputs: list[tuple[ProgramInput, str | None]] = []
         self.complex_inputs: set[str] = set()
@@ -178,7 +186,7 @@ class _Builder:
         entries = inputs_of(self.program)
         values = self._placeholders(entries)
         results = self.t.run(self.program.graph_module, values)
-        refuse_missing(self.t)
+        refuse_missing(self.t.missing, self.t.unresolved, self.settings.lowerings, self.noted)
         outputs = outputs_of(self.program)
         for entry in entries:
             if entry.node in self.t.written:
@@ -318,44 +326,6 @@ def _written(entry: ProgramInput) -> ProgramOutput:
     return ProgramOutput(OutputKind.BUFFER_MUTATION, entry.target, False, None)
 
 
-def refuse_missing(t: Translator) -> None:
-    """Tell of all operators that had no function, at once.
-
-    Args:
-        t: the translator, after its graph.
-
-    Raises:
-        ExportError: there is one at least (OW822).
-    """
-    missing = t.missing
-    if not missing:
-        return
-    names = sorted(missing)
-    details = []
-    for name in names:
-        nodes = missing[name]
-        path, kind = module_of(nodes[0])
-        place = f" in `{path}` ({kind})" if path else ""
-        near = t.lowerings.nearest(name)
-        hint = f"; the nearest function is `{near}`" if near else ""
-        details.append(f"{name}, {_times(len(nodes))} as `{nodes[0].name}`{place}{hint}")
-        lacking = t.unresolved.get(name)
-        if lacking:
-            details.append(f"torch's decomposition of {name} needs {', '.join(sorted(lacking))}")
-    first = missing[names[0]][0]
-    count = "one operator" if len(names) == 1 else f"{len(names)} operators"
-    fail(
-        messages.NoLowering(
-            count=count,
-            names=", ".join(f"`{n}`" for n in names),
-            target=names[0],
-            first=repr(names[0]),
-            notes=tuple(details),
-            span=span_of(first),
-        )
-    )
-
-
 def _memory(tensor: torch.Tensor) -> Any:
     """What two tensors have in common only if they are the same numbers in the same memory."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type == "meta":
@@ -363,7 +333,3 @@ def _memory(tensor: torch.Tensor) -> Any:
     if tensor.numel() == 0:
         return id(tensor)
     return (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
-
-
-def _times(count: int) -> str:
-    return "once," if count == 1 else f"{count} times, first"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.export import ExportedProgram
@@ -17,8 +17,11 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import ExportError
+from onnxwright.exporter.fakes import Substitutes, fakes
 from onnxwright.exporter.modules import as_module
-from onnxwright.exporter.places import span_of_error
+from onnxwright.exporter.places import is_of_torch, span_of_error
+from onnxwright.exporter.quiet import kept
 from onnxwright.exporter.shapes import Wanted
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
@@ -32,11 +35,13 @@ class Outcome:
         strategy: its name.
         seconds: how long it took.
         error: why it failed; empty if it worked.
+        output: what torch printed and logged on the way.
     """
 
     strategy: str
     seconds: float
     error: str = ""
+    output: str = ""
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -47,8 +52,24 @@ def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
     return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
-STRATEGIES: dict[str, Strategy] = {"non-strict": _non_strict, "strict": _strict}
+def _draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return torch.export.draft_export(model, args, kwargs, dynamic_shapes=dims)
+
+
+def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    with Substitutes():
+        return _non_strict(model, args, kwargs, dims)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "non-strict": _non_strict,
+    "strict": _strict,
+    "substitutes": _substitutes,
+}
 """The ways to capture, in the order in which `capture="auto"` tries them."""
+
+NAMED: dict[str, Strategy] = {**STRATEGIES, "draft": _draft}
+"""The ways that can be asked for by name; a draft is never tried by itself, as it assumes."""
 
 
 def capture(
@@ -59,7 +80,7 @@ def capture(
     Args:
         model: a module, a function or a method.
         wanted: example inputs, and which dimensions are dynamic.
-        how: "auto", the name of a strategy, or a function
+        how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each way that was tried is added here.
 
@@ -68,32 +89,73 @@ def capture(
 
     Raises:
         ExportError: none worked (OW821); the message has the reason of each.
-        ExportValueError: there is no such strategy (OW825).
+        ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
     module = as_module(model)
     _know_caches()
-    last: Exception | None = None
+    errors: list[Exception] = []
     for name, way, shapes, relaxed in _ways(wanted, how):
         begun = time.perf_counter()
-        try:
-            program = way(module, wanted.args, wanted.kwargs, shapes)
-        except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
-            outcomes.append(Outcome(name, time.perf_counter() - begun, _reason(error)))
-            last = error
-            continue
-        outcomes.append(Outcome(name, time.perf_counter() - begun))
-        return program, relaxed
-    assert last is not None
+        with kept() as told:
+            program, error = _tried(way, module, wanted, shapes)
+        seconds = time.perf_counter() - begun
+        reason = "" if error is None else _reason(error)
+        outcomes.append(Outcome(name, seconds, reason, told.text))
+        if error is None:
+            if way is not _draft:
+                told.replay()
+            return _checked(program, name), relaxed
+        errors.append(error)
+    _refuse(errors, outcomes)
+
+
+def _tried(way: Strategy, module: Any, wanted: Wanted, shapes: Any) -> tuple[Any, Any]:
+    """What one way gives, or the error it raises."""
+    try:
+        with fakes():
+            return way(module, wanted.args, wanted.kwargs, shapes), None
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
+        return None, error
+
+
+def _checked(program: Any, name: str) -> ExportedProgram:
+    """What a way to capture gave, if it is a program."""
+    if isinstance(program, ExportedProgram):
+        return program
+    fail(
+        messages.BadExportArgument(
+            name="capture",
+            reason=f"`{name}` gave an object of type {type(program).__name__}",
+            hint="the function returns what `torch.export.export` gives, an `ExportedProgram`",
+            span=user_span(),
+        )
+    )
+
+
+def _refuse(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
+    """Tell why no way worked; the first is the one closest to plain Python."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.error:
+            reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    spans = [span_of_error(error) for error in errors]
+    own = not is_of_torch(errors[0])
     try:
         fail(
             messages.CaptureFailed(
-                hint=_hint(outcomes),
-                notes=tuple(f"{o.strategy}: {_shortly(o.error)}" for o in outcomes if o.error),
-                span=span_of_error(last) or user_span(),
+                hint=_OWN_ERROR if own else _hint(outcomes),
+                notes=tuple(f"{' and '.join(ways)}: {text}" for text, ways in reasons.items()),
+                span=next((span for span in spans if span is not None), None) or user_span(),
             )
         )
-    except Exception as error:
-        raise error from last
+    except ExportError as error:
+        raise error from errors[0]
+
+
+_OWN_ERROR = (
+    "this line raised it, not PyTorch: does the model run on these inputs? What a module does "
+    "outside of tensors (files, checks, other libraries) is run while it is captured"
+)
 
 
 # What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
@@ -114,7 +176,32 @@ _HINTS = (
         ("two devices", "on the same device"),
         "make the example inputs on the device of the weights: `x.to('meta')` for a hollow model",
     ),
+    (
+        ("specialized it to be a constant", "specialized due to"),
+        (
+            "the program fixes a size that `dynamic_shapes` says is free; `Dim.AUTO` or a name in "
+            "the place of `Dim.DYNAMIC` lets PyTorch decide"
+        ),
+    ),
     (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
+    (
+        ("in output, which is not a known type", "unrecognized type"),
+        (
+            "results are tensors, numbers, strings, None, and tuples, lists and dicts of these; "
+            "`torch.export.register_dataclass` lets PyTorch know a class of your own"
+        ),
+    ),
+    (
+        ("size mismatch", "same reduction dim", "shapes cannot be", "must match the size"),
+        "the shapes of the example inputs do not fit the model: does it run on them?",
+    ),
+    (
+        ("no fake impl", "fake kernel", "register_fake"),
+        (
+            "tell PyTorch what the operator gives with `@operator.register_fake`; "
+            "`capture='draft'` takes it from the example inputs meanwhile"
+        ),
+    ),
 )
 
 
@@ -123,7 +210,7 @@ def _hint(outcomes: list[Outcome]) -> str:
     for signs, hint in _HINTS:
         if any(s.lower() in text.lower() for s in signs):
             return hint
-    return "the error before this one is torch's own; `torch.export.draft_export` tells more"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
 
 
 # Lines of torch's messages that are for those who work on torch.
@@ -144,8 +231,8 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any,
     shapes = wanted.dynamic_shapes
     if callable(how):
         return [(getattr(how, "__name__", "given function"), how, shapes, False)]
-    if how != "auto" and how not in STRATEGIES:
-        known = ", ".join(repr(n) for n in ("auto", *STRATEGIES))
+    if how != "auto" and how not in NAMED:
+        known = ", ".join(repr(n) for n in ("auto", *NAMED))
         fail(
             messages.BadExportArgument(
                 name="capture",
@@ -156,7 +243,7 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any,
         )
     found: list[tuple[str, Strategy, Any, bool]] = []
     relaxed = wanted.relaxed()
-    for name, way in STRATEGIES.items() if how == "auto" else ((how, STRATEGIES[how]),):
+    for name, way in STRATEGIES.items() if how == "auto" else ((how, NAMED[how]),):
         found.append((name, way, shapes, False))
         if relaxed is not None:
             found.append((f"{name}, bounds by torch", way, relaxed.dynamic_shapes, True))
@@ -179,7 +266,7 @@ def _know_caches() -> None:
 def _reason(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}".strip()
     lines = [line for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[:12])
+    return "\n".join(lines[:100])
 
 
 def load_program(path: str | Path) -> ExportedProgram:
@@ -194,8 +281,18 @@ def load_program(path: str | Path) -> ExportedProgram:
     Raises:
         ExportValueError: the file is missing or is none.
     """
+    if not Path(path).exists():
+        fail(
+            messages.BadExportArgument(
+                name="model",
+                reason=f"`{path}` is not an exported program: there is no such file",
+                hint="give a module, or the path of a file written by torch.export.save",
+                span=user_span(),
+            )
+        )
     try:
-        return torch.export.load(str(path))
+        with kept():
+            return torch.export.load(str(path))
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         fail(
             messages.BadExportArgument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
@@ -17,6 +17,21 @@ from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
 from onnxwright.exporter.places import target_name
 
 Lowering = Callable[..., Any]
+
+TABLE = "`custom_translation_table`"
+FALLBACK = "`fallback`"
+LIBRARY = "the library"
+EXPORTER = "the exporter"
+DECOMPOSED = "PyTorch's decomposition"
+OWN = (TABLE, FALLBACK)
+"""Functions that the user gives, not this package."""
+
+
+class Found(NamedTuple):
+    """A function for an operator, and where it is from: one of the names above."""
+
+    function: Lowering
+    way: str
 
 
 class Lowerings:
@@ -41,24 +56,32 @@ class Lowerings:
             for name in _names(key):
                 self.custom[name] = _as_lowering(function)
         self.fallback = fallback
-        self.fallen: dict[str, int] = {}
         self._table = functions()
 
-    def find(self, name: str) -> Lowering | None:
+    def find(self, name: str) -> Found | None:
         """The function for a full name; None where there is none.
 
         Args:
             name: `aten::add.Tensor`.
 
         Returns:
-            A function of (op, *args, **kwargs).
+            A function of (op, *args, **kwargs), and where it is from.
         """
-        found = self.custom.get(name) or self._table.get(name)
-        if found is None and self.fallback is not None:
-            found = self.fallback(name)
-            if found is not None:
-                self.fallen[name] = self.fallen.get(name, 0) + 1
-        return found
+        if name in self.custom:
+            return Found(self.custom[name], TABLE)
+        if name in self._table:
+            return Found(self._table[name], LIBRARY)
+        found = self.fallback(name) if self.fallback is not None else None
+        return Found(_as_lowering(found), FALLBACK) if found is not None else None
+
+    @property
+    def ways(self) -> list[str]:
+        """Where a function is looked for, in this order."""
+        return [
+            *([TABLE] if self.custom else []),
+            LIBRARY,
+            *([FALLBACK] if self.fallback is not None else []),
+        ]
 
     def nearest(self, name: str) -> str:
         """The name in the table that is most like another, for messages."""
@@ -73,9 +96,31 @@ def _names(key: Any) -> list[str]:
     if isinstance(key, str):
         _check_name(key)
         return [key]
+    # What `torch.library.custom_op` makes stands for the operator it registered.
+    key = getattr(key, "_opoverload", key)
     if isinstance(key, torch._ops.OpOverloadPacket):
         return [target_name(getattr(key, overload)) for overload in key.overloads()]
-    return [target_name(key)]
+    if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+        return [target_name(key)]
+    if _is_on_sizes(key):
+        return [target_name(key)]
+    _refuse(
+        f"{_shown(key)} is no operator",
+        "write its full name (`'aten::add.Tensor'`) or the operator (`torch.ops.aten.add.Tensor`)",
+    )
+
+
+def _is_on_sizes(key: Any) -> bool:
+    """Whether something is a Python function that stands in captured programs, on sizes."""
+    module, name = getattr(key, "__module__", None), getattr(key, "__name__", "")
+    if module == "torch":
+        return "sym_" in name[:5]
+    return callable(key) and module in ("_operator", "math", "builtins")
+
+
+def _shown(key: Any) -> str:
+    name = getattr(key, "__qualname__", None)
+    return f"the function `{name}`" if callable(key) and name else repr(key)
 
 
 def _check_kinds(custom: Any, fallback: Any) -> None:
@@ -105,7 +150,7 @@ def _check_name(key: str) -> None:
         _refuse(f"`{space}::{packet}` has no overload `{overload}`", f"it has {', '.join(known)}")
 
 
-def _refuse(reason: str, hint: str, name: str = "custom_translation_table") -> None:
+def _refuse(reason: str, hint: str, name: str = "custom_translation_table") -> NoReturn:
     fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
 
 
@@ -122,7 +167,12 @@ def _as_lowering(function: Any) -> Lowering:
     if first == "op":
         chosen: Lowering = function
         return chosen
-    return lambda op, *args, **kwargs: function(*args, **kwargs)
+
+    def without_op(op: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    without_op.__wrapped__ = function  # type: ignore[attr-defined]
+    return without_op
 
 
 def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:

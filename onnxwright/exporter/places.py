@@ -65,6 +65,18 @@ def span_of_error(error: BaseException) -> Span | None:
         (frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     frames += [(m["file"], int(m["line"])) for m in _FRAME.finditer(str(error))]
+    return span_of_frames(frames)
+
+
+def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
+    """The innermost line of the user's own code among frames.
+
+    Args:
+        frames: files and lines, outermost first.
+
+    Returns:
+        The line; None where there is none.
+    """
     own = [
         (file, line)
         for file, line in frames
@@ -72,6 +84,19 @@ def span_of_error(error: BaseException) -> Span | None:
     ]
     outside = [f for f in own if not f[0].startswith(_STDLIB)]
     return _line(*outside[-1]) if outside else None
+
+
+def is_of_torch(error: BaseException) -> bool:
+    """Whether torch itself raised an error, not the user's code.
+
+    Args:
+        error: what was raised.
+
+    Returns:
+        Whether the innermost frame is torch's, or there is none.
+    """
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return not frames or frames[-1].startswith((_TORCH, "<"))
 
 
 def _line(file: str, line: int) -> Span:
@@ -129,3 +154,39 @@ def target_name(target: Any) -> str:
     module = getattr(target, "__module__", "") or ""
     name = getattr(target, "__name__", str(target))
     return f"{module}::{name}"
+
+
+def operator_text(target: Any) -> str:
+    """What a report calls an FX target: as torch writes it where that has no address in it.
+
+    Args:
+        target: the target of a `call_function` node.
+
+    Returns:
+        `aten.add.Tensor`, `_operator::mul`.
+
+    Example:
+        >>> import operator, torch
+        >>> operator_text(torch.ops.aten.relu.default), operator_text(operator.mul)
+        ('aten.relu.default', '_operator::mul')
+    """
+    return str(target) if isinstance(target, torch._ops.OpOverload) else target_name(target)
+
+
+def functional_name(name: str) -> str:
+    """The name of the operator without mutation: `aten::add_.Tensor` -> `aten::add.Tensor`.
+
+    Args:
+        name: the full name of an operator.
+
+    Returns:
+        The name; the same where it does not end in an underscore.
+
+    Example:
+        >>> functional_name("aten::add_.Tensor"), functional_name("aten::__and__.Scalar")
+        ('aten::add.Tensor', 'aten::__and__.Scalar')
+    """
+    base, dot, overload = name.partition(".")
+    if base.endswith("_") and not base.endswith("__"):
+        base = base[:-1]
+    return f"{base}{dot}{overload}"

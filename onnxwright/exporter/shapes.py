@@ -89,9 +89,14 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     axes: Axes = []
     larger: list[Any] = []
     dimensions: dict[str, Any] = {}
+    problems: list[tuple[Any, str]] = []
 
     def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
-        wanted = _axes(leaf, spec)
+        try:
+            wanted = _axes(leaf, spec)
+        except (TypeError, ValueError) as error:
+            problems.append((path, str(error)))
+            return None
         axes.append(wanted)
         larger.append(_enlarged(leaf, wanted))
         return _for_torch(spec, dimensions)
@@ -108,6 +113,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
                 span=user_span(),
             )
         )
+    _refuse_first(problems)
     flat, spec = pytree.tree_flatten((tuple(args), given))
     if len(flat) == len(larger):
         new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
@@ -175,9 +181,28 @@ def _by_name(combined: dict[str, Any], shapes: Any) -> dict[str, Any]:
     return dict(zip(combined, shapes, strict=True))
 
 
+def _refuse_first(problems: list[tuple[Any, str]]) -> None:
+    """Tell of the first input whose shapes cannot be, with its place."""
+    if problems:
+        path, reason = problems[0]
+        fail(
+            messages.BadExportArgument(
+                name=f"dynamic_shapes{pytree.keystr(path)}",
+                reason=reason,
+                hint="write the axes of a tensor as `{0: 'batch'}` or as a list with an entry for "
+                "each; an entry is a name, a `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, a size or None",
+                span=user_span(),
+            )
+        )
+
+
 def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
     """Axis -> what is written for it, without those that are fixed."""
-    if not isinstance(leaf, torch.Tensor) or spec is None:
+    if spec is None:
+        return {}
+    if not isinstance(leaf, torch.Tensor):
+        if not isinstance(spec, (int, _DimHint)):
+            raise TypeError(f"{spec!r} for {leaf!r}, where None or `Dim.DYNAMIC` stands")
         return {}
     if not isinstance(spec, (Mapping, list, tuple)):
         raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes stands")
@@ -188,10 +213,19 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
     for axis, dim in items:
         if not isinstance(axis, int) or not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(f"axis {axis!r} of a tensor of rank {leaf.ndim}")
+        _check_dimension(dim, int(leaf.shape[axis]))
         static = isinstance(dim, _DimHint) and dim.type.name == "STATIC"
         if dim is not None and not isinstance(dim, int) and not static:
             found[axis % max(leaf.ndim, 1)] = dim
     return found
+
+
+def _check_dimension(dim: Any, size: int) -> None:
+    if isinstance(dim, int) and not isinstance(dim, bool):
+        if dim != size:
+            raise ValueError(f"the size {dim}, where the example input has {size}")
+    elif not (dim is None or isinstance(dim, (_DimHint, *_DIMS)) or (isinstance(dim, str) and dim)):
+        raise TypeError(f"{dim!r} for a dimension, which is a name, a `Dim`, an int or None")
 
 
 def _for_torch(spec: Any, named: dict[str, Any]) -> Any:

@@ -137,11 +137,21 @@ def checked_names(
         A name for each of `own`, all different.
 
     Raises:
-        ExportValueError: more names than values, or a name twice (OW825).
+        ExportValueError: more names than values, no name, or a name twice (OW825).
     """
     if isinstance(given, str):
         given = [given]
     names = list(given or ())
+    wrong: list[object] = [n for n in names if not isinstance(n, str) or not n]
+    if wrong:
+        fail(
+            messages.BadExportArgument(
+                name=kind,
+                reason=f"{wrong[0]!r} is no name",
+                hint="give strings that are not empty",
+                span=user_span(),
+            )
+        )
     if len(names) > len(own):
         fail(
             messages.BadExportArgument(

@@ -15,9 +15,9 @@ from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.building import refuse_missing
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.lowerings import Lowerings
+from onnxwright.exporter.refusals import refuse_missing
 from onnxwright.exporter.running import Session
 from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate import Translator, as_array
@@ -79,7 +79,7 @@ def _compile(
         values.append(t.input(names[-1], fake))
         pairs.append(isinstance(fake, torch.Tensor) and fake.is_complex())
     results = t.run(module, values)
-    refuse_missing(t)
+    refuse_missing(t.missing, t.unresolved, t.lowerings, t.noted)
     kept, shapes = [], []
     for value in results:
         if isinstance(value, (bool, int, float)):

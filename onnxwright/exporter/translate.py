@@ -15,14 +15,23 @@ from torch.fx import GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.errors import AtenError, ExportError, OnnxwrightError
+from onnxwright.errors import ExportError
+from onnxwright.exporter import refusals
 from onnxwright.exporter.dimensions import Dimensions
+from onnxwright.exporter.failures import note_of
 from onnxwright.exporter.higher_order import HANDLERS
-from onnxwright.exporter.lowerings import Lowerings, decompose
+from onnxwright.exporter.lowerings import (
+    DECOMPOSED,
+    EXPORTER,
+    FALLBACK,
+    OWN,
+    Found,
+    Lowerings,
+    decompose,
+)
 from onnxwright.exporter.mutation import Writes, written_by
-from onnxwright.exporter.places import module_of, span_of, target_name
+from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
+from onnxwright.exporter.report import Report
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
@@ -72,6 +81,7 @@ class Translator:
         dimensions: the names of dynamic sizes.
         strict: make a result of another type or shape than torch's an error.
         watch: called with each FX node and what it became; for metadata and reports.
+        noted: the report to write failing nodes and ways of translation to.
     """
 
     def __init__(
@@ -82,8 +92,10 @@ class Translator:
         *,
         strict: bool = False,
         watch: Callable[[Node, Any, int], None] | None = None,
+        noted: Report | None = None,
     ) -> None:
         self.recorder = Recorder()
+        self.noted = noted if noted is not None else Report()
         self.backend = AtenTracingBackend(self.recorder, Opset("", opset_version))
         self.op = AtenOps(self.backend)
         self.lowerings = lowerings
@@ -214,37 +226,56 @@ class Translator:
         if any(a is MISSING for a in torch.utils._pytree.tree_leaves((args, kwargs))):
             return _missing_like(node)
         before = len(self.recorder.scope.nodes)
-        span = span_of(node)
+        found = self._found(name)
         try:
-            with self.backend.at(span):
-                result = self._lower(node, name, args, kwargs)
+            with self.backend.at(span_of(node)):
+                result = self._lower(node, found, args, kwargs)
         except ExportError:
             raise
-        except OnnxwrightError as error:
-            self._failed(node, name, error)
+        except Exception as error:  # noqa: BLE001 - a function may raise anything
+            refusals.refuse_lowering(node, name, error, found, self.noted)
         if result is MISSING:
             self.missing.setdefault(name, []).append(node)
             return _missing_like(node)
         if isinstance(result, (list, tuple)) and len(result) == 1:
             if isinstance(node.meta.get("val"), torch.Tensor):
                 result = result[0]
-        result = self._settle(node, name, result)
+        if found is not None:
+            self._note(node, name, found, result)
+        result = self._settle(node, name, result, found)
         if self.watch is not None:
             self.watch(node, result, before)
         return result
 
-    def _lower(self, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _found(self, name: str) -> Found | None:
+        """The function for an operator, and where it is from."""
         handler = HANDLERS.get(name)
         if handler is not None and name not in self.lowerings.custom:
-            return handler(self, node, args, kwargs)
+            return Found(handler, EXPORTER)
         if name in _ALIASES and name not in self.lowerings.custom:
-            return args[0]
-        lowering = self.lowerings.find(name)
-        if lowering is None:
-            lowering = self.lowerings.find(functional_name(name))
-        if lowering is not None:
-            return lowering(self.op, *args, **kwargs)
-        return self._decomposed(node, args, kwargs)
+            return Found(_first, EXPORTER)
+        return self.lowerings.find(name) or self.lowerings.find(functional_name(name))
+
+    def _lower(
+        self, node: Node, found: Found | None, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        if found is None:
+            return self._decomposed(node, args, kwargs)
+        if found.way == EXPORTER:
+            return found.function(self, node, args, kwargs)
+        return found.function(self.op, *args, **kwargs)
+
+    def _note(self, node: Node, name: str, found: Found, result: Any) -> None:
+        """Note how a node was translated, and check what a function of the user's gives."""
+        self.noted.ways[operator_text(node.target)] = found.way
+        if found.way not in OWN:
+            return
+        if found.way == FALLBACK:
+            self.noted.fallbacks[name] = self.noted.fallbacks.get(name, 0) + 1
+            self.noted.fallen.append(note_of(node))
+        reason = refusals.wrong_kind(node, result)
+        if reason:
+            refusals.refuse_kind(node, name, reason, found, self.noted)
 
     def _decomposed(self, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The result by torch's decomposition of this one operator; MISSING without one."""
@@ -252,7 +283,10 @@ class Translator:
             return MISSING
         fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
         inner = decompose(node.target, *fakes)
-        return MISSING if inner is None else self.inlined(node, inner, fakes, (args, kwargs))
+        if inner is None:
+            return MISSING
+        self.noted.ways[operator_text(node.target)] = DECOMPOSED
+        return self.inlined(node, inner, fakes, (args, kwargs))
 
     def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
         """The results of a graph that stands for one node.
@@ -286,38 +320,22 @@ class Translator:
             return MISSING
         return results if isinstance(node.meta.get("val"), (tuple, list)) else results[0]
 
-    def _failed(self, node: Node, name: str, error: OnnxwrightError) -> None:
-        first = error.diagnostic
-        path, kind = module_of(node)
-        notes = [f"the node: {node.format_node()}"]
-        if path or kind:
-            notes.append(f"in module `{path or '(the model)'}` of class {kind}")
-        hint = first.optional_words(type(first).help) if isinstance(error, AtenError) else ""
-        fail(
-            messages.LoweringFailed(
-                node=node.name,
-                target=name,
-                reason=first.words(type(first).title),
-                hint=hint or "give a function of your own with `custom_translation_table`",
-                notes=tuple(notes),
-                span=span_of(node),
-            )
-        )
-
     # -- types -------------------------------------------------------------------------------------
 
-    def _settle(self, node: Node, name: str, result: Any) -> Any:
+    def _settle(self, node: Node, name: str, result: Any, found: Found | None) -> Any:
         """Give results the names of the FX node, and the sizes that torch knows."""
         fake = node.meta.get("val")
         if isinstance(result, (list, tuple)):
             if isinstance(fake, (list, tuple)) and len(fake) == len(result):
                 for n, (one, known) in enumerate(zip(result, fake, strict=True)):
-                    self._refine(node, name, one, known, f"{node.name}_{n}")
+                    self._refine(node, name, one, known, f"{node.name}_{n}", found)
             return result
-        self._refine(node, name, result, fake, node.name)
+        self._refine(node, name, result, fake, node.name, found)
         return result
 
-    def _refine(self, node: Node, name: str, value: Any, fake: Any, hint: str) -> None:
+    def _refine(
+        self, node: Node, name: str, value: Any, fake: Any, hint: str, found: Found | None
+    ) -> None:
         if isinstance(value, Complex):
             return
         if not isinstance(fake, torch.Tensor) or not isinstance(value, GraphValue):
@@ -328,8 +346,7 @@ class Translator:
             # An operator that onnx does not know: torch says what it gives.
             value.kind = TensorType(real_of(wanted), value.shape)
             self.recorder.types[value.value] = value.kind
-        if self.strict or value.dtype is not wanted:
-            self._compare(node, name, value, wanted, shape)
+        self._compare(node, name, value, TensorType(wanted, shape), found)
         self._sizes(value, shape)
         if value.value.producer() is not None and value.value not in self._named:
             self._named.add(value.value)
@@ -346,24 +363,38 @@ class Translator:
             self.recorder.types[value.value] = value.kind
             adapters.set_type(value.value, value.kind)
 
-    def _compare(self, node: Node, name: str, value: Any, wanted: Any, shape: Any) -> None:
+    def _compare(
+        self, node: Node, name: str, value: Any, wanted: TensorType, found: Found | None
+    ) -> None:
+        """Hold a result to what torch says; sizes only where the function is not the library's.
+
+        A few of torch's own functions for fake tensors are wrong about sizes.
+        """
         got = value.kind
-        fits = got.dtype in (wanted, None) or name in _STATISTICS
-        if fits and got.shape is not None:
-            fits = len(got.shape) == len(shape) and all(
-                a == b or not (isinstance(a, int) and isinstance(b, int))
-                for a, b in zip(got.shape, shape, strict=True)
-            )
-        if not fits:
-            fail(
-                messages.WrongResult(
-                    node=node.name,
-                    target=name,
-                    got=str(got),
-                    wanted=str(TensorType(wanted, shape)),
-                    span=span_of(node),
-                )
-            )
+        fits = got.dtype in (wanted.dtype, None) or name in _STATISTICS
+        if fits and _sizes_fit(got.shape, wanted.shape):
+            return
+        own = found is not None and found.way in OWN
+        if fits and not (self.strict or own):
+            self.noted.warnings.append(f"`{node.name}` ({name}) is {got}, PyTorch says {wanted}")
+            return
+        refusals.refuse_result(node, name, str(got), str(wanted), found, self.noted)
+
+
+def _sizes_fit(got: Any, wanted: Any) -> bool:
+    """Whether no size that is known in both differs."""
+    return got is None or (
+        len(got) == len(wanted)
+        and all(
+            a == b or not (isinstance(a, int) and isinstance(b, int))
+            for a, b in zip(got, wanted, strict=True)
+        )
+    )
+
+
+def _first(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The first argument: what an operator that only names a tensor gives."""
+    return args[0]
 
 
 class _Missing:
@@ -383,19 +414,6 @@ def _missing_like(node: Node) -> Any:
 
 def _is_whole(x: Any) -> bool:
     return isinstance(x, Complex)
-
-
-def functional_name(name: str) -> str:
-    """The name of the operator without mutation: `aten::add_.Tensor` -> `aten::add.Tensor`.
-
-    Example:
-        >>> functional_name("aten::add_.Tensor"), functional_name("aten::__and__.Scalar")
-        ('aten::add.Tensor', 'aten::__and__.Scalar')
-    """
-    base, dot, overload = name.partition(".")
-    if base.endswith("_") and not base.endswith("__"):
-        base = base[:-1]
-    return f"{base}{dot}{overload}"
 
 
 def _last_uses(graph: torch.fx.Graph) -> dict[Node, list[Node]]:

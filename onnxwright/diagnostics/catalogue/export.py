@@ -29,14 +29,15 @@ class NoLowering(Diagnostic):
     title: ClassVar[str] = "there is no ONNX for {count}: {names}"
     label: ClassVar[str] = "{target}"
     help: ClassVar[str] = (
-        "give a function for each: `custom_translation_table={{{first}: function}}`, where "
-        "`function(op, ...)` takes the operator's arguments; `export_bisect` finds the modules"
+        "give a function for each: `def function({signature})` returns what `op` makes, and "
+        "`custom_translation_table={{{first}: function}}` says where it goes"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     count: str
     names: str
     target: str
     first: str
+    signature: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,3 +145,18 @@ class VerifyFailed(Diagnostic):
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftAssumes(Diagnostic):
+    """The program was captured as a draft: it is right only while what it assumes holds."""
+
+    code: ClassVar[str] = "OW830"
+    title: ClassVar[str] = "the draft assumes {count} of the program"
+    label: ClassVar[str] = "assumed here"
+    help: ClassVar[str] = (
+        "the model does not check it; write the program so that `capture='auto'` takes it, and a "
+        "draft is no longer needed"
+    )
+    severity: ClassVar[str] = "warning"
+    count: str

@@ -1,0 +1,153 @@
+"""Arguments of `export`, checked before anything is done."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.report import paths_of
+
+OPSETS = range(18, 27)
+DEFAULT_REPORT = "onnxwright_export"
+
+
+def refuse(name: str, reason: str, hint: str) -> NoReturn:
+    """Refuse an argument.
+
+    Args:
+        name: the argument.
+        reason: what is wrong with it.
+        hint: what to give instead.
+
+    Raises:
+        ExportValueError: always (OW825).
+    """
+    fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
+
+
+def inputs(args: Any, kwargs: Any) -> None:
+    """Refuse a single tensor, which would be taken apart into its rows, and a path in its place.
+
+    Raises:
+        ExportValueError: they are no tuple and dict (OW825).
+    """
+    for name, value, wanted, words in (
+        ("args", args, (tuple, list), "a tuple of the example inputs: `(x,)` for one"),
+        ("kwargs", kwargs, (Mapping, type(None)), "a dict of the example inputs by name"),
+    ):
+        if not isinstance(value, wanted):
+            if isinstance(value, (str, Path)):
+                words += f"; the model is written by `export(...).save({str(value)!r})`"
+            refuse(name, f"an object of type {type(value).__name__}", f"give {words}")
+
+
+def opset(version: Any) -> None:
+    """Refuse a version of the standard opset that is not written.
+
+    Raises:
+        ExportValueError: it is none of `OPSETS` (OW825).
+    """
+    if isinstance(version, int) and not isinstance(version, bool) and version in OPSETS:
+        return
+    words = f"choose {OPSETS[0]} to {OPSETS[-1]}"
+    if isinstance(version, int) and 0 < version < OPSETS[0]:
+        words += (
+            f"; `ow.convert_version(program.model, {version})` brings a model of opset {OPSETS[0]} "
+            "there, if its operators were there"
+        )
+    refuse("opset_version", f"{version!r} is not possible", words)
+
+
+def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Refuse a value that is not in a list.
+
+    Raises:
+        ExportValueError: it is not (OW825).
+    """
+    if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
+        words = [repr(a) for a in allowed]
+        hint = f"choose {', '.join(words[:-1])} or {words[-1]}"
+        refuse(name, f"{value!r} is not possible", hint)
+
+
+def modules(given: Any) -> None:
+    """Refuse what is neither a boolean nor classes.
+
+    Raises:
+        ExportValueError: it is something else (OW825).
+    """
+    classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
+    wrong = [c for c in classes if not isinstance(c, type)]
+    if wrong or (not isinstance(given, bool) and given is not classes):
+        refuse(
+            "export_modules_as_functions",
+            f"{(wrong or [given])[0]!r} is no class",
+            "give True, or a list of classes: `[torch.nn.Linear]`",
+        )
+
+
+def report(given: Any) -> None:
+    """Refuse a path for the report that cannot be written, before the work is done.
+
+    Raises:
+        ExportValueError: it is no path, or no file can be made there (OW825).
+    """
+    if not isinstance(given, (bool, str, Path)) or given == "":
+        refuse("report", f"{given!r} is no path", "give True, or a path without an ending")
+    if given is False:
+        return
+    for path in paths_of(DEFAULT_REPORT if given is True else given):
+        folder = path.parent
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            refuse("report", f"nothing can be written in `{folder}`", "give another path")
+        if path.is_dir():
+            refuse("report", f"`{path}` is a folder", "give the path of a file in it")
+
+
+def captured_already(dynamic_shapes: Any, how: Any) -> None:
+    """Refuse arguments that say how to capture, beside a program that is captured.
+
+    Raises:
+        ExportValueError: one is given (OW825).
+    """
+    for name, given in (("dynamic_shapes", dynamic_shapes), ("capture", how != "auto")):
+        if given:
+            refuse(
+                name,
+                "the program is captured already",
+                f"give `{name}` with the module, or to `torch.export.export`"
+                if name == "dynamic_shapes"
+                else "give it with the module",
+            )
+
+
+def fit(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse example inputs that do not fit the parameters of a module.
+
+    Raises:
+        ExportValueError: one is missing, or there are too many (OW825).
+    """
+    try:
+        signature = inspect.signature(module.forward)
+    except (TypeError, ValueError):  # torch says what it says
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        refuse(
+            "kwargs" if kwargs and "keyword" in str(error) else "args",
+            f"{error} for `forward{inspect.Signature(plain)}`",
+            "give example inputs for all arguments without a default: "
+            "`export(model, args, kwargs)`",
+        )

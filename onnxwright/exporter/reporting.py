@@ -1,0 +1,134 @@
+"""The report of an export, filled while it runs, and given with its error."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+import onnx_ir as ir
+from torch.export import ExportedProgram
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.models import CompilerBug
+from onnxwright.errors import InternalError, OnnxwrightError, OnnxwrightWarning
+from onnxwright.exporter.building import Built
+from onnxwright.exporter.checks import DEFAULT_REPORT
+from onnxwright.exporter.places import operator_text
+from onnxwright.exporter.report import Report
+from onnxwright.exporter.signature import MUTATIONS
+
+_PACKAGES = ("onnxwright", "torch", "onnx", "onnx-ir", "onnxruntime")
+
+
+@contextmanager
+def told(noted: Report, where: bool | str | Path) -> Iterator[None]:
+    """Run an export; its report is written at the end, and given with its error.
+
+    Args:
+        noted: the report.
+        where: False, True, or the path of the report.
+
+    Raises:
+        OnnxwrightError: what the export raises, with the report as `report`; what it raised
+            that it should not, as an `InternalError` (OW901).
+    """
+    path = Path(DEFAULT_REPORT if where is True else where) if where is not False else None
+    try:
+        yield
+    except OnnxwrightError as error:
+        _give(error, noted, path)
+        raise
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        reason = str(error).split("\n")[0].replace("{", "(").replace("}", ")")
+        bug = CompilerBug(exception=type(error).__name__, reason=reason, span=user_span())
+        found = InternalError(bug)
+        _give(found, noted, path)
+        raise found from error
+    if path is not None:
+        _written(noted, path)
+
+
+def _give(error: OnnxwrightError, noted: Report, path: Path | None) -> None:
+    """Give an error its report, and name the files of it."""
+    noted.error = str(error)
+    error.report = noted
+    written = _written(noted, path) if path is not None else None
+    if written is not None:
+        first, *more = error.diagnostics
+        note = f"the report is in {written[0]} and {written[1].name}"
+        first = dataclasses.replace(first, notes=(*first.notes, note))
+        error.diagnostics = error.args = (first, *more)
+
+
+def _written(noted: Report, path: Path) -> tuple[Path, Path] | None:
+    """The files of a report; None with a warning where they cannot be written."""
+    try:
+        return noted.save(path)
+    except OSError as error:
+        warnings.warn(f"the report of the export cannot be written: {error}", stacklevel=2)
+        return None
+
+
+@contextmanager
+def warnings_noted(noted: Report) -> Iterator[None]:
+    """Note our warnings inside in a report; they are shown as ever.
+
+    Args:
+        noted: the report.
+    """
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", OnnxwrightWarning)
+        yield
+    for one in found:
+        if isinstance(one.message, OnnxwrightWarning):
+            noted.warnings.append(str(one.message))
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def operators(program: ExportedProgram) -> list[str]:
+    """The operators of a program, those of its inner graphs too.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The name of each call.
+    """
+    graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
+    return [
+        operator_text(n.target) for graph in graphs for n in graph.nodes if n.op == "call_function"
+    ]
+
+
+def note_model(noted: Report, model: ir.Model, built: Built) -> None:
+    """Note what a model has: its operators, inputs, outputs, and what it writes to.
+
+    Args:
+        noted: the report.
+        model: the model as it is in the end.
+        built: how it belongs to the program.
+    """
+    graph = model.graph
+    noted.onnx_ops.update(node.op_type for node in graph)
+    noted.inputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.inputs]
+    noted.outputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.outputs]
+    for entry, name in built.outputs:
+        if entry.kind in MUTATIONS:
+            noted.mutations[entry.target] = name or ""
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages an export depends on."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
