@@ -10,6 +10,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from onnxwright.exporter.lowerings import traced
+from onnxwright.exporter.strided import strided
 from onnxwright.exporter.symbolic_ops import onnx_operator, symbolic
 
 Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
@@ -152,6 +153,9 @@ HANDLERS: dict[str, Handler] = {
     "onnx_symbolic::_symbolic_multi_out": symbolic,
     "onnx::Attention.opset23": onnx_operator("Attention"),
     "onnx::RotaryEmbedding.opset23": onnx_operator("RotaryEmbedding"),
+    "aten::as_strided": strided,
+    "aten::as_strided_copy": strided,
+    "aten::as_strided_scatter": strided,
     "higher_order::cond": _cond,
     "higher_order::while_loop": _while_loop,
     "higher_order::while_loop_stack_output": _while_loop_stack_output,
