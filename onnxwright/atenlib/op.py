@@ -7,6 +7,7 @@ promoted by the entry's rule, and works on eager tensors and on graph values ali
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -45,6 +46,23 @@ IGNORED = frozenset(
 )
 
 Body = Callable[..., Any]
+
+
+def python_name(name: str) -> str:
+    """What a parameter of torch is called in a body.
+
+    Args:
+        name: its name in torch's schema.
+
+    Returns:
+        The name; with an underscore where it is a keyword of Python.
+
+    Example:
+        >>> python_name("self"), python_name("from")
+        ('self', 'from_')
+    """
+    return f"{name}_" if keyword.iskeyword(name) else name
+
 
 # The full name of an operator (`aten::add.Tensor`) -> its function.
 TABLE: dict[str, AtenFunction] = {}
@@ -209,7 +227,8 @@ class AtenFunction:
             self._refuse(f"takes {len(positional)} arguments by position, got {len(args)}")
         for p, value in zip(positional, args, strict=False):
             given[p.name] = value
-        for name, value in kwargs.items():
+        for called, value in kwargs.items():
+            name = python_name(called)
             if name in given:
                 self._refuse(f"`{name}` is given twice")
             if name in parameters:

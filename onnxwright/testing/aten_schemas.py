@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from onnxwright.atenlib.load import functions
-from onnxwright.atenlib.op import IGNORED, AtenFunction
+from onnxwright.atenlib.op import IGNORED, AtenFunction, python_name
 from onnxwright.types.dtypes import DType
 
 # Why an operator of the core set has no meaning in inference, by what its schema says.
@@ -108,7 +108,8 @@ def _of_python(entry: AtenFunction, name: str) -> Iterator[str]:
 
 def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterator[str]:
     ours = entry.parameters
-    theirs = {a.name: a for a in schema.arguments if a.name not in IGNORED or a.name in ours}
+    named = {python_name(a.name): a for a in schema.arguments}
+    theirs = {n: a for n, a in named.items() if n not in IGNORED or n in ours}
     for name in theirs:
         if name not in ours:
             yield f"there is no parameter `{name}`"
@@ -116,7 +117,7 @@ def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterato
     if [n for n in ours if n in common] != list(common):
         yield f"the order of the parameters is {list(ours)}, in torch {list(theirs)}"
     yield from _positions(ours, common)
-    elsewhere = {a.name: a for s in others for a in s.arguments}
+    elsewhere = {python_name(a.name): a for s in others for a in s.arguments}
     for name, p in ours.items():
         if name not in theirs:
             if name not in elsewhere:
@@ -139,7 +140,7 @@ def _default(
 ) -> Iterator[str]:
     name = p.name
     if not theirs.has_default_value():
-        shared = any(name not in {a.name for a in s.arguments} for s in others) or (
+        shared = any(name not in {python_name(a.name) for a in s.arguments} for s in others) or (
             name in elsewhere and elsewhere[name].has_default_value()
         )
         if p.default is not p.empty and not shared:

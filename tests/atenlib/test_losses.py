@@ -103,6 +103,20 @@ def test_differences_of_dynamic_sizes(n: int) -> None:
     check(aten.gradient.scalarint, x, spacing=2.0, dim=1, edge_order=n)
 
 
+@pytest.mark.parametrize("lengths", [[3, 3], [2, 2]])
+def test_ctc_with_its_forward_variables(lengths: list[int]) -> None:
+    """Targets of one length: for shorter ones torch leaves the rest of the memory as it is."""
+    torch.manual_seed(0)
+    logs = torch.randn(7, 2, 5, dtype=torch.float64).log_softmax(2)
+    targets = torch.randint(1, 5, (2, 3))
+    check(aten._ctc_loss.default, logs, targets, [7, 7], lengths, dynamic=(0, 1))
+    joined, tensors = (
+        targets.flatten()[: sum(lengths)],
+        [torch.tensor(n) for n in ([7, 7], lengths)],
+    )
+    check(aten._ctc_loss.Tensor, logs, joined, *tensors, dynamic=(0, 1))
+
+
 @pytest.mark.parametrize("reduction", [0, 1, 2])
 @pytest.mark.parametrize("joined", [False, True])
 def test_ctc_of_dynamic_sizes(reduction: int, joined: bool) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.loss import HALF_STEPS, MEAN, NONE, reduced
+from onnxwright.atenlib.ops.loss import HALF_STEPS, MEAN, NONE, SUM, reduced
 from onnxwright.atenlib.ops.softmax import softmax_along
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.steps import in_working_type, iota, reduce
-from onnxwright.atenlib.support import cast, scalar, size
+from onnxwright.atenlib.support import cast, full, scalar, size
 from onnxwright.types.dtypes import DType
 
 
@@ -124,6 +124,69 @@ def cross_entropy_loss(
         smooth = op.Div(smooth, total)
     share = op.Div(scalar(op, label_smoothing, x.onnx_dtype), _classes(op, x, axis))
     return op.Add(op.Mul(likelihood, 1 - label_smoothing), op.Mul(smooth, share))
+
+
+@aten(
+    "torch_nn::_linear_cross_entropy_batch_chunked",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.linear_cross_entropy:chunked", tol=HALF_STEPS)],
+)
+def linear_cross_entropy(
+    op: Any,
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    linear_bias: Any,
+    weight: Any,
+    reduction: str,
+    ignore_index: Any,
+    label_smoothing: float,
+    batch_chunk_size: Any,
+    acc_policy: str,
+    acc_dtype: Any,
+    allow_retain_graph: bool,
+    compute_input_grad: bool,
+    compute_linear_weight_grad: bool,
+    compute_linear_bias_grad: bool,
+) -> Any:
+    """The cross entropy of a linear layer, `[N, F]` and `[C, F]`; gradients are not computed.
+
+    Torch takes the rows in pieces to spare memory, and has gradients at hand after it.
+    """
+    how = {"none": NONE, "mean": MEAN}.get(reduction, SUM)
+    logits = _linear(op, input, linear_weight, linear_bias)
+    loss = cross_entropy_loss.body(op, logits, target, weight, how, ignore_index, label_smoothing)
+    asked = (compute_input_grad, compute_linear_weight_grad, compute_linear_bias_grad)
+    empty = [full(op, [0] * rank, 0, input.onnx_dtype) for rank in (2, 2, 1)]
+    return loss, *(None if a else e for a, e in zip(asked, empty, strict=True))
+
+
+@aten(
+    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction",
+    rule=like("input"),
+    tests=[OpTest("nn.functional.linear_cross_entropy:chunked_none", tol=HALF_STEPS)],
+)
+def linear_cross_entropies(
+    op: Any,
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    linear_bias: Any,
+    weight: Any,
+    ignore_index: Any,
+    batch_chunk_size: Any,
+    acc_policy: str,
+    acc_dtype: Any,
+) -> Any:
+    """As `linear_cross_entropy`, a loss for each row."""
+    logits = _linear(op, input, linear_weight, linear_bias)
+    return cross_entropy_loss.body(op, logits, target, weight, NONE, ignore_index)
+
+
+def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+    x, weight = in_working_type(op, x), in_working_type(op, weight)
+    product = op.MatMul(x, op.Transpose(weight, perm=[1, 0]))
+    return product if bias is None else op.Add(product, cast(op, bias, product.onnx_dtype))
 
 
 def _classes(op: Any, x: Any, axis: int) -> Any:

@@ -74,9 +74,9 @@ def _shifted(op: Any, x: Any, by: int) -> Any:
 def _likelihoods(
     op: Any, log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int
 ) -> Any:
-    """The negative log likelihood of each sequence, `[N]`.
+    """The negative log likelihood of each sequence, `[N]`, and forward variables `[N, T, 2 S + 1]`.
 
-    Forward variables over time.  Source: Graves et al., Connectionist Temporal Classification.
+    Source: Graves et al., Connectionist Temporal Classification.
     """
     dtype = log_probs.onnx_dtype
     none = scalar(op, -math.inf, dtype)
@@ -93,21 +93,25 @@ def _likelihoods(
     blanks = op.Equal(labels, scalar(op, blank, DType.INT64))
     leap = op.And(op.Not(blanks), op.Not(op.Equal(labels, earlier)))
     first = op.Gather(chosen, 0, axis=0)
-    alpha = op.Where(op.Less(columns, 2), first, none)
+    alpha = begun = op.Where(op.Less(columns, 2), first, none)
 
     def body(alpha: Any, step: Any, now: Any) -> Any:
         over = op.Where(leap, _shifted(op, alpha, 2), none)
         moved = op.Add(_log_sum(op, [alpha, _shifted(op, alpha, 1), over]), now)
         running = op.Less(step, op.Unsqueeze(inputs, [1]))
-        return (op.Where(running, moved, alpha),)
+        new = op.Where(running, moved, alpha)
+        return new, new
 
     steps = op.Range(op.constant(np.array(1)), op.Squeeze(time, [0]), op.constant(np.array(1)))
-    alpha = op.Scan(alpha, steps, slice_axis(op, chosen, 0, 1, None), body=body, num_scan_inputs=2)
+    later = slice_axis(op, chosen, 0, 1, None)
+    alpha, rest = op.Scan(alpha, steps, later, body=body, num_scan_inputs=2)
     last = op.Mul(op.Unsqueeze(lengths, [1]), 2)
     at_blank = op.GatherElements(alpha, last, axis=1)
     at_class = op.GatherElements(alpha, op.Max(op.Sub(last, 1), 0), axis=1)
     at_class = op.Where(op.Greater(last, 0), at_class, none)
-    return op.Neg(op.Squeeze(_log_sum(op, [at_blank, at_class]), [1]))
+    losses = op.Neg(op.Squeeze(_log_sum(op, [at_blank, at_class]), [1]))
+    every = op.Concat(op.Unsqueeze(begun, [0]), rest, axis=0)
+    return losses, op.Transpose(every, perm=[1, 0, 2])
 
 
 @aten(
@@ -133,7 +137,7 @@ def ctc_loss(
     if single and targets.rank == 1:
         targets = op.Unsqueeze(targets, [0])
     rows = _padded_targets(op, targets, lengths)
-    losses = _likelihoods(op, probs, rows, inputs, lengths, blank)
+    losses, _ = _likelihoods(op, probs, rows, inputs, lengths, blank)
     dtype = losses.onnx_dtype
     if zero_infinity:
         endless = op.Equal(losses, scalar(op, math.inf, dtype))
@@ -144,3 +148,34 @@ def ctc_loss(
     if reduction == SUM:
         return reduce(op, "ReduceSum", losses, [0])
     return op.Squeeze(losses, [0]) if single else losses
+
+
+@aten(
+    "aten::_ctc_loss",
+    "aten::_ctc_loss.Tensor",
+    rule=like("log_probs"),
+    untested="torch.nn.functional.ctc_loss is recorded as ctc_loss",
+)
+def _ctc_loss(
+    op: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    zero_infinity: bool = False,
+) -> Any:
+    """The negative log likelihoods, and the forward variables they are made of."""
+    single = log_probs.rank == 2
+    probs = op.Unsqueeze(log_probs, [1]) if single else log_probs
+    inputs, lengths = _lengths(op, input_lengths), _lengths(op, target_lengths)
+    if single and targets.rank == 1:
+        targets = op.Unsqueeze(targets, [0])
+    rows = _padded_targets(op, targets, lengths)
+    losses, alphas = _likelihoods(op, probs, rows, inputs, lengths, blank)
+    # As wide as the longest target asks.
+    longest = op.Add(op.Mul(reduce(op, "ReduceMax", lengths, [0]), 2), 1)
+    alphas = op.Slice(alphas, [0], op.Unsqueeze(longest, [0]), [2])
+    if not single:
+        return losses, alphas
+    return op.Squeeze(losses, [0]), op.Squeeze(alphas, [0])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from onnxwright.atenlib import draws
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.random import whole, working
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
@@ -27,10 +30,17 @@ def _test(name: str) -> list[OpTest]:
     return [OpTest(name, compare="shape")]
 
 
-def _uniform_body(op: Any, self: Any, **bounds: float) -> Any:
-    low, high = bounds["from"], bounds["to"]
-    drawn = op.Add(op.Mul(_uniform(op, self), high - low), low)
+@aten("aten::uniform", rule=like("self"), tests=_test("uniform"))
+def uniform(op: Any, self: Any, from_: float = 0.0, to: float = 1.0) -> Any:
+    """Numbers in `[from, to)`, all alike."""
+    drawn = op.Add(op.Mul(_uniform(op, self), to - from_), from_)
     return cast(op, drawn, self.onnx_dtype)
+
+
+@uniform.on_complex
+def uniform_complex(op: Any, self: Any, from_: float = 0.0, to: float = 1.0) -> Any:
+    parts = (uniform.body(op, part, from_, to) for part in (self.real, self.imag))
+    return Complex(*parts)
 
 
 @aten("aten::exponential", rule=like("self"), tests=_test("exponential"))
@@ -114,3 +124,30 @@ def multinomial(op: Any, self: Any, num_samples: Any, replacement: bool = False)
 def random_to(op: Any, self: Any, to: int) -> Any:
     """Whole numbers from 0 up to but not `to`."""
     return whole(op, sizes(op, self), 0, to, self.onnx_dtype)
+
+
+# torch.Tensor.random_: the largest whole number drawn is the largest that all below are held.
+_MANTISSAS = {DType.FLOAT: 24, DType.DOUBLE: 53, DType.FLOAT16: 11, DType.BFLOAT16: 8}
+
+
+def _beyond(dtype: DType) -> int:
+    """The first number that is not drawn for a type."""
+    if dtype is DType.BOOL:
+        return 2
+    bits = _MANTISSAS.get(dtype)
+    return 2**bits + 1 if bits else int(np.iinfo(dtype.numpy).max)
+
+
+@aten("aten::random", rule=like("self"), untested="torch has no OpInfo for it")
+def random(op: Any, self: Any) -> Any:
+    """Whole numbers from 0 up to the largest of the type."""
+    return whole(op, sizes(op, self), 0, _beyond(self.onnx_dtype), self.onnx_dtype)
+
+
+@aten("aten::random.from", rule=like("self"), untested="torch has no OpInfo for it")
+def random_from(op: Any, self: Any, from_: int, to: Any) -> Any:
+    """Whole numbers from `from` up to but not `to`."""
+    high = _beyond(self.onnx_dtype) if to is None else to
+    if high - from_ > np.iinfo(np.int64).max:
+        unsupported("there are more numbers than INT64 counts", name="aten::random.from")
+    return whole(op, sizes(op, self), from_, high, self.onnx_dtype)
