@@ -78,6 +78,7 @@ MODULES = (
     "linalg",
     "decompositions",
     "solve",
+    "ldl",
     "orthogonal",
     "singular",
     "pseudoinverse",
