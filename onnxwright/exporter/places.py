@@ -173,8 +173,12 @@ def operator_text(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OpOverload) else target_name(target)
 
 
+@functools.cache
 def functional_name(name: str) -> str:
     """The name of the operator without mutation: `aten::add_.Tensor` -> `aten::add.Tensor`.
+
+    Overloads are named apart in places: `pow_.Tensor` does what `pow.Tensor_Tensor` does.  The
+    overload with the same arguments is meant where there is none of the same name.
 
     Args:
         name: the full name of an operator.
@@ -185,8 +189,26 @@ def functional_name(name: str) -> str:
     Example:
         >>> functional_name("aten::add_.Tensor"), functional_name("aten::__and__.Scalar")
         ('aten::add.Tensor', 'aten::__and__.Scalar')
+        >>> functional_name("aten::pow_.Tensor")
+        'aten::pow.Tensor_Tensor'
     """
     base, dot, overload = name.partition(".")
-    if base.endswith("_") and not base.endswith("__"):
-        base = base[:-1]
-    return f"{base}{dot}{overload}"
+    if not base.endswith("_") or base.endswith("__"):
+        return name
+    plain = f"{base[:-1]}{dot}{overload}"
+    theirs, ours = _overloads(base[:-1]), _overloads(base)
+    wanted = ours.get(overload)
+    if wanted is None or overload in theirs:
+        return plain
+    same = [n for n, arguments in theirs.items() if arguments == wanted]
+    return ".".join([base[:-1], *same[:1]]).rstrip(".") if same else plain
+
+
+def _overloads(base: str) -> dict[str, list[tuple[str, str]]]:
+    """The overloads of an operator of torch, "" for the default, each with names and types."""
+    namespace, _, name = base.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    if packet is None:
+        return {}
+    schemas = [getattr(packet, overload)._schema for overload in packet.overloads()]
+    return {s.overload_name: [(a.name, str(a.type)) for a in s.arguments] for s in schemas}

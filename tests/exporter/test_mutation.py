@@ -106,6 +106,18 @@ def detached(x):
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
+def overloads_of_other_names(x):
+    """`pow_.Tensor` beside `pow.Tensor_Tensor`, `floor_divide_.Tensor` beside the default one."""
+    y = x.abs() * 4
+    y //= 2
+    z = y + 1
+    z **= y
+    w = x.to(torch.float64)
+    w.float_power_(torch.full_like(w, 2.0))
+    return y, z, w, z.clone().ldexp_(torch.full_like(z, 2))
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
 def writes_between_reads(x):
     """What was read before a write stays."""
     y = x.clone()

@@ -40,7 +40,7 @@ def minimum(op: Any, self: Any, other: Any) -> Any:
     return op.And(self, other) if self.onnx_dtype.is_bool else op.Min(self, other)
 
 
-@aten("aten::fmax", rule=NUMBERS, tests=[OpTest("fmax")])
+@aten("aten::fmax", "prims::fmax", rule=NUMBERS, tests=[OpTest("fmax")])
 def fmax(op: Any, self: Any, other: Any) -> Any:
     """The greater of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
@@ -48,7 +48,7 @@ def fmax(op: Any, self: Any, other: Any) -> Any:
     return _number_first(op, self, other, op.Max(self, other))
 
 
-@aten("aten::fmin", rule=NUMBERS, tests=[OpTest("fmin")])
+@aten("aten::fmin", "prims::fmin", rule=NUMBERS, tests=[OpTest("fmin")])
 def fmin(op: Any, self: Any, other: Any) -> Any:
     """The smaller of two, a number before NaN."""
     if not self.onnx_dtype.is_float:

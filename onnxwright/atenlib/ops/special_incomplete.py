@@ -103,13 +103,21 @@ def _at_the_ends(op: Any, a: Any, x: Any, upper: bool) -> Any:
     return op.Where(all_below, whole, op.Where(none_below, nothing, points(op, math.nan)))
 
 
-@aten("aten::igamma", "aten::special_gammainc", rule=EXACT, tests=[OpTest("igamma")])
+@aten(
+    "aten::igamma", "aten::special_gammainc", "prims::igamma", rule=EXACT, tests=[OpTest("igamma")]
+)
 def igamma(op: Any, self: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, False)
 
 
-@aten("aten::igammac", "aten::special_gammaincc", rule=EXACT, tests=[OpTest("igammac")])
+@aten(
+    "aten::igammac",
+    "aten::special_gammaincc",
+    "prims::igammac",
+    rule=EXACT,
+    tests=[OpTest("igammac")],
+)
 def igammac(op: Any, self: Any, other: Any) -> Any:
     """The regularized upper incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, True)

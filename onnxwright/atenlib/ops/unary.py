@@ -73,7 +73,12 @@ def _sgn_complex(op: Any, self: Complex) -> Complex:
     return complex_math.sgn(op, self)
 
 
-@aten("aten::signbit", rule=elementwise(promote="always_bool"), tests=[OpTest("signbit")])
+@aten(
+    "aten::signbit",
+    "prims::signbit",
+    rule=elementwise(promote="always_bool"),
+    tests=[OpTest("signbit")],
+)
 def signbit(op: Any, self: Any) -> Any:
     """Whether a number is negative; -0.0 is."""
     dtype = self.onnx_dtype
