@@ -1,4 +1,4 @@
-"""What an exported model is rid of: repeated nodes, what nothing reads."""
+"""What an exported model is rid of: repeated nodes, what weights alone make, what nothing reads."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from onnx_ir.passes.common import (
     RemoveUnusedNodesPass,
 )
 
+from onnxwright.exporter.freezing import freeze
+from onnxwright.exporter.norm_folding import fold_norms
 
-def optimize(model: ir.Model) -> None:
-    """Remove what computes nothing; the model is changed.
+
+def optimize(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
+    """Remove what computes nothing, or nothing but numbers of the weights; the model is changed.
 
     The tracing backend leaves little: constants are folded and identities dropped as it builds.
     Identities that are left give outputs names of their own, and stay.
 
     Args:
         model: the model.
+        fixed: names of initializers that stay what they are.
     """
-    for step in (
-        CommonSubexpressionEliminationPass(size_limit=0),
-        RemoveUnusedNodesPass(),
-    ):
-        step(model)
+    CommonSubexpressionEliminationPass(size_limit=0)(model)
+    freeze(model, fixed)
+    fold_norms(model, fixed)
+    RemoveUnusedNodesPass()(model)

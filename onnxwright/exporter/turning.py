@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import TorchTensor
 
-# Where an initializer remembers how its axes stand in the weight of the module.
-_PERM = "onnxwright.perm"
+from onnxwright.exporter.derived import Derived, combined, set_made_of
 
 
 def turn_weights(model: ir.Model) -> None:
@@ -25,14 +25,15 @@ def turn_weights(model: ir.Model) -> None:
         perm = _only_perm(value)
         if perm is None:
             continue
-        assert value.const_value is not None
-        value.const_value = turned(value.const_value, perm)
-        value.shape = value.const_value.shape  # type: ignore[assignment]
-        value.meta[_PERM] = perm
+        set_made_of(value, combined([value], partial(_turned, perm)))
         for node in [use.node for use in value.uses()]:
             ir.convenience.replace_all_uses_with(node.outputs[0], value)
             assert node.graph is not None
             node.graph.remove(node, safe=True)
+
+
+def _turned(perm: list[int], tensors: Any) -> Any:
+    return turned(tensors[0], perm)
 
 
 def _only_perm(value: ir.Value) -> list[int] | None:
@@ -49,20 +50,6 @@ def _only_perm(value: ir.Value) -> list[int] | None:
             return None
         found = list(perm.as_ints())
     return found
-
-
-def fitted(tensor: Any, value: ir.Value) -> Any:
-    """A weight of the module in the order of axes of its initializer.
-
-    Args:
-        tensor: a tensor of onnx_ir, as the module has it.
-        value: the initializer.
-
-    Returns:
-        The tensor; a view where its axes stand in another order.
-    """
-    perm = value.meta.get(_PERM)
-    return tensor if perm is None else turned(tensor, perm)
 
 
 def turned(tensor: Any, perm: list[int]) -> Any:
@@ -82,9 +69,10 @@ def turned(tensor: Any, perm: list[int]) -> Any:
     raw = getattr(tensor, "raw", None)
     if isinstance(raw, torch.Tensor):
         return TorchTensor(raw.permute(perm), name=tensor.name)
-    return ir.LazyTensor(
-        lambda: ir.Tensor(np.transpose(tensor.numpy(), perm), dtype=tensor.dtype),
-        dtype=tensor.dtype,
-        shape=ir.Shape([tensor.shape[axis] for axis in perm]),
-        name=tensor.name,
+    return Derived(
+        lambda arrays: np.transpose(arrays[0], perm),
+        [tensor],
+        tensor.dtype,
+        [tensor.shape[axis] for axis in perm],
+        tensor.name,
     )

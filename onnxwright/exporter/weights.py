@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx_ir as ir
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import derived
+from onnxwright.exporter.derived import is_missing
 from onnxwright.exporter.torch_types import onnx_tensor
-from onnxwright.exporter.turning import fitted
 
 _SAFETENSORS_DTYPES = {
     "F64": "DOUBLE",
@@ -35,32 +35,20 @@ _SAFETENSORS_DTYPES = {
 }
 
 
-def is_missing(tensor: Any) -> bool:
-    """Whether a weight has no numbers yet: a fake tensor, or one on the meta device."""
-    raw = getattr(tensor, "raw", None)
-    return isinstance(raw, torch.Tensor) and (
-        isinstance(raw, FakeTensor) or raw.device.type == "meta"
-    )
-
-
 def missing_weights(model: ir.Model) -> list[str]:
-    """The names of the initializers that have no numbers yet.
+    """The names of the weights that have no numbers yet.
 
     Args:
         model: the model.
 
     Returns:
-        The names, in order.
+        The names, as the module has them, in order.
     """
-    return [
-        str(name)
-        for name, value in model.graph.initializers.items()
-        if value.const_value is not None and is_missing(value.const_value)
-    ]
+    return [name for name, tensor in derived.sources(model).items() if is_missing(tensor)]
 
 
-def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
-    """Put numbers into the initializers of a model.
+def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
+    """Put numbers into the initializers of a model, and into those that are made of them.
 
     Args:
         model: the model; it is changed.
@@ -68,23 +56,18 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
         weights: a state dict, the path of a `.safetensors` or `.pt` file, or a list of paths;
             files are mapped into memory, never read whole.
 
-    Returns:
-        The names of the initializers that got numbers.
-
     Raises:
         ExportValueError: a weight is unknown, or has another shape or type.
     """
-    done: list[tuple[ir.Value, Any]] = []
+    known = derived.sources(model)
+    given: dict[str, Any] = {}
     for name, tensor in _entries(weights):
         target = names.get(name)
-        if target is None or target not in model.graph.initializers:
-            if target is not None:
-                continue  # nothing in the model uses it
+        if target is None:
             _refuse(f"the model has no weight `{name}`", _near(name, names))
-        value = model.graph.initializers[str(target)]
-        old: Any = value.const_value
-        assert old is not None
-        tensor = fitted(tensor, value)
+        old = known.get(target)
+        if old is None:
+            continue  # nothing in the model uses it
         if tuple(tensor.shape) != tuple(old.shape):
             _refuse(
                 f"`{name}` has shape {list(tensor.shape)}, the model has {list(old.shape)}",
@@ -95,12 +78,9 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> list[str]:
                 f"`{name}` is {tensor.dtype.name}, the model has {old.dtype.name}",
                 "convert the weights, or export the model in their type",
             )
-        tensor.name = target
-        done.append((value, tensor))
+        given[target] = tensor
     # Only when all of them fit: an error leaves the model as it was.
-    for value, tensor in done:
-        value.const_value = tensor
-    return [str(value.name) for value, _ in done]
+    derived.give(model, given)
 
 
 def _refuse(reason: str, hint: str) -> NoReturn:
@@ -192,4 +172,4 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         )
 
 
-__all__ = ["apply", "is_missing", "missing_weights"]
+__all__ = ["apply", "missing_weights"]

@@ -146,3 +146,24 @@ def test_half_weights_are_written_as_they_are(tmp_path: Path) -> None:
     )
     onnx.checker.check_model(str(path), full_check=True)
     assert (tmp_path / "m.onnx.data").stat().st_size < 30_000
+
+
+def test_weights_that_would_be_copied_go_through_a_file(tmp_path: Path, monkeypatch: Any) -> None:
+    """What is stored transposed, or folded, is read from a file that is gone afterwards."""
+    from onnxwright.exporter import running
+
+    monkeypatch.setattr(running, "_MANY", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    written = []
+    write = running._write
+    monkeypatch.setattr(running, "_write", lambda *a: (written.extend(a[1]), write(*a))[1])
+    model = nn.Sequential(
+        nn.Linear(30, 40), nn.Linear(40, 50), nn.Conv1d(3, 200, 1),
+        nn.BatchNorm1d(200),
+    ).eval()  # fmt: skip
+    x = randn(2, 3, 30)
+    program = ow.export(model, (x,))
+    for _ in range(2):
+        torch.testing.assert_close(program(x), model(x).detach())
+    assert written == ["0.weight", "1.weight", "2.weight.folded"]
+    assert list(tmp_path.iterdir()) == []
