@@ -99,9 +99,11 @@ MODULES = (
     "rnn_cells",
     "dropout",
     "quantized",
+    "quantized_groups",
     "regions",
     "random",
     "sampling",
+    "counts",
     "fft",
     "stft",
 )

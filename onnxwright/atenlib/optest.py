@@ -78,7 +78,9 @@ class OpTest:
             in a comment beside it.
         xfail: known failures.
         skip: samples that are not run.
-        compare: `"values"`, or `"shape"` for random results: dtype and shape only.
+        compare: `"values"`; `"shape"` for random results: dtype and shape only; `"svd"`,
+            `"svd with v"` or `"eigh"` where vectors are free to have another sign or phase: what
+            is unique of the results (`testing.unique_parts`).
 
     Example:
         >>> OpTest("clamp").name

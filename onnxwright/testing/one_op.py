@@ -34,10 +34,11 @@ from onnxwright.testing.sweep import (
     OPSET,
     Outcome,
     Unit,
-    compare,
     draw,
     infos,
+    judge_results,
 )
+from onnxwright.testing.unique_parts import KINDS
 
 EXPORT = "export"
 """The mode of the outcomes."""
@@ -134,7 +135,8 @@ def _merged(name: str, tests: Sequence[OpTest]) -> OpTest:
     random = bool(tests) and all(t.compare == "shape" for t in tests)
     shape = random or name in _UNINITIALIZED
     xfail = [x for t in tests for x in t.xfail]
-    return OpTest(name, tol or None, xfail, compare="shape" if shape else "values")
+    kinds = [t.compare for t in tests if t.compare in KINDS]
+    return OpTest(name, tol or None, xfail, compare="shape" if shape else (*kinds, "values")[0])
 
 
 def run_export(
@@ -188,7 +190,7 @@ def _run(unit: Unit, info: Any, sample: Any, opset_version: int) -> tuple[str, s
         return "refused", _told(error)
     test = unit.test
     if not torch.equal(before, torch.get_rng_state()):
-        test = _shape_only(test)  # random numbers were drawn
+        test = OpTest(test.name, compare="shape")  # random numbers were drawn
     status, why = _judge(module, wanted, test, unit.dtype, opset_version)
     return _with_known(status, why, unit, sample)
 
@@ -206,48 +208,7 @@ def _judge(
         return "failed", f"{step}: {_told(error)}"
     if len(got) != len(wanted):
         return "failed", f"{len(got)} results, torch has {len(wanted)}"
-    unique = UNIQUE.get(test.name) if test.compare != "shape" or test.name in UNIQUE else None
-    for n, (ours, theirs) in enumerate(zip(got, wanted, strict=True)):
-        difference = compare(ours, theirs, _shape_only(test) if unique else test, dtype)
-        if difference:
-            return "failed", f"result {n}: {difference}"
-    for n, (ours, theirs) in enumerate(zip(unique(got), unique(wanted)) if unique else ()):
-        difference = compare(ours, theirs, OpTest(test.name, test.tol), dtype)
-        if difference:
-            return "failed", f"unique part {n}: {difference}"
-    return "passed", ""
-
-
-def _shape_only(test: OpTest) -> OpTest:
-    return OpTest(test.name, compare="shape")
-
-
-def _of_svd(results: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The singular values, and the matrix again."""
-    if len(results) < 3:
-        return results
-    u, s, vh = results
-    k = s.shape[-1]
-    return [s, u[..., :k] * s.unsqueeze(-2).to(u.dtype) @ vh[..., :k, :]]
-
-
-def _of_old_svd(results: list[torch.Tensor]) -> list[torch.Tensor]:
-    u, s, v = results
-    return _of_svd([u, s, v.mH])
-
-
-def _of_eigh(results: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The eigenvalues, and the matrix again."""
-    values, vectors = results
-    return [values, vectors * values.unsqueeze(-2).to(vectors.dtype) @ vectors.mH]
-
-
-UNIQUE: dict[str, Callable[[list[torch.Tensor]], list[torch.Tensor]]] = {
-    "linalg.svd": _of_svd,
-    "svd": _of_old_svd,
-    "linalg.eigh": _of_eigh,
-}
-"""What is unique of results that are unique only up to a sign or a phase."""
+    return judge_results(got, wanted, test, dtype) if wanted else ("passed", "")
 
 
 def _with_known(status: str, why: str, unit: Unit, sample: Any) -> tuple[str, str]:

@@ -134,3 +134,55 @@ def test_feature_dropout_drops_channels() -> None:
     for y in drawn(aten.feature_dropout.default, x, 0.5, True):
         assert torch.equal(y.amax((2, 3)), y.amin((2, 3)))
         assert abs(y.mean() - 1) < 0.2
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_uniform_between_bounds(opset: int) -> None:
+    for x in drawn(aten.uniform.default, torch.zeros(MANY), -3.0, 1.0, opset=opset):
+        assert -3 <= x.min() < -2.9
+        assert 0.9 < x.max() <= 1
+        assert abs(x.mean() + 1) < 0.05
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int8])
+def test_whole_numbers_between_bounds(dtype: torch.dtype) -> None:
+    for x in drawn(getattr(aten.random, "from"), torch.zeros(MANY, dtype=dtype), -2, 3):
+        assert x.unique().tolist() == [-2, -1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_poisson(opset: int) -> None:
+    rates = torch.tensor([0.0, 0.5, 12.0]).repeat(4000, 1)
+    for x in drawn(aten.poisson.default, rates, opset=opset):
+        assert bool((x[:, 0] == 0).all())
+        assert torch.equal(x, x.round())
+        torch.testing.assert_close(x.mean(0), rates[0], rtol=0.03, atol=0.05)
+        torch.testing.assert_close(x.var(0), rates[0], rtol=0.1, atol=0.05)
+
+
+def test_binomial() -> None:
+    counts, chances = torch.tensor([0.0, 5.0, 30.0, 4.0]), torch.tensor([0.5, 0.25, 0.9, 1.0])
+    for x in drawn(aten.binomial.default, counts.repeat(4000, 1), chances.repeat(4000, 1)):
+        torch.testing.assert_close(x.mean(0), counts * chances, rtol=0.03, atol=0.0)
+        spread = counts * chances * (1 - chances)
+        torch.testing.assert_close(x.var(0), spread, rtol=0.1, atol=0.0)
+
+
+def test_gamma_and_dirichlet() -> None:
+    shapes = torch.tensor([0.3, 1.0, 7.5])
+    many = shapes.repeat(8000, 1)
+    for x in drawn(aten._standard_gamma.default, many):
+        assert bool((x >= 0).all())
+        torch.testing.assert_close(x.mean(0), shapes, rtol=0.07, atol=0.0)
+        torch.testing.assert_close(x.var(0), shapes, rtol=0.2, atol=0.0)
+    for x in drawn(aten._sample_dirichlet.default, many.double()):
+        torch.testing.assert_close(x.sum(1), torch.ones(8000, dtype=torch.float64))
+        torch.testing.assert_close(x.mean(0), (shapes / shapes.sum()).double(), rtol=0.1, atol=0.0)
+
+
+def test_counts_of_nothing() -> None:
+    """Without elements, and without anything to wait for."""
+    for shape in ((0, 3), (2, 2)):
+        _, modes = outcomes(aten.poisson.default, torch.zeros(shape))
+        for ours in modes.values():
+            assert torch.equal(ours[0], torch.zeros(shape))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib import accurate
-from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import scalar
+from onnxwright.atenlib.op import TABLE, aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import elementwise, like
+from onnxwright.atenlib.support import full_like, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
 BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_gradients.py does"
@@ -150,3 +151,36 @@ def mish_backward(op: Any, grad_output: Any, self: Any) -> Any:
 def log_sigmoid_backward(op: Any, grad_output: Any, self: Any, buffer: Any) -> Any:
     """`g sigmoid(-x)`."""
     return op.Mul(grad_output, op.Sigmoid(op.Neg(self)))
+
+
+@aten(
+    "aten::native_dropout_backward",
+    rule=elementwise(("grad_output",), "int_to_float"),
+    tests=[OpTest("native_dropout_backward")],
+)
+def native_dropout_backward(op: Any, grad_output: Any, mask: Any, scale: float) -> Any:
+    """`g` of what was kept, as much larger as that was."""
+    kept = op.Mul(grad_output, op.Cast(mask, to=grad_output.onnx_dtype))
+    return op.Mul(kept, scalar(op, scale, grad_output.onnx_dtype))
+
+
+@aten("aten::max_pool2d_with_indices_backward", rule=like("grad_output"),
+      tests=[OpTest("max_pool2d_with_indices_backward")])  # fmt: skip
+def max_pool2d_with_indices_backward(
+    op: Any,
+    grad_output: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: Any,
+) -> Any:
+    """`g` at the places of the largest elements, zeros elsewhere; `indices` says all of them."""
+    del kernel_size, stride, padding, dilation, ceil_mode
+    front = sizes(op, self)[:-2]
+    nothing = op.Reshape(full_like(op, self, 0), vector(op, [*front, -1]))
+    flat = [op.Reshape(x, vector(op, [*front, -1])) for x in (indices, grad_output)]
+    found = TABLE["aten::scatter_add"](op, nothing, self.rank - 2, *flat)
+    return op.Reshape(found, vector(op, sizes(op, self)))

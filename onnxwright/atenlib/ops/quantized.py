@@ -175,3 +175,53 @@ def fake_quantize_per_channel_affine(
     """Quantized and back, with a scale for each place of an axis."""
     place = axis_of(axis, self.rank)
     return _fake(op, self, scale, zero_point, quant_min, quant_max, place)
+
+
+def _kept(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int | None) -> Any:
+    """Where quantization does not cut a number off."""
+    step = _along(op, x, cast(op, scale, DType.FLOAT), axis)
+    shift = _along(op, x, cast(op, zero, DType.FLOAT), axis)
+    whole = op.Round(op.Add(op.Mul(cast(op, x, DType.FLOAT), op.Reciprocal(step)), shift))
+    return op.And(op.GreaterOrEqual(whole, float(low)), op.LessOrEqual(whole, float(high)))
+
+
+@aten("aten::fake_quantize_per_tensor_affine_cachemask", rule=like(), untested=_UNTESTED)
+def fake_quantize_per_tensor_affine_cachemask(
+    op: Any, self: Any, scale: float, zero_point: int, quant_min: int, quant_max: int
+) -> Any:
+    """Quantized and back, and where nothing was cut off."""
+    step, zero = scalar(op, scale, DType.FLOAT), scalar(op, zero_point, DType.INT64)
+    found = _fake(op, self, step, zero, quant_min, quant_max, None)
+    return found, _kept(op, self, step, zero, quant_min, quant_max, None)
+
+
+@aten(
+    "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+    rule=like(),
+    untested=_UNTESTED,
+)
+def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+    op: Any,
+    self: Any,
+    scale: Any,
+    zero_point: Any,
+    fake_quant_enabled: Any,
+    quant_min: int,
+    quant_max: int,
+) -> Any:
+    """As before, if `fake_quant_enabled` holds a one; else the tensor itself."""
+    step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
+    on = op.Not(op.Equal(_one(op, fake_quant_enabled, DType.INT64), 0))
+    found = _fake(op, self, step, zero, quant_min, quant_max, None)
+    mask = _kept(op, self, step, zero, quant_min, quant_max, None)
+    return op.Where(on, found, self), op.Or(mask, op.Not(on))
+
+
+@aten("aten::fake_quantize_per_channel_affine_cachemask", rule=like(), untested=_UNTESTED)
+def fake_quantize_per_channel_affine_cachemask(
+    op: Any, self: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
+) -> Any:
+    """Quantized and back with a scale for each place of an axis, and where nothing was cut off."""
+    place = axis_of(axis, self.rank)
+    found = _fake(op, self, scale, zero_point, quant_min, quant_max, place)
+    return found, _kept(op, self, scale, zero_point, quant_min, quant_max, place)

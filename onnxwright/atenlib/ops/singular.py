@@ -299,8 +299,7 @@ def linalg_eigvalsh(op: Any, self: Any, UPLO: str = "L") -> Any:
     return eigh_of(op, self, UPLO, vectors=False)[0]
 
 
-# The signs of vectors are free: tests/atenlib/test_orthogonal.py looks at what they make up.
-@aten("aten::linalg_eigh", rule=custom(), tests=[OpTest("linalg.eigh", compare="shape")])
+@aten("aten::linalg_eigh", rule=custom(), tests=[OpTest("linalg.eigh", tol=_TOL, compare="eigh")])
 def linalg_eigh(op: Any, self: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of Hermitian matrices, ascending, and eigenvectors."""
     return eigh_of(op, self, UPLO)
@@ -324,7 +323,7 @@ def linalg_svdvals(op: Any, A: Any, *, driver: str | None = None) -> Any:
     return singular_values(op, A)
 
 
-@aten("aten::linalg_svd", rule=like("A"), tests=[OpTest("linalg.svd", compare="shape")])
+@aten("aten::linalg_svd", rule=like("A"), tests=[OpTest("linalg.svd", tol=_TOL, compare="svd")])
 def linalg_svd(op: Any, A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """The singular value decomposition of matrices."""
     del driver
@@ -349,7 +348,7 @@ def linalg_svd_inner(
     return left, values, algebra.adjoint(op, right)
 
 
-@aten("aten::svd", rule=like("self"), tests=[OpTest("svd", compare="shape")])
+@aten("aten::svd", rule=like("self"), tests=[OpTest("svd", tol=_TOL, compare="svd with v")])
 def svd(op: Any, self: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition, with V as it is; zeros for vectors nobody asked for."""
     if compute_uv:

@@ -1,0 +1,245 @@
+"""Quantization with scales found at run time, for each token, and for groups of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.support import cast, full_like, scalar, size, sizes, vector
+from onnxwright.types.dtypes import DType
+
+_UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
+_BLOCKS_SINCE = 21
+_EPSILON = float(np.finfo(np.float32).eps)
+
+
+def _result(arguments: dict[str, Any]) -> DType:
+    dtype: DType = arguments["dtype"]
+    return dtype
+
+
+def _output(arguments: dict[str, Any]) -> DType:
+    dtype: DType = arguments["output_dtype"]
+    return dtype
+
+
+def _ends(op: Any, x: Any, axes: list[int] | None) -> tuple[Any, Any]:
+    """The least and the greatest number, and zero, over all axes or some; FLOAT."""
+    x = cast(op, x, DType.FLOAT)
+    keep = int(axes is not None)
+    given = [] if axes is None else [axes]
+    low, high = op.ReduceMin(x, *given, keepdims=keep), op.ReduceMax(x, *given, keepdims=keep)
+    return op.Min(low, 0.0), op.Max(high, 0.0)
+
+
+@aten("quantized_decomposed::choose_qparams.tensor", rule=custom(), untested=_UNTESTED)
+def choose_qparams(
+    op: Any, input: Any, quant_min: int, quant_max: int, eps: float, dtype: DType
+) -> Any:
+    """The scale and the zero point with which the numbers of a tensor fill the range."""
+    del dtype
+    low, high = _ends(op, input, None)
+    step = op.Max(op.Div(op.Sub(high, low), float(quant_max - quant_min)), float(eps))
+    zero = op.Sub(float(quant_min), op.Round(op.Div(low, step)))
+    zero = op.Min(op.Max(zero, float(quant_min)), float(quant_max))
+    return _parameters(op, step, zero)
+
+
+@aten("quantized_decomposed::choose_qparams_symmetric.tensor", rule=custom(), untested=_UNTESTED)
+def choose_qparams_symmetric(
+    op: Any, input: Any, quant_min: int, quant_max: int, eps: float, dtype: DType
+) -> Any:
+    """As `choose_qparams`, with a zero point in the middle."""
+    low, high = _ends(op, input, None)
+    most = op.Max(op.Neg(low), high)
+    step = op.Max(op.Div(most, (quant_max - quant_min) / 2), float(eps))
+    middle = 128.0 if dtype is DType.UINT8 else 0.0
+    return _parameters(op, step, scalar(op, middle, DType.FLOAT))
+
+
+def _parameters(op: Any, step: Any, zero: Any) -> tuple[Any, Any]:
+    return tuple(
+        cast(op, op.Reshape(x, [1]), t) for x, t in ((step, DType.DOUBLE), (zero, DType.INT64))
+    )
+
+
+@aten("quantized_decomposed::choose_qparams_per_token", rule=custom(), untested=_UNTESTED)
+def choose_qparams_per_token(op: Any, input: Any, dtype: DType) -> Any:
+    """A scale for each row, by its largest number; zero points are zeros."""
+    if dtype is not DType.INT8:
+        unsupported("a type other than int8")
+    wide = input
+    if input.onnx_dtype is DType.FLOAT16:  # torch divides in FLOAT what it finds in FLOAT16
+        wide = cast(op, input, DType.FLOAT)
+    most = op.ReduceMax(op.Abs(wide), [wide.rank - 1], keepdims=1)
+    step = op.Div(op.Max(most, 1e-5), 127.0)
+    return step, full_like(op, step, 0)
+
+
+@aten(
+    "quantized_decomposed::choose_qparams_per_token_asymmetric",
+    "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl",
+    rule=custom(),
+    untested=_UNTESTED,
+)
+def choose_qparams_per_token_asymmetric(op: Any, input: Any, dtype: DType) -> Any:
+    """A scale and a zero point for each row, for the range of INT8."""
+    del dtype  # torch takes the range of INT8 for all
+    low, high = _ends(op, input, [input.rank - 1])
+    step = op.Max(op.Div(op.Sub(high, low), 255.0), _EPSILON)
+    below, above = op.Div(low, step), op.Div(high, step)
+    nearer = op.Greater(op.Add(op.Add(below, -128.0), op.Add(above, 127.0)), 0.0)
+    zero = op.Where(nearer, op.Sub(-128.0, below), op.Sub(127.0, above))
+    zero = op.Round(op.Min(op.Max(zero, -128.0), 127.0))
+    return cast(op, step, DType.DOUBLE), cast(op, zero, DType.INT64)
+
+
+def _whole(op: Any, x: Any, scales: Any, zeros: Any, low: int, high: int, dtype: DType) -> Any:
+    """`clamp(round(x / scale + zero), low, high)`; torch rounds after the zero point is added."""
+    wide = DType.DOUBLE if DType.DOUBLE in (x.onnx_dtype, scales.onnx_dtype) else DType.FLOAT
+    scales = cast(op, op.Reciprocal(scales), wide)
+    moved = op.Add(op.Mul(cast(op, x, wide), scales), cast(op, zeros, wide))
+    return op.Cast(op.Min(op.Max(op.Round(moved), float(low)), float(high)), to=dtype)
+
+
+@aten("quantized_decomposed::quantize_per_token", rule=custom(_result), untested=_UNTESTED)
+def quantize_per_token(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+) -> Any:
+    """Integers with a scale for each row."""
+    return _whole(op, input, scales, zero_points, quant_min, quant_max, dtype)
+
+
+@aten("quantized_decomposed::dequantize_per_token", rule=custom(_output), untested=_UNTESTED)
+def dequantize_per_token(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+    output_dtype: DType,
+) -> Any:
+    """The numbers that integers with a scale for each row stand for."""
+    del quant_min, quant_max, dtype
+    wide = scales.onnx_dtype
+    shifted = op.Sub(cast(op, input, wide), cast(op, zero_points, wide))
+    return cast(op, op.Mul(shifted, scales), output_dtype)
+
+
+def _group(x: Any, scales: Any, group_size: int) -> int:
+    """How many columns share a scale."""
+    columns = x.shape[-1]
+    if isinstance(columns, int) and group_size > columns and scales.shape[-1] == 1:
+        return columns
+    return group_size
+
+
+def _grouped(op: Any, x: Any, group: int) -> Any:
+    return op.Reshape(x, [-1, group])
+
+
+@aten("quantized_decomposed::quantize_per_channel_group", rule=custom(_result), untested=_UNTESTED)
+def quantize_per_channel_group(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+    group_size: int,
+) -> Any:
+    """Integers with a scale for each group of columns of each row."""
+    apart = _grouped(op, input, _group(input, scales, group_size))
+    steps, zeros = op.Reshape(scales, [-1, 1]), op.Reshape(zero_points, [-1, 1])
+    found = _whole(op, apart, steps, zeros, quant_min, quant_max, dtype)
+    return op.Reshape(found, vector(op, sizes(op, input)))
+
+
+@aten(
+    "quantized_decomposed::dequantize_per_channel_group",
+    rule=custom(_output),
+    untested=_UNTESTED,
+)
+def dequantize_per_channel_group(
+    op: Any,
+    input: Any,
+    scales: Any,
+    zero_points: Any,
+    quant_min: int,
+    quant_max: int,
+    dtype: DType,
+    group_size: int,
+    output_dtype: DType,
+) -> Any:
+    """The numbers that integers with a scale for each group of columns stand for."""
+    del quant_min, quant_max, dtype
+    group = _group(input, scales, group_size)
+    whole = input.onnx_dtype in (DType.INT8, DType.UINT8) and scales.onnx_dtype is DType.FLOAT
+    if whole and scales.rank == 2 and op.version >= _BLOCKS_SINCE:
+        extra = [] if zero_points is None else [cast(op, zero_points, input.onnx_dtype)]
+        found = op.DequantizeLinear(input, scales, *extra, axis=1, block_size=group)
+        return cast(op, found, output_dtype)
+    wide = scales.onnx_dtype
+    apart = cast(op, _grouped(op, input, group), wide)
+    if zero_points is not None:
+        apart = op.Sub(apart, cast(op, op.Reshape(zero_points, [-1, 1]), wide))
+    found = op.Mul(apart, op.Reshape(scales, [-1, 1]))
+    return cast(op, op.Reshape(found, vector(op, sizes(op, input))), output_dtype)
+
+
+@aten("aten::_weight_int8pack_mm", rule=like(), untested=_UNTESTED)
+def weight_int8pack_mm(op: Any, self: Any, mat2: Any, scales: Any) -> Any:
+    """`self @ mat2.T` with a matrix of INT8 and a scale for each of its rows."""
+    turned = op.Transpose(cast(op, mat2, self.onnx_dtype), perm=[1, 0])
+    return op.Mul(op.MatMul(self, turned), cast(op, scales, self.onnx_dtype))
+
+
+@aten(
+    "aten::_scaled_mm",
+    rule=custom(lambda a: a["out_dtype"] or a["self"].onnx_dtype),
+    untested=_UNTESTED,
+)
+def scaled_mm(
+    op: Any,
+    self: Any,
+    mat2: Any,
+    scale_a: Any,
+    scale_b: Any,
+    bias: Any = None,
+    scale_result: Any = None,
+    out_dtype: Any = None,
+    use_fast_accum: bool = False,
+) -> Any:
+    """The product of matrices of FLOAT8 with scales, for the whole or for rows and columns."""
+    del use_fast_accum
+    target = out_dtype or self.onnx_dtype
+    a, b = (_scaled(op, x, s) for x, s in ((self, scale_a), (mat2, scale_b)))
+    found = op.MatMul(a, b)
+    if bias is not None:
+        found = op.Add(found, cast(op, bias, DType.FLOAT))
+    if scale_result is not None and target.bits == 8:
+        found = op.Mul(found, cast(op, scale_result, DType.FLOAT))
+    return cast(op, found, target)
+
+
+def _scaled(op: Any, x: Any, factor: Any) -> Any:
+    """A matrix times its scale: one number, or one for each row (or column)."""
+    if factor.onnx_dtype is not DType.FLOAT:
+        unsupported("blocks with scales of FLOAT8")
+    rows, columns = factor.shape if factor.rank == 2 else (1, 1)
+    known = [size(op, x, n) for n in (0, 1)]
+    if rows not in (1, known[0]) or columns not in (1, known[1]):
+        unsupported("scales for blocks of a matrix")
+    return op.Mul(cast(op, x, DType.FLOAT), factor)
