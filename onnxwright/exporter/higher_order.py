@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch import Tensor
 from torch._higher_order_ops.flex_attention import math_attention
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 from torch.fx.node import map_arg
 
+from onnxwright.atenlib.complexes import Complex, pack, unpack
+from onnxwright.exporter.auto_functional import auto_functionalized, auto_functionalized_v2
 from onnxwright.exporter.lowerings import traced
 from onnxwright.exporter.strided import strided
 from onnxwright.exporter.symbolic_ops import onnx_operator, symbolic
@@ -22,17 +25,16 @@ def _cond(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) ->
     predicate, on_true, on_false, operands = args
     if isinstance(predicate, bool):
         return t.run(on_true if predicate else on_false, operands)
-    return _several(
-        t.op.If(
-            predicate,
-            then_branch=lambda: _branch(t, on_true, operands),
-            else_branch=lambda: _branch(t, on_false, operands),
-        )
+    results = t.op.If(
+        predicate,
+        then_branch=lambda: _body(_packed(t, t.run(on_true, operands))),
+        else_branch=lambda: _body(_packed(t, t.run(on_false, operands))),
     )
+    return _unpacked(t, _several(results), _complex(node))
 
 
-def _branch(t: Translator, graph: GraphModule, operands: list[Any]) -> Any:
-    results = t.run(graph, operands)
+def _body(results: list[Any]) -> Any:
+    """The results of a body as the builder takes them."""
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -40,10 +42,34 @@ def _several(result: Any) -> list[Any]:
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+def _packed(t: Translator, values: list[Any]) -> list[Any]:
+    """Values at the edge of a body: complex tensors as real ones with a last axis of two."""
+    return [pack(t.op, v) if isinstance(v, Complex) else v for v in values]
+
+
+def _unpacked(t: Translator, values: Any, pairs: list[bool]) -> list[Any]:
+    """The complex tensors again, behind the edge."""
+    given = list(values)
+    return [
+        unpack(t.op, v) if pair else v
+        for v, pair in zip(given, [*pairs, *[False] * len(given)], strict=False)
+    ]
+
+
+def _pairs(values: list[Any]) -> list[bool]:
+    """Which values are complex."""
+    return [isinstance(v, Complex) for v in values]
+
+
+def _complex(node: Node) -> list[bool]:
+    """Which results of a node are complex."""
+    return [isinstance(v, Tensor) and v.is_complex() for v in _several(node.meta.get("val"))]
+
+
 def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop."""
     _, results = _turns(t, args, stacked=False)
-    return results
+    return _unpacked(t, results, _pairs(args[2]))
 
 
 def _while_loop_stack_output(
@@ -53,19 +79,21 @@ def _while_loop_stack_output(
 
     A loop that never turns gives what it was to carry.
     """
-    op, carried = t.op, args[2]
+    op, carried = t.op, _packed(t, args[2])
     first, results = _turns(t, args, stacked=True)
     rows = results[len(carried) :]
     if isinstance(first, bool):
-        return rows if first else [op.Unsqueeze(c, [0]) for c in carried]
-    return [
-        op.If(
-            first,
-            then_branch=lambda row=row: op.Identity(row),
-            else_branch=lambda c=c: op.Unsqueeze(c, [0]),
-        )
-        for row, c in zip(rows, carried, strict=True)
-    ]
+        chosen = rows if first else [op.Unsqueeze(c, [0]) for c in carried]
+    else:
+        chosen = [
+            op.If(
+                first,
+                then_branch=lambda row=row: op.Identity(row),
+                else_branch=lambda c=c: op.Unsqueeze(c, [0]),
+            )
+            for row, c in zip(rows, carried, strict=True)
+        ]
+    return _unpacked(t, chosen, _pairs(args[2]))
 
 
 def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[Any]]:
@@ -74,52 +102,64 @@ def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[
     first = t.run(condition, [*carried, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
-        made = t.run(body, [*values, *additional])
+        made = t.run(body, [*_unpacked(t, values, _pairs(carried)), *additional])
         again = t.run(condition, [*made, *additional])[0]
-        return (again, *made, *made) if stacked else (again, *made)
+        packed = _packed(t, made)
+        return (again, *packed, *packed) if stacked else (again, *packed)
 
-    return first, _several(t.op.Loop(None, first, *carried, body=step))
+    return first, _several(t.op.Loop(None, first, *_packed(t, carried), body=step))
 
 
 def _map(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`map_impl(body, xs, others)` (torch map) as ONNX Scan over the first axis."""
     body, xs, others = args
-
-    def step(*rows: Any) -> Any:
-        results = t.run(body, [*rows, *others])
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return _several(t.op.Scan(*xs, body=step, num_scan_inputs=len(xs)))
+    return _scanned(t, node, xs, len(xs), lambda rows: t.run(body, [*rows, *others]))
 
 
 def _scan(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`scan(combine, init, xs, additional)` (torch scan, dim 0) as ONNX Scan."""
     combine, init, xs, additional = args
+    return _scanned(
+        t, node, [*init, *xs], len(xs), lambda values: t.run(combine, [*values, *additional])
+    )
+
+
+def _scanned(
+    t: Translator,
+    node: Node,
+    inputs: list[Any],
+    count: int,
+    body: Callable[[list[Any]], list[Any]],
+) -> list[Any]:
+    """ONNX Scan over the last `count` inputs; the others are carried."""
 
     def step(*values: Any) -> Any:
-        results = t.run(combine, [*values, *additional])
-        return results[0] if len(results) == 1 else tuple(results)
+        return _body(_packed(t, body(_unpacked(t, values, _pairs(inputs)))))
 
-    return _several(t.op.Scan(*init, *xs, body=step, num_scan_inputs=len(xs)))
+    results = t.op.Scan(*_packed(t, inputs), body=step, num_scan_inputs=count)
+    return _unpacked(t, _several(results), _complex(node))
 
 
 def _associative_scan(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`associative_scan(combine, xs, additional)` as ONNX Scan whose state is the result so far."""
     combine, xs, additional = args
-    op = t.op
-    first = [op.Gather(x, 0, axis=0) for x in xs]
-    rest = [op.Slice(x, [1], [2**63 - 1], [0]) for x in xs]
+    op, pairs = t.op, _pairs(xs)
+    real = _packed(t, xs)
+    first = [op.Gather(x, 0, axis=0) for x in real]
+    rest = [op.Slice(x, [1], [2**63 - 1], [0]) for x in real]
 
     def step(*values: Any) -> Any:
-        made = t.run(combine, [*values, *additional])
-        return (*made, *made)
+        made = t.run(combine, [*_unpacked(t, values, pairs + pairs), *additional])
+        packed = _packed(t, made)
+        return (*packed, *packed)
 
     results = _several(op.Scan(*first, *rest, body=step, num_scan_inputs=len(xs)))
     rows = results[len(xs) :]
-    return [
+    joined = [
         op.Concat(op.Unsqueeze(start, [0]), row, axis=0)
         for start, row in zip(first, rows, strict=True)
     ]
+    return _unpacked(t, joined, pairs)
 
 
 def _flex_attention(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -156,6 +196,8 @@ HANDLERS: dict[str, Handler] = {
     "aten::as_strided": strided,
     "aten::as_strided_copy": strided,
     "aten::as_strided_scatter": strided,
+    "higher_order::auto_functionalized": auto_functionalized,
+    "higher_order::auto_functionalized_v2": auto_functionalized_v2,
     "higher_order::cond": _cond,
     "higher_order::while_loop": _while_loop,
     "higher_order::while_loop_stack_output": _while_loop_stack_output,

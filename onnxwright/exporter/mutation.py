@@ -58,8 +58,6 @@ _OTHERS = frozenset(
         "_operator::getitem",
     }
 )
-# Writes that give a tensor another shape.
-_RESIZING = frozenset({"aten::resize_", "aten::resize_as_", "aten::set_"})
 _COVERED = _RESHAPES | _SAME | _LISTS | _OTHERS
 
 
@@ -88,8 +86,9 @@ def _changes(node: Node) -> bool:
         return False
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return node.target.name() in _REGIONS
-    if str(getattr(node.target, "__module__", "")).startswith("torch._functorch"):
-        return True  # torch.vmap: the nodes around are about its state, not about values
+    module = str(getattr(node.target, "__module__", ""))
+    if module.startswith(("torch._functorch", "torch.amp")):
+        return True  # torch.vmap, autocast: nodes about the state of torch, not about values
     places = _STATISTICS.get(target_name(node.target))
     if places is None:
         return False
@@ -132,8 +131,8 @@ def _covered(graph: Graph) -> bool:
         written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
         if written != [schema.arguments[0].name] or not schema.name.endswith("_"):
             return False
-        if schema.name in _RESIZING:
-            return False
+        if torch.Tag.inplace_view in node.target.tags:
+            return False  # the tensor gets another shape
         child = written_by(node)
         while child is not None and child in parents:
             if target_name(child.target) not in _COVERED and not _writes(child):

@@ -235,8 +235,7 @@ class Translator:
         except Exception as error:  # noqa: BLE001 - a function may raise anything
             refusals.refuse_lowering(node, name, error, found, self.noted)
         if result is MISSING:
-            self.missing.setdefault(name, []).append(node)
-            return _missing_like(node)
+            return self.lacking(node, name)
         if isinstance(result, (list, tuple)) and len(result) == 1:
             if isinstance(node.meta.get("val"), torch.Tensor):
                 result = result[0]
@@ -246,6 +245,19 @@ class Translator:
         if self.watch is not None:
             self.watch(node, result, before)
         return result
+
+    def lacking(self, node: Node, name: str) -> Any:
+        """Note an operator without a function.
+
+        Args:
+            node: the node that needs it.
+            name: its full name.
+
+        Returns:
+            What stands for the results of the node, so that all such operators are found.
+        """
+        self.missing.setdefault(name, []).append(node)
+        return _missing_like(node)
 
     def _found(self, name: str) -> Found | None:
         """The function for an operator, and where it is from."""

@@ -70,6 +70,58 @@ def cond_on_bool_input(x):
     return torch.cond(x[0, 0] > 0, lambda x: x + torch.ones(3), lambda x: x.clone(), (x,))
 
 
+def _complex() -> tuple[Any, ...]:
+    return (randn(3, 2, dtype=torch.complex64),)
+
+
+@PROGRAMS(_complex, dynamic={"x": {0: "b"}}, ops={"If": 1})
+def complex_branches(x):
+    """Complex tensors go into the branches and come out of them."""
+    return torch.cond(
+        x.abs().sum() > 0,
+        lambda x: (x * 2j, x.abs()),
+        lambda x: (x + 1j, x.angle()),
+        (x,),
+    )
+
+
+@PROGRAMS(_complex, dynamic={"x": {0: "b"}}, ops={"Loop": 1})
+def complex_loop(x):
+    """A complex tensor and a number are carried; another complex tensor is read."""
+    return while_loop(
+        lambda i, y: (i < 3) & (y.abs().sum() < 100),
+        lambda i, y: (i + 1, y * x),
+        (torch.tensor(0), x + 1),
+    )
+
+
+@PROGRAMS(_complex, dynamic={"x": {0: "b"}}, ops={"Scan": 1})
+def complex_scan(x):
+    """What is carried is complex, rows are complex or real."""
+    return scan(lambda c, r: (c * r, (c + r, r.abs())), torch.ones(2, dtype=torch.complex64), x)
+
+
+@PROGRAMS(_complex, ops={"Scan": 1})
+def complex_rows(x):
+    """map over complex rows."""
+    return map_rows(lambda row, y: (row * y, row.angle()), x, x[0] * 1)
+
+
+@PROGRAMS(_complex)
+def complex_stacked_loop(x):
+    """All turns of a loop over a complex tensor."""
+    return while_loop_stack_output(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * 1j), (torch.tensor(0), x.clone()), ()
+    )
+
+
+@PROGRAMS(lambda: (randn(2, 6),), ops={"If": 1})
+def cond_within_autocast(x):
+    """The region changes the types within the branches."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.cond(x.sum() > 0, lambda x: x @ x.t(), lambda x: x @ x.t() + 1, (x,))
+
+
 @PROGRAMS(lambda: (torch.tensor(0), randn(2, 3)), ops={"Loop": 1})
 def loop(i, x):
     """Five turns less the first number."""

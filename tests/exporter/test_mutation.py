@@ -105,6 +105,16 @@ def detached(x):
     return y
 
 
+@PROGRAMS(_matrix)
+def views_of_itself(x):
+    """`unsqueeze_`, `t_` and the like make the tensor another view of its memory."""
+    y = x.clone()
+    z = y.view(6)
+    y.unsqueeze_(0).squeeze_(0).t_()
+    y[0] = 1
+    return y, z
+
+
 @PROGRAMS(_matrix, dynamic=ROWS)
 def overloads_of_other_names(x):
     """`pow_.Tensor` beside `pow.Tensor_Tensor`, `floor_divide_.Tensor` beside the default one."""
