@@ -21,7 +21,7 @@ from onnxwright.exporter.drafts import findings, tell
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.program import ONNXProgram
-from onnxwright.exporter.report import Report
+from onnxwright.exporter.report import TARGETS, Report
 
 DEFAULT_OPSET = 23
 
@@ -35,6 +35,7 @@ def export(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     opset_version: int = DEFAULT_OPSET,
+    target: str = TARGETS[0],
     custom_translation_table: Mapping[Any, Any] | None = None,
     capture: str | Strategy = "auto",
     mutations: str = "outputs",
@@ -58,6 +59,9 @@ def export(
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
             least.
         opset_version: the version of the standard opset, 18 to 26.
+        target: "onnxruntime-cpu": where ONNX Runtime's CPU has no kernel for an element type
+            (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
+            "any": no such Cast nodes, for runtimes that have the kernels.
         custom_translation_table: torch operator -> function that builds it.
         capture: "auto" (non-strict, strict, substitutes), "non-strict", "strict", "substitutes"
             (non-strict; functions that look at values are replaced), "draft" (assumes what holds
@@ -104,6 +108,7 @@ def export(
         ("mutations", mutations, ("outputs", "drop")),
         ("metadata", metadata, ("full", "short", "off")),
         ("functions", functions, (None, "aten")),
+        ("target", target, TARGETS),
         ("external_data", external_data, (None, True, False, "per_tensor")),
     ):
         checks.one_of(name, value, allowed)
@@ -111,7 +116,7 @@ def export(
     if isinstance(export_modules_as_functions, type):
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
-    noted = Report(opset_version, versions=reporting.versions())
+    noted = Report(opset_version, target, versions=reporting.versions())
     with reporting.told(noted, report):
         program, names = _captured(
             model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, noted
@@ -127,6 +132,7 @@ def export(
             strict,
             export_modules_as_functions,
             functions,
+            target,
         )
         noted.torch_ops.update(reporting.operators(program))
         built = build(program, settings, noted)

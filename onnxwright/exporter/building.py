@@ -19,7 +19,7 @@ from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.outlining import Stack, outline_modules, outline_operators, stack_of
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.refusals import refuse_missing
-from onnxwright.exporter.report import Report
+from onnxwright.exporter.report import TARGETS, Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
     WEIGHT_KINDS,
@@ -52,6 +52,7 @@ class Settings:
         strict: make a result of another type or shape than torch's an error.
         modules_as_functions: True, or classes: calls of modules become model-local functions.
         functions: "aten": each ATen operator becomes a model-local function.
+        target: "onnxruntime-cpu": compute in a wider type where that runtime has no kernel; "any".
     """
 
     opset_version: int
@@ -64,6 +65,7 @@ class Settings:
     strict: bool = False
     modules_as_functions: Any = False
     functions: str | None = None
+    target: str = TARGETS[0]
 
 
 @dataclass
@@ -163,6 +165,7 @@ class _Builder:
             strict=settings.strict,
             watch=self._watch,
             noted=self.noted,
+            target=settings.target,
         )
         self.inputs: list[tuple[ProgramInput, str | None]] = []
         self.complex_inputs: set[str] = set()

@@ -11,8 +11,8 @@ from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.building import Built, Settings, build_with
-from onnxwright.exporter.places import module_of, span_of
-from onnxwright.exporter.running import Session
+from onnxwright.exporter.places import module_of, span_of, target_name
+from onnxwright.exporter.sessions import session_of
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.verify import OutputCheck, compare
 
@@ -47,6 +47,10 @@ class FxDivergence:
         )
 
 
+# Operators whose elements are whatever the memory holds.
+_UNDEFINED = ("aten::empty", "aten::new_empty")
+
+
 class _Recorder(Interpreter):  # type: ignore[misc]
     """Runs a program in PyTorch and keeps the value of each node."""
 
@@ -56,6 +60,8 @@ class _Recorder(Interpreter):  # type: ignore[misc]
 
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
+        if target_name(n.target).startswith(_UNDEFINED):
+            value.zero_()  # as the function of the library has it
         self.values[n.name] = pytree.tree_map(
             lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x, value
         )
@@ -83,7 +89,8 @@ def first_divergence(
         The first node that differs; None if none does.
     """
     built, extra = build_with(program.translated, settings)
-    found = Session(built.model).run(program.feeds(args, kwargs))
+    session = session_of(built.model, settings.target)
+    found = session.run(program.feeds(args, kwargs))
     by_name = dict(zip((v.name for v in built.model.graph.outputs), found, strict=True))
     torch_values = _torch_values(program, built, args, kwargs)
     for node, outputs in extra:

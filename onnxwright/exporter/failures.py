@@ -9,8 +9,11 @@ import torch
 from torch.fx import Node
 
 from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import module_of, span_of, target_name
 from onnxwright.exporter.torch_types import dtype_of
+
+Names = Dimensions | None
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,13 @@ class NodeNote:
     reason: str = ""
 
 
-def note_of(node: Node, reason: str = "") -> NodeNote:
+def note_of(node: Node, reason: str = "", names: Names = None) -> NodeNote:
     """What a report says of a node.
 
     Args:
         node: an FX node.
         reason: why it is listed.
+        names: the names of dynamic sizes.
 
     Returns:
         The note.
@@ -64,8 +68,8 @@ def note_of(node: Node, reason: str = "") -> NodeNote:
     return NodeNote(
         node.name,
         target_name(node.target),
-        inputs_of(node),
-        tuple(type_of(r) for r in several),
+        inputs_of(node, names),
+        tuple(type_of(r, names) for r in several),
         path,
         kind,
         f"{span.file}:{span.line}" if span is not None else "",
@@ -74,37 +78,39 @@ def note_of(node: Node, reason: str = "") -> NodeNote:
     )
 
 
-def inputs_of(node: Node) -> tuple[str, ...]:
+def inputs_of(node: Node, names: Names = None) -> tuple[str, ...]:
     """The arguments of a node, each with its name in the schema.
 
     Args:
         node: an FX node.
+        names: the names of dynamic sizes.
 
     Returns:
         `name: FLOAT[2, 3]` for a tensor, `name=3` for a plain value.
     """
     schema = getattr(node.target, "_schema", None)
-    names = [a.name for a in schema.arguments] if schema is not None else []
-    named = [(names[n] if n < len(names) else "", value) for n, value in enumerate(node.args)]
+    known = [a.name for a in schema.arguments] if schema is not None else []
+    named = [(known[n] if n < len(known) else "", value) for n, value in enumerate(node.args)]
     named += list(node.kwargs.items())
-    return tuple(_argument(name, value) for name, value in named)
+    return tuple(_argument(name, value, names) for name, value in named)
 
 
-def _argument(name: str, value: Any) -> str:
+def _argument(name: str, value: Any, names: Names) -> str:
     if isinstance(value, Node):
-        kind = type_of(value.meta.get("val"))
+        kind = type_of(value.meta.get("val"), names)
         return f"{name}: {kind}" if name else kind
     if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
-        inner = ", ".join(_argument("", v) for v in value)
+        inner = ", ".join(_argument("", v, names) for v in value)
         return f"{name}: [{inner}]" if name else f"[{inner}]"
     return f"{name}={value}" if name else str(value)
 
 
-def type_of(value: Any) -> str:
+def type_of(value: Any, names: Names = None) -> str:
     """What torch knows of a value: `FLOAT[batch, 3]`, `an integer`.
 
     Args:
         value: a fake tensor, a symbolic number, a list of them, or a plain value.
+        names: the names of dynamic sizes.
 
     Returns:
         The words.
@@ -119,10 +125,18 @@ def type_of(value: Any) -> str:
             kind = dtype_of(value.dtype).name
         except TypeError:  # a type that ONNX does not have
             kind = str(value.dtype)
-        return f"{kind}[{', '.join(map(str, value.shape))}]"
+        return f"{kind}[{', '.join(_size(size, names) for size in value.shape)}]"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(type_of, value))}]"
-    return str(value)
+        return f"[{', '.join(type_of(v, names) for v in value)}]"
+    return _size(value, names)
+
+
+def _size(size: Any, names: Names) -> str:
+    """A size by its name, where it has one."""
+    if names is None or not isinstance(size, torch.SymInt):
+        return str(size)
+    found = names.of(size)
+    return str(size) if found is None else str(found)
 
 
 def _code(span: Span | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import onnx_ir as ir
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
+from typing_extensions import Self
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -21,12 +23,14 @@ from onnxwright.exporter.building import Built, Settings
 from onnxwright.exporter.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.optimizing import optimize
 from onnxwright.exporter.running import Session, hollow
-from onnxwright.exporter.signature import MUTATIONS, ProgramInput, ProgramOutput
+from onnxwright.exporter.sessions import session_of
+from onnxwright.exporter.signature import MUTATIONS, ProgramInput
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.verify import Verification, verify
 
 if TYPE_CHECKING:
     import onnx
+    import torch
 
     from onnxwright.exporter.report import Report
     from onnxwright.viz.showing import Shown
@@ -67,9 +71,36 @@ class ONNXProgram:
 
     def __repr__(self) -> str:
         graph = self.model.graph
-        inputs = ", ".join(f"{v.name}: {v.type}{v.shape}" for v in graph.inputs)
-        outputs = ", ".join(str(v.name) for v in graph.outputs)
+        inputs = _some([f"{v.name}: {v.type}{v.shape}" for v in graph.inputs])
+        outputs = _some([str(v.name) for v in graph.outputs])
         return f"<ONNXProgram ({inputs}) -> ({outputs}), {len(graph)} nodes>"
+
+    def __enter__(self) -> Self:
+        """The program itself; at the end of the `with`, its session and memory go."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A program whose model may be changed apart; weights and the torch program are shared."""
+        built = dataclasses.replace(self._built, model=self.model.clone())
+        made = type(self)(built, self.exported_program, self.report, self._settings)
+        made.external_data = self.external_data
+        return made
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        fail(
+            messages.BadProgramInput(
+                reason="a program cannot be pickled: it holds a PyTorch program and a session",
+                hint="`program.save(path)` writes the model, which any process can run; "
+                "`torch.export.save(program.exported_program, path)` writes what `export` takes",
+                span=user_span(),
+            )
+        )
 
     @property
     def model_proto(self) -> onnx.ModelProto:
@@ -94,11 +125,48 @@ class ONNXProgram:
             ExportTypeError: the inputs do not fit.
             EagerError: the runtime failed.
         """
+        return self.nested(self._arrays(args, kwargs))
+
+    def _arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         feeds = self.feeds(args, kwargs)
+        if not self.model.graph.outputs:  # all is known: the runtime takes no such model
+            return []
         if self._session is None:
             self._check_weights()
-            self._session = Session(self.model)
-        return self.nested(self._session.run(feeds))
+            self._session = session_of(self.model, self._settings.target)
+        return self._session.run(feeds)
+
+    def run_with_new_values(
+        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, torch.Tensor]]:
+        """Run the model, and give the new values of what the module writes to as well.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            What the module returns, and by the name of each buffer and input that is written to
+            its new value; none with `mutations="drop"`.
+
+        Raises:
+            ExportTypeError: the inputs do not fit.
+            EagerError: the runtime failed.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(lambda x: x.add_(1), (torch.ones(2),))
+            >>> program.run_with_new_values((torch.zeros(2),))
+            (tensor([1., 1.]), {'x': tensor([1., 1.])})
+        """
+        arrays = self._arrays(args, dict(kwargs or {}))
+        by_name = dict(zip((v.name for v in self.model.graph.outputs), arrays, strict=True))
+        values = {
+            entry.target: self._tensor(name, by_name)
+            for entry, name in self._built.outputs
+            if entry.kind in MUTATIONS and name is not None
+        }
+        return self.nested(arrays), values
 
     def initialize_inference_session(self, **options: Any) -> Any:
         """Make the session that calls use.
@@ -117,7 +185,7 @@ class ONNXProgram:
             'input'
         """
         self._check_weights()
-        self._session = Session(self.model, **options)
+        self._session = session_of(self.model, self._settings.target, **options)
         return self._session.session
 
     def release(self) -> None:
@@ -286,8 +354,12 @@ class ONNXProgram:
         return tuple(args or ()), dict(kwargs or {})
 
     def optimize(self) -> None:
-        """Remove repeated nodes and what nothing reads."""
-        optimize(self.model)
+        """Remove repeated nodes, what nothing reads, and what is computed from weights alone.
+
+        Initializers that are made of several weights follow these in `apply_weights`.
+        """
+        written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
+        optimize(self.model, frozenset(self._built.weights.get(n, n) for n in written))
         self.release()
 
     # -- looking -----------------------------------------------------------------------------------
@@ -428,3 +500,8 @@ class ONNXProgram:
             include_initializers=include_initializers,
             keep_initializers_as_inputs=keep_initializers_as_inputs,
         )
+
+
+def _some(words: list[str]) -> str:
+    """Words of a list; of a long one, the first and how many more."""
+    return ", ".join(words if len(words) <= 8 else [*words[:6], f"... {len(words) - 6} more"])

@@ -18,7 +18,7 @@ from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.errors import AtenError, OnnxwrightError
 from onnxwright.exporter.failures import inputs_of, note_of, type_of
 from onnxwright.exporter.lowerings import OWN, Found, Lowerings
-from onnxwright.exporter.places import module_of, span_of, span_of_error, target_name
+from onnxwright.exporter.places import module_of, operator_text, span_of, span_of_error, target_name
 from onnxwright.exporter.report import Report
 from onnxwright.semantics.graph_backend import GraphValue
 
@@ -49,8 +49,11 @@ def refuse_missing(
     labels: list[Label] = []
     first = span_of(missing[names[0]][0])
     for name in names:
-        notes += _about(name, missing[name], unresolved.get(name, set()), lowerings)
-        noted.failures += [note_of(node, "there is no ONNX for it") for node in missing[name]]
+        notes += _about(name, missing[name], unresolved.get(name, set()), lowerings, noted)
+        noted.ways |= dict.fromkeys((operator_text(n.target) for n in missing[name]), "(nothing)")
+        noted.failures += [
+            note_of(node, "there is no ONNX for it", noted.dimensions) for node in missing[name]
+        ]
         span = span_of(missing[name][0])
         if span is not None and first is not None and span != first:
             labels.append(Label(span, name))
@@ -71,15 +74,17 @@ def refuse_missing(
     )
 
 
-def _about(name: str, nodes: Sequence[Node], lacking: set[str], lowerings: Lowerings) -> list[str]:
+def _about(
+    name: str, nodes: Sequence[Node], lacking: set[str], lowerings: Lowerings, noted: Report
+) -> list[str]:
     """What is said of one operator without a function."""
     count = "once," if len(nodes) == 1 else f"{len(nodes)} times, first"
     path, kind = module_of(nodes[0])
     place = f" in `{path}` ({kind})" if path else ""
-    results = type_of(nodes[0].meta.get("val"))
+    results = type_of(nodes[0].meta.get("val"), noted.dimensions)
     near = lowerings.nearest(name)
     hint = f"; the nearest function is `{near}`" if near else ""
-    given = ", ".join(inputs_of(nodes[0]))
+    given = ", ".join(inputs_of(nodes[0], noted.dimensions))
     lines = [f"{name}, {count} as `{nodes[0].name}`{place}{hint}\nof ({given}) -> {results}"]
     if lacking:
         needs = ", ".join(sorted(lacking))
@@ -115,10 +120,10 @@ def refuse_lowering(
         first = error.diagnostic
         reason = first.words(type(first).title)
         hint = first.optional_words(type(first).help) if isinstance(error, AtenError) else ""
-    notes = [*_node_notes(node)]
+    notes = [*_node_notes(node, noted)]
     own = found is not None and found.way in OWN
     if found is not None and own:
-        notes.append(_called_with(node, found.function))
+        notes.append(_called_with(node, found.function, noted))
     elif not isinstance(error, OnnxwrightError):
         hint = f"this is a fault of onnxwright's function; another may stand in {_TABLE} meanwhile"
     if not hint:
@@ -127,7 +132,7 @@ def refuse_lowering(
             if found is not None and own
             else f"give a function of your own with {_TABLE}"
         )
-    noted.failures.append(note_of(node, reason))
+    noted.failures.append(note_of(node, reason, noted.dimensions))
     place = _place_in(error, found.function) if found is not None and own else None
     failed = messages.LoweringFailed(
         node=node.name,
@@ -191,7 +196,7 @@ def refuse_kind(node: Node, name: str, reason: str, found: Found, noted: Report)
     Raises:
         ExportError: always (OW823).
     """
-    noted.failures.append(note_of(node, reason))
+    noted.failures.append(note_of(node, reason, noted.dimensions))
     place = _definition(found.function)
     fail(
         messages.LoweringFailed(
@@ -199,7 +204,7 @@ def refuse_kind(node: Node, name: str, reason: str, found: Found, noted: Report)
             target=name,
             reason=reason,
             hint=f"the function is the one that {found.way} gives; return what `op` makes",
-            notes=(*_node_notes(node), _called_with(node, found.function)),
+            notes=(*_node_notes(node, noted), _called_with(node, found.function, noted)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
         )
@@ -221,7 +226,7 @@ def refuse_result(
     Raises:
         ExportError: always (OW824).
     """
-    noted.failures.append(note_of(node, f"the model has {got}"))
+    noted.failures.append(note_of(node, f"the model has {got}", noted.dimensions))
     place = _definition(found.function) if found is not None and found.way in OWN else None
     fail(
         messages.WrongResult(
@@ -229,27 +234,28 @@ def refuse_result(
             target=name,
             got=got,
             wanted=wanted,
-            notes=tuple(_node_notes(node)),
+            notes=tuple(_node_notes(node, noted)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
         )
     )
 
 
-def _node_notes(node: Node) -> list[str]:
-    results = type_of(node.meta.get("val"))
-    lines = [f"the node: {target_name(node.target)}({', '.join(inputs_of(node))}) -> {results}"]
+def _node_notes(node: Node, noted: Report) -> list[str]:
+    results = type_of(node.meta.get("val"), noted.dimensions)
+    given = ", ".join(inputs_of(node, noted.dimensions))
+    lines = [f"the node: {target_name(node.target)}({given}) -> {results}"]
     path, kind = module_of(node)
     if path or kind:
         lines.append(f"in module `{path or '(the model)'}` of class {kind}")
     return lines
 
 
-def _called_with(node: Node, function: Any) -> str:
+def _called_with(node: Node, function: Any, noted: Report) -> str:
     """What a function of the user's takes, and what it is given."""
     inner = getattr(function, "__wrapped__", function)
     name = getattr(inner, "__name__", type(inner).__name__)
-    given = [*(["op"] if inner is function else []), *inputs_of(node)]
+    given = [*(["op"] if inner is function else []), *inputs_of(node, noted.dimensions)]
     try:
         takes = str(inspect.signature(inner))
     except (TypeError, ValueError):

@@ -10,6 +10,9 @@ from typing import Any
 from onnxwright.exporter.files import Staging
 from onnxwright.exporter.report_pages import Block, Code, Items, Page, Section, Table
 
+TARGETS = ("onnxruntime-cpu", "any")
+"""What a model may be written for; the first is the default."""
+
 
 @dataclass
 class Report:
@@ -32,6 +35,7 @@ class Report:
         error: why the export failed; empty if it did not.
         verification: what the verification found, None if it was not asked for.
         versions: package -> version.
+        dimensions: the names of dynamic sizes; not shown.
     """
 
     opset_version: int = 0
@@ -51,6 +55,7 @@ class Report:
     error: str = ""
     verification: Any = None
     versions: dict[str, str] = field(default_factory=dict)
+    dimensions: Any = None
 
     def markdown(self) -> str:
         """The report as Markdown."""

@@ -62,7 +62,7 @@ class Table(Block):
         """A table that scrolls where it is too wide."""
         head = "".join(f"<th>{html.escape(h)}</th>" for h in self.head)
         rows = "\n".join(
-            f"<tr>{''.join(f'<td>{html.escape(str(c))}</td>' for c in row)}</tr>"
+            f"<tr>{''.join(f'<td>{html.escape(_bare(str(c)))}</td>' for c in row)}</tr>"
             for row in self.rows
         )
         return f"<div class='wide'><table><tr>{head}</tr>\n{rows}\n</table></div>"

@@ -142,7 +142,8 @@ def checked_names(
     if isinstance(given, str):
         given = [given]
     names = list(given or ())
-    wrong: list[object] = [n for n in names if not isinstance(n, str) or not n]
+    everything: list[object] = [*names]
+    wrong = [n for n in everything if not isinstance(n, str) or not n]
     if wrong:
         fail(
             messages.BadExportArgument(

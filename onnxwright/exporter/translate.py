@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
+from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import ExportError
 from onnxwright.exporter import refusals
 from onnxwright.exporter.dimensions import Dimensions
@@ -31,7 +32,7 @@ from onnxwright.exporter.lowerings import (
 )
 from onnxwright.exporter.mutation import Writes, written_by
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
-from onnxwright.exporter.report import Report
+from onnxwright.exporter.report import TARGETS, Report
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
@@ -82,6 +83,7 @@ class Translator:
         strict: make a result of another type or shape than torch's an error.
         watch: called with each FX node and what it became; for metadata and reports.
         noted: the report to write failing nodes and ways of translation to.
+        target: "onnxruntime-cpu": compute in a wider type where that runtime has no kernel; "any".
     """
 
     def __init__(
@@ -93,10 +95,13 @@ class Translator:
         strict: bool = False,
         watch: Callable[[Node, Any, int], None] | None = None,
         noted: Report | None = None,
+        target: str = TARGETS[0],
     ) -> None:
         self.recorder = Recorder()
         self.noted = noted if noted is not None else Report()
-        self.backend = AtenTracingBackend(self.recorder, Opset("", opset_version))
+        self.noted.dimensions = dimensions
+        backend = AtenTracingBackend if target == TARGETS[0] else TracingBackend
+        self.backend = backend(self.recorder, Opset("", opset_version))
         self.op = AtenOps(self.backend)
         self.lowerings = lowerings
         self.dimensions = dimensions
@@ -224,6 +229,8 @@ class Translator:
         if name == "_operator::getitem" and isinstance(args[0], (list, tuple)):
             return args[0][args[1]]
         if any(a is MISSING for a in torch.utils._pytree.tree_leaves((args, kwargs))):
+            if self._found(name) is None and self._decomposition(node) is None:
+                self.missing.setdefault(name, []).append(node)
             return _missing_like(node)
         before = len(self.recorder.scope.nodes)
         found = self._found(name)
@@ -284,21 +291,28 @@ class Translator:
             return
         if found.way == FALLBACK:
             self.noted.fallbacks[name] = self.noted.fallbacks.get(name, 0) + 1
-            self.noted.fallen.append(note_of(node))
+            self.noted.fallen.append(note_of(node, names=self.dimensions))
         reason = refusals.wrong_kind(node, result)
         if reason:
             refusals.refuse_kind(node, name, reason, found, self.noted)
 
     def _decomposed(self, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The result by torch's decomposition of this one operator; MISSING without one."""
-        if not isinstance(node.target, torch._ops.OpOverload):
+        made = self._decomposition(node)
+        if made is None:
             return MISSING
-        fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
-        inner = decompose(node.target, *fakes)
-        if inner is None:
-            return MISSING
+        inner, fakes = made
         self.noted.ways[operator_text(node.target)] = DECOMPOSED
         return self.inlined(node, inner, fakes, (args, kwargs))
+
+    @staticmethod
+    def _decomposition(node: Node) -> tuple[GraphModule, Any] | None:
+        """Torch's decomposition of a node, and the arguments as torch knows them."""
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return None
+        fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+        inner = decompose(node.target, *fakes)
+        return None if inner is None else (inner, fakes)
 
     def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
         """The results of a graph that stands for one node.

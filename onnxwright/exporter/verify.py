@@ -194,20 +194,35 @@ def _run(
     rtol: float | None,
     atol: float | None,
 ) -> None:
+    given, named = copy.deepcopy(tuple(args)), copy.deepcopy(kwargs)
     try:
         with torch.no_grad():
-            wanted = module(*copy.deepcopy(tuple(args)), **copy.deepcopy(kwargs))
+            wanted = module(*given, **named)
     except Exception as error:  # noqa: BLE001 - whatever torch raises, there is nothing to compare
         found.notes.append(f"PyTorch does not run the program on {run} inputs: {_line(error)}")
         return
     try:
-        got = program(*args, **kwargs)
+        got, new_values = program.run_with_new_values(args, kwargs)
     except Exception as error:  # noqa: BLE001 - it is reported
         found.problems.append(f"the model fails on {run} inputs: {_line(error)}")
         return
     theirs, ours = pytree.tree_leaves(wanted), pytree.tree_leaves(got)
     for n, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         found.outputs.append(compare(f"output {n}", run, a, b, rtol, atol))
+    written = _written(program, module, given, named)
+    for name, value in new_values.items():
+        if name in written:
+            label = f"new value of {name}"
+            found.outputs.append(compare(label, run, value, written[name], rtol, atol))
+
+
+def _written(program: Any, module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The values that buffers and inputs have after a run in PyTorch, by their names."""
+    found = dict(module.named_buffers())
+    flat = program.flat_inputs(args, kwargs)
+    for (entry, _), value in zip(program.user_inputs(), flat, strict=True):
+        found[entry.node.name] = value
+    return found
 
 
 def _line(error: Exception) -> str:

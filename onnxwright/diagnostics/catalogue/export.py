@@ -160,3 +160,20 @@ class DraftAssumes(Diagnostic):
     )
     severity: ClassVar[str] = "warning"
     count: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoKernel(Diagnostic):
+    """A model that was exported for any runtime is run in one without a kernel it needs."""
+
+    code: ClassVar[str] = "OW831"
+    title: ClassVar[str] = "ONNX Runtime has no kernel for {operator} of {types} (node `{node}`)"
+    label: ClassVar[str] = "run here"
+    help: ClassVar[str] = (
+        "the model was exported with `target='any'`: export with `target='onnxruntime-cpu'`, or "
+        "save it and run it where there is one"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    operator: str
+    types: str
+    node: str
