@@ -11,12 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.norm import working_type
 from onnxwright.atenlib.ops.pool import Windows, max_pool
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, full, least, scalar, size, sizes, vector
+from onnxwright.atenlib.shaping import arithmetic, counting, same_size, static
+from onnxwright.atenlib.support import (
+    cast,
+    full,
+    least,
+    product,
+    scalar,
+    size,
+    sizes,
+    vector,
+)
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
@@ -64,11 +74,9 @@ def _average(op: Any, x: Any, output_size: Any, rank: int) -> Any:
 def _average_axis(op: Any, x: Any, axis: int, count: Any) -> Any:
     """Averages of averages are averages: the windows of the axes are independent."""
     length = x.shape[axis]
-    if length is not None and length == count and isinstance(count, (int, str)):
+    if same_size(count, length):
         return x
-    if not isinstance(count, int):
-        unsupported("the size to pool to is not known")
-    if not isinstance(length, int):
+    if not (isinstance(count, int) and isinstance(length, int)):
         return _average_unknown(op, x, axis, count)
     table, real = spans(length, count)
     weights = np.zeros((count, length))
@@ -88,19 +96,24 @@ def _times(op: Any, x: Any, matrix: Any, axis: int) -> Any:
     return op.Transpose(op.MatMul(op.Transpose(x, perm=perm), matrix), perm=perm)
 
 
-def _average_unknown(op: Any, x: Any, axis: int, count: int) -> Any:
-    """The matrix of weights from a length that only the run knows."""
+def _average_unknown(op: Any, x: Any, axis: int, count: Any) -> Any:
+    """The matrix of weights from sizes that only the run knows."""
     dtype = x.onnx_dtype
-    length = scalar(op, size(op, x, axis), DType.INT64)
-    rows = op.constant(np.arange(count, dtype=np.int64))
-    begins = op.Div(op.Mul(rows, length), count)
-    above = op.Mul(op.Add(rows, 1), length)
-    ends = op.Div(op.Add(above, count - 1), count)
-    places = op.Range(scalar(op, 0, DType.INT64), length, scalar(op, 1, DType.INT64))
-    column = op.Unsqueeze(places, [1])
+    length = size(op, x, axis)
+    begins, ends = _limits(op, length, count)
+    column = op.Unsqueeze(counting(op, length), [1])
     inside = op.And(op.GreaterOrEqual(column, begins), op.Less(column, ends))
     width = op.Cast(op.Sub(ends, begins), to=dtype)
     return _times(op, x, op.Div(op.Cast(inside, to=dtype), width), axis)
+
+
+def _limits(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
+    """Where the windows of an axis begin and end, `[count]` each, from sizes."""
+    rows = counting(op, count)
+    begins = op.Div(op.Mul(rows, scalar(op, length, DType.INT64)), scalar(op, count, DType.INT64))
+    above = op.Mul(op.Add(rows, 1), scalar(op, length, DType.INT64))
+    rest = scalar(op, arithmetic(op, "Sub", count, 1), DType.INT64)
+    return begins, op.Div(op.Add(above, rest), scalar(op, count, DType.INT64))
 
 
 def _avg_tests(n: int) -> list[OpTest]:
@@ -137,9 +150,11 @@ def adaptive_avg_pool3d(op: Any, self: Any, output_size: Any) -> Any:
 
 def _maximum(op: Any, x: Any, output_size: Any, rank: int) -> Any:
     wanted = _output(op, x, output_size, rank)
-    lengths = list(x.shape[-rank:])
-    if not all(isinstance(n, int) for n in (*wanted, *lengths)):
-        unsupported("adaptive maxima need axes of known size")
+    lengths = sizes(op, x)[-rank:]
+    if static(wanted) and all(n == 1 for n in wanted) and 0 not in x.shape:
+        return _of_all(op, x, rank)
+    if not static([*wanted, *lengths]):
+        return _uneven(op, x, wanted, lengths)
     even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(wanted, lengths, strict=True))
     if even:
         kernel = [m // n for n, m in zip(wanted, lengths, strict=True)]
@@ -148,44 +163,70 @@ def _maximum(op: Any, x: Any, output_size: Any, rank: int) -> Any:
     return _uneven(op, x, wanted, lengths)
 
 
-def _uneven(op: Any, x: Any, wanted: Sequence[int], lengths: Sequence[int]) -> Any:
+def _of_all(op: Any, x: Any, rank: int) -> Any:
+    """One window: the greatest of all, and its place."""
+    first = x.rank - rank
+    row = x if rank == 1 else op.Reshape(x, vector(op, [*sizes(op, x)[:first], -1]))
+    place = op.ArgMax(row, axis=-1)
+    found = op.ReduceMax(x, list(range(first, x.rank)))
+    return found, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
+
+
+def _uneven(op: Any, x: Any, wanted: Sequence[Any], lengths: Sequence[Any]) -> Any:
     rank, first = len(wanted), x.rank - len(wanted)
-    tables, reals = zip(*(spans(m, n) for m, n in zip(lengths, wanted, strict=True)), strict=True)
+    every = [_table(op, m, n) for m, n in zip(lengths, wanted, strict=True)]
     values = x
-    for n, table in enumerate(tables):
-        values = op.Gather(values, op.constant(table), axis=first + 2 * n)
+    for n, (table, _) in enumerate(every):
+        values = op.Gather(values, table, axis=first + 2 * n)
     order = [*range(first), *range(first, values.rank, 2), *range(first + 1, values.rank, 2)]
     values = op.Transpose(values, perm=order)
-    front = sizes(op, values)[: first + rank]
-    inner = int(np.prod([t.shape[1] for t in tables]))
-    values = op.Reshape(values, vector(op, [*front, inner]), allowzero=1)
-    place, real = _places(tables, reals, lengths)
+    out = sizes(op, values)[first : first + rank]
+    inner = product(op, sizes(op, values)[first + rank :])
+    values = op.Reshape(values, vector(op, [*sizes(op, values)[:first], *out, inner]), allowzero=1)
+    place, real = _places(op, every, lengths, [*out, inner])
     lowest = scalar(op, least(x.onnx_dtype), x.onnx_dtype)
-    masked = values if real.all() else op.Where(op.constant(real), values, lowest)
+    masked = values if real is None else op.Where(real, values, lowest)
     best = op.ReduceMax(masked, [masked.rank - 1])
     hit = op.Equal(masked, best)
-    if not real.all():
-        hit = op.And(hit, op.constant(real))
+    if real is not None:
+        hit = op.And(hit, real)
     chosen = op.ArgMax(op.Cast(hit, to=DType.INT32), axis=-1)
-    spots = op.Expand(op.constant(place), op.Shape(values))
+    spots = op.Expand(place, op.Shape(values))
     found = op.GatherElements(spots, chosen, axis=-1)
     return op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])
 
 
+def _table(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
+    """`spans` of sizes as values: the indices, and which are real (None where all are)."""
+    if isinstance(length, int) and isinstance(count, int):
+        table, real = spans(length, count)
+        return op.constant(table), None if real.all() else op.constant(real)
+    begins, ends = _limits(op, length, count)
+    longest = op.ReduceMax(op.Sub(ends, begins), keepdims=0)
+    table = op.Add(op.Unsqueeze(begins, [1]), counting(op, longest))
+    real = op.Less(table, op.Unsqueeze(ends, [1]))
+    return op.Min(table, scalar(op, arithmetic(op, "Sub", length, 1), DType.INT64)), real
+
+
 def _places(
-    tables: Sequence[Any], reals: Sequence[Any], lengths: Sequence[int]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    op: Any, every: Sequence[tuple[Any, Any]], lengths: Sequence[Any], shape: Sequence[Any]
+) -> tuple[Any, Any]:
     """`[*out, inner]`: where each element of a window is in its channel, and which are real."""
-    place: Any = np.zeros((), np.int64)
-    real: Any = np.ones((), bool)
-    rank = len(tables)
-    for n, (table, is_real, length) in enumerate(zip(tables, reals, lengths, strict=True)):
-        shape = [1] * (2 * rank)
-        shape[n], shape[rank + n] = table.shape
-        place = place * length + table.reshape(shape)
-        real = real & is_real.reshape(shape)
-    out = [t.shape[0] for t in tables]
-    return place.reshape(*out, -1).astype(np.int64), real.reshape(*out, -1)
+    rank = len(every)
+    place: Any = None
+    real: Any = None
+    for n, ((table, is_real), length) in enumerate(zip(every, lengths, strict=True)):
+        others = [a for a in range(2 * rank) if a not in (n, rank + n)]
+        row = op.Unsqueeze(table, others)
+        length = scalar(op, length, DType.INT64)
+        place = row if place is None else op.Add(op.Mul(place, length), row)
+        if is_real is not None:
+            is_real = op.Unsqueeze(is_real, others)
+            real = is_real if real is None else op.And(real, is_real)
+    if real is not None:
+        real = op.Expand(real, op.Shape(place))
+        real = op.Reshape(real, vector(op, shape))
+    return op.Reshape(place, vector(op, shape)), real
 
 
 def _max_tests(n: int) -> list[OpTest]:

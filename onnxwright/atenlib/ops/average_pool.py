@@ -11,7 +11,8 @@ from onnxwright.atenlib.ops.conv_double import pad
 from onnxwright.atenlib.ops.pool import Windows, ends, gather_windows, windows, with_batch
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, full, sizes
+from onnxwright.atenlib.shaping import arithmetic, on_axis
+from onnxwright.atenlib.support import cast, scalar, size
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
@@ -66,17 +67,21 @@ def _sums(op: Any, x: Any, w: Windows) -> Any:
     return op.ReduceSum(found, [found.rank - 1], keepdims=0)
 
 
-def _counts(op: Any, x: Any, w: Windows, last: list[int], include_pad: bool) -> Any:
-    """How many elements each window counts, `[1, 1, *out]`; what `ceil` adds never does."""
+def _counts(op: Any, x: Any, w: Windows, last: list[Any], include_pad: bool) -> Any:
+    """How many elements each window counts, `[*out]`; what `ceil` adds never does."""
     rank = len(w.kernel)
-    ones = full(op, [1, 1, *sizes(op, x)[2:]], 1, x.onnx_dtype)
-    one = op.constant(np.ones((), x.onnx_dtype.numpy))
-    ends_of_padding = [min(e, p) for e, p in zip(last, w.padding, strict=True)]
-    if include_pad:
-        ones = pad(op, ones, [*w.padding, *ends_of_padding], one)
-        rest = [e - p for e, p in zip(last, ends_of_padding, strict=True)]
-        return _sums(op, pad(op, ones, [*[0] * rank, *rest]), w)
-    return _sums(op, pad(op, ones, [*w.padding, *last]), w)
+    found: Any = None
+    for n in range(rank):
+        length, padding = size(op, x, x.rank - rank + n), w.padding[n]
+        end = arithmetic(op, "Add", length, arithmetic(op, "Sub", last[n], w.kernel[n] - 1))
+        begins = op.Range(*(scalar(op, k, DType.INT64) for k in (-padding, end, w.stride[n])))
+        over = arithmetic(op, "Add", length, padding if include_pad else 0)
+        stops = op.Min(op.Add(begins, w.kernel[n]), scalar(op, over, DType.INT64))
+        if padding and not include_pad:
+            begins = op.Max(begins, 0)
+        counts = on_axis(op, op.Sub(stops, begins), n, rank)
+        found = counts if found is None else op.Mul(found, counts)
+    return cast(op, found, x.onnx_dtype)
 
 
 @aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])

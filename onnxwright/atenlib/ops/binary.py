@@ -222,6 +222,7 @@ def floor_quotient(op: Any, a: Any, b: Any) -> Any:
 )
 def floor_divide(op: Any, self: Any, other: Any) -> Any:
     """The quotient rounded down."""
+    self = self if is_value(self) else scalar(op, self, other.onnx_dtype)
     return floor_quotient(op, self, other)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib import algebra, shaping
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops.conv_double import convolve, convolve_transposed
+from onnxwright.atenlib.ops.conv_double import convolve, convolve_transposed, pad
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
@@ -60,13 +60,28 @@ def _run(
         "dilations": _ints(dilation, rank),
         "group": groups,
     }
+    rest = None
     if transposed:
-        options["output_padding"] = _ints(output_padding, rank)
+        options["output_padding"], rest = _output_padding(op, output_padding, options)
     if isinstance(x, Complex):
         result = _complex(op, x, weight, bias, options)
     else:
         result = _real(op, x, weight, bias, options)
+    if rest is not None:
+        result = shaping.both(result, lambda part: pad(op, part, [*[0] * rank, *rest]))
     return algebra.squeeze(op, result, [0]) if single else result
+
+
+def _output_padding(op: Any, given: Any, options: dict[str, Any]) -> tuple[list[int], Any]:
+    """The output padding, and what to cut off again where it is known at run time only."""
+    rank = len(options["strides"])
+    found = list(given) if isinstance(given, (list, tuple)) else [given]
+    found = found * rank if len(found) == 1 else found
+    if shaping.static(found):
+        return found, None
+    most = [max(s, d) - 1 for s, d in zip(options["strides"], options["dilations"], strict=True)]
+    rest = [shaping.arithmetic(op, "Sub", n, m) for n, m in zip(found, most, strict=True)]
+    return most, rest
 
 
 def _complex(op: Any, x: Complex, weight: Complex, bias: Any, options: dict[str, Any]) -> Complex:
@@ -86,7 +101,8 @@ def _real(op: Any, x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> A
     wide = transposed and any(
         o >= s for o, s in zip(options["output_padding"], options["strides"], strict=True)
     )
-    if x.onnx_dtype in _HAVE_CONV and not wide:
+    grouped = isinstance(options["group"], int)
+    if x.onnx_dtype in _HAVE_CONV and not wide and grouped:
         operands = (x, weight) if bias is None else (x, weight, bias)
         kernel = list(weight.shape[2:])
         shape = {"kernel_shape": kernel} if all(isinstance(k, int) for k in kernel) else {}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib import algebra
+from onnxwright.atenlib.shaping import arithmetic
 from onnxwright.atenlib.support import scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
@@ -26,7 +27,7 @@ def convolve(
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
-    group: int,
+    group: Any,
 ) -> Any:
     """A convolution of any type that multiplies and adds.
 
@@ -36,7 +37,7 @@ def convolve(
         weight: `[O, C / group, *kernel]` of known kernel.
         strides, dilations: one for each axis.
         pads: begins, then ends.
-        group: the number of groups.
+        group: the number of groups, a size.
 
     Returns:
         `[N, O, *out]`; small integers come as INT32.
@@ -58,7 +59,7 @@ def convolve_transposed(
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
-    group: int,
+    group: Any,
     output_padding: Sequence[int],
 ) -> Any:
     """A transposed convolution: one of the input with zeros between, with the kernel turned.
@@ -69,7 +70,7 @@ def convolve_transposed(
         weight: `[C, O / group, *kernel]` of known kernel.
         strides, dilations, output_padding: one for each axis.
         pads: begins, then ends.
-        group: the number of groups.
+        group: the number of groups, a size.
 
     Returns:
         `[N, O, *out]`; small integers come as INT32.
@@ -93,23 +94,23 @@ def convolve_transposed(
     return _multiply(op, x, weight, "co", rank, group)
 
 
-def pad(op: Any, x: Any, pads: Sequence[int], value: Any = None) -> Any:
+def pad(op: Any, x: Any, pads: Sequence[Any], value: Any = None) -> Any:
     """The last axes with numbers around them; negative ones cut.
 
     Args:
         op: the operators.
         x: a value.
-        pads: begins, then ends, of the last axes.
+        pads: begins, then ends, of the last axes: sizes.
         value: what to fill in; zero by default.
 
     Returns:
         The value, itself where all pads are zero.
     """
-    if not any(pads):
+    if all(isinstance(n, int) and n == 0 for n in pads):
         return x
     rank = len(pads) // 2
     before = [0] * (x.rank - rank)
-    every = op.constant(np.array([*before, *pads[:rank], *before, *pads[rank:]], np.int64))
+    every = vector(op, [*before, *pads[:rank], *before, *pads[rank:]])
     return op.Pad(x, every) if value is None else op.Pad(x, every, value)
 
 
@@ -126,27 +127,30 @@ def _table(op: Any, length: Any, k: int, stride: int, dilation: int, turned: boo
     return op.Add(op.constant(np.ascontiguousarray(steps)), op.Range(one[0], last, one[1]))
 
 
-def _grouped(op: Any, x: Any, axis: int, group: int) -> Any:
+def _grouped(op: Any, x: Any, axis: int, group: Any) -> Any:
     """An axis cut into `[group, rest]`."""
-    if group == 1:
+    if _is_one(group):
         return op.Unsqueeze(x, [axis])
     shape = sizes(op, x)
-    cut = shape[axis]
-    rest = cut // group if isinstance(cut, int) else -1
-    return op.Reshape(x, vector(op, [*shape[:axis], group, rest, *shape[axis + 1 :]]))
+    rest = arithmetic(op, "Div", shape[axis], group)
+    return op.Reshape(x, vector(op, [*shape[:axis], group, rest, *shape[axis + 1 :]]), allowzero=1)
 
 
-def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int, group: int) -> Any:
+def _is_one(group: Any) -> bool:
+    return isinstance(group, int) and group == 1
+
+
+def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int, group: Any) -> Any:
     """Sum over the channels of a group and over the kernel."""
     kernel, out = _KERNEL[:rank], _OUT[:rank]
     spread = "".join(k + o for k, o in zip(kernel, out, strict=True))
     equation = f"ngc{spread},g{channels}{kernel}->ngo{out}"
     result = algebra.einsum(op, equation, windows, weight)
-    if group == 1:
+    if _is_one(group):
         return op.Squeeze(result, [1])
     n, _, o, *spatial = sizes(op, result)
-    many = group * o if isinstance(o, int) else -1
-    return op.Reshape(result, vector(op, [n, many, *spatial]))
+    many = arithmetic(op, "Mul", group, o)
+    return op.Reshape(result, vector(op, [n, many, *spatial]), allowzero=1)
 
 
 def _with_zeros_between(op: Any, x: Any, strides: Sequence[int]) -> Any:

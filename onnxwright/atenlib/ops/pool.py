@@ -11,6 +11,7 @@ from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.conv_double import pad
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.shaping import arithmetic
 from onnxwright.atenlib.support import least, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
@@ -62,7 +63,7 @@ def windows(
     return Windows(wide, stride, ints(padding), ints(dilation), ceil)
 
 
-def ends(op: Any, x: Any, w: Windows) -> list[int]:
+def ends(op: Any, x: Any, w: Windows) -> list[Any]:
     """How much to pad at the end of each axis so that torch's last windows fit.
 
     With `ceil` torch counts a last window only if it begins inside the tensor or its left padding;
@@ -70,23 +71,35 @@ def ends(op: Any, x: Any, w: Windows) -> list[int]:
 
     Args:
         op: the operators.
-        x: the tensor, its pooled axes known where `ceil` is set.
+        x: the tensor.
         w: the windows.
 
     Returns:
-        The pads at the ends; may be less than the padding where no window ends there.
+        The pads at the ends, as sizes; may be less than the padding where no window ends there.
     """
-    del op
     if not w.ceil:
         return list(w.padding)
-    found = []
-    every = zip(x.shape[-len(w.kernel) :], *w[:4], strict=True)
-    for length, kernel, stride, padding, dilation in every:
-        if not isinstance(length, int):
-            unsupported("ceil_mode needs pooled axes of known size")
-        count = count_windows(length, kernel, stride, padding, dilation)
-        found.append((count - 1) * stride + dilation * (kernel - 1) + 1 - length - padding)
+    found: list[Any] = []
+    first = x.rank - len(w.kernel)
+    for n, (kernel, stride, padding, dilation) in enumerate(zip(*w[:4], strict=True)):
+        length = size(op, x, first + n)
+        reach = dilation * (kernel - 1) + 1
+        if isinstance(length, int):
+            count = count_windows(length, kernel, stride, padding, dilation)
+            found.append((count - 1) * stride + reach - length - padding)
+        else:
+            found.append(_end(op, length, reach, stride, padding))
     return found
+
+
+def _end(op: Any, length: Any, reach: int, stride: int, padding: int) -> Any:
+    """`ends` of an axis whose size is known at run time."""
+    room = arithmetic(op, "Add", length, 2 * padding - reach + stride - 1)
+    steps = arithmetic(op, "Div", room, stride)
+    # No more steps than there are up to the last element.
+    within = arithmetic(op, "Div", arithmetic(op, "Add", length, padding - 1), stride)
+    last = arithmetic(op, "Mul", arithmetic(op, "Min", steps, within), stride)
+    return arithmetic(op, "Sub", arithmetic(op, "Add", last, reach - padding), length)
 
 
 def count_windows(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -125,12 +138,10 @@ def max_pool(op: Any, x: Any, w: Windows, *, indices: bool) -> Any:
     x, single = with_batch(op, x, rank)
     if x.onnx_dtype is DType.INT16:
         x = op.Cast(x, to=DType.INT32)
-    last = None if _dynamic_ceil(x, w) else ends(op, x, w)
     if x.onnx_dtype not in _HAVE_MAX_POOL or 0 in x.shape:
-        if last is None:
-            unsupported("ceil_mode needs pooled axes of known size")
-        found = _by_windows(op, x, w, last, indices=indices)
+        found = _by_windows(op, x, w, ends(op, x, w), indices=indices)
     else:
+        last = None if _dynamic_ceil(x, w) else ends(op, x, w)
         found = _node(op, x, w, last, indices=indices)
     if single:
         found = [op.Squeeze(v, [0]) for v in found]
@@ -182,7 +193,7 @@ def _area(shape: Sequence[Any]) -> int | None:
     return int(np.prod(np.array(shape, np.int64))) if shape else 1
 
 
-def _by_windows(op: Any, x: Any, w: Windows, last: list[int], *, indices: bool) -> list[Any]:
+def _by_windows(op: Any, x: Any, w: Windows, last: list[Any], *, indices: bool) -> list[Any]:
     """Maxima of gathered windows, for types and pads that MaxPool lacks."""
     rank = len(w.kernel)
     places = _places(op, x, rank) if indices else None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like, reduction
+from onnxwright.atenlib.shaping import sizes_with
 from onnxwright.atenlib.steps import (
     count_along,
     extreme,
@@ -18,7 +21,7 @@ from onnxwright.atenlib.steps import (
     reduced_axes,
     slice_axis,
 )
-from onnxwright.atenlib.support import cast, full, scalar, sizes
+from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -107,7 +110,7 @@ def _complex_product(op: Any, x: Complex, axis: int) -> Complex:
     """The product along one axis, which stays: halves are multiplied until one is left."""
     length = x.shape[axis]
     if not isinstance(length, int):
-        unsupported("the product of complex numbers over a dynamic size")
+        return _complex_product_unknown(op, x, axis)
     if length == 0:
         shape = [1 if n == axis else s for n, s in enumerate(sizes(op, x.real))]
         part = x.real.onnx_dtype
@@ -125,6 +128,21 @@ def _complex_product(op: Any, x: Complex, axis: int) -> Complex:
             )
         length -= half
     return x
+
+
+def _complex_product_unknown(op: Any, x: Complex, axis: int) -> Complex:
+    """`_complex_product` along a length that only the run knows: one after the other."""
+    shape = sizes_with(op, x.real, axis, 1)
+    start = [full(op, shape, n, x.real.onnx_dtype) for n in (1, 0)]
+
+    def step(i: Any, go: Any, real: Any, imag: Any) -> tuple[Any, ...]:
+        place = op.Unsqueeze(i, [0])
+        next_one = Complex(*(op.Gather(part, place, axis=axis) for part in (x.real, x.imag)))
+        made = multiply(op, Complex(real, imag), next_one)
+        return go, made.real, made.imag
+
+    length = size(op, x.real, axis)
+    return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
 
 
 def multiply(op: Any, x: Complex, y: Complex) -> Complex:
