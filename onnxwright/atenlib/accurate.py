@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
@@ -171,11 +172,14 @@ def fmod(op: Any, a: Any, b: Any) -> Any:
 
 
 def remainder(op: Any, a: Any, b: Any) -> Any:
-    """What is left of a divided by b, with the sign of b (floats and integers)."""
+    """What is left of a divided by b, a value or a number, with the sign of b."""
     if not a.onnx_dtype.is_float:
         return op.Mod(a, b)
     left = op.Mod(a, b, fmod=1)
-    opposite = op.Less(op.Mul(left, op.Sign(b)), 0.0)
+    if is_value(b):
+        opposite = op.Less(op.Mul(left, op.Sign(b)), 0.0)
+    else:
+        opposite = op.Less(left, 0.0) if b > 0 else op.Greater(left, 0.0)
     return op.Where(opposite, op.Add(left, b), left)
 
 
