@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
 import torch
 from onnx.reference import ReferenceEvaluator
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
 from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import checks
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.lowerings import Lowerings
 from onnxwright.exporter.refusals import refuse_missing
@@ -26,19 +29,27 @@ Compiled = Callable[..., list[Any]]
 
 
 def torch_backend(
-    runtime: str = "ort", *, opset_version: int = 23
+    runtime: str = "ort",
+    *,
+    opset_version: int = 23,
+    custom_translation_table: Mapping[Any, Any] | None = None,
+    fallback: Callable[[str], Any] | None = None,
 ) -> Callable[[GraphModule, Sequence[Any]], Any]:
-    """A backend for `torch.compile` that runs graphs as ONNX models; for inference.
+    """A backend for `torch.compile` that runs graphs as ONNX models, on the CPU.
+
+    Where gradients are asked for, the forward pass is an ONNX model, and PyTorch computes the
+    gradients.
 
     Args:
         runtime: "ort" for ONNX Runtime, "reference" for onnx.reference (slow, for debugging).
         opset_version: the version of the standard opset.
+        custom_translation_table, fallback: functions for operators, as `export` takes them.
 
     Returns:
         What `torch.compile(backend=...)` takes.
 
     Raises:
-        ExportValueError: there is no such runtime (OW825).
+        ExportValueError: there is no such runtime or opset, or a function cannot be used (OW825).
 
     Source:
         torch._dynamo.backends.common.aot_autograd.
@@ -59,22 +70,32 @@ def torch_backend(
             )
         )
 
-    def compile_graph(module: GraphModule, inputs: Sequence[Any]) -> Compiled:
-        return _compile(module, inputs, runtime, opset_version)
+    checks.opset(opset_version)
+    lowerings = Lowerings(custom_translation_table, fallback)
 
-    backend: Callable[[GraphModule, Sequence[Any]], Any] = aot_autograd(fw_compiler=compile_graph)
+    def forward(module: GraphModule, inputs: Sequence[Any]) -> Compiled:
+        # Dynamo's fake mode is of no use here, and would take constants for tensors of its own.
+        with unset_fake_temporarily():
+            return _compile(
+                module, inputs, runtime, Translator(opset_version, lowerings, Dimensions({}))
+            )
+
+    def backward(module: GraphModule, inputs: Sequence[Any]) -> Any:
+        return make_boxed_func(module.forward)
+
+    backend: Callable[[GraphModule, Sequence[Any]], Any] = aot_autograd(
+        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward
+    )
     return backend
 
 
-def _compile(
-    module: GraphModule, inputs: Sequence[Any], runtime: str, opset_version: int
-) -> Compiled:
+def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Translator) -> Compiled:
     """One graph of ATen operators as a callable on tensors."""
-    t = Translator(opset_version, Lowerings(), Dimensions({}))
     names, values, pairs = [], [], []
     places = [n for n in module.graph.nodes if n.op == "placeholder"]
     for n, (place, given) in enumerate(zip(places, inputs, strict=True)):
         fake = place.meta.get("val", given)
+        _check_device(fake)
         names.append(f"x{n}")
         values.append(t.input(names[-1], fake))
         pairs.append(isinstance(fake, torch.Tensor) and fake.is_complex())
@@ -111,6 +132,17 @@ def _compile(
         return made
 
     return call
+
+
+def _check_device(fake: Any) -> None:
+    if isinstance(fake, torch.Tensor) and fake.device.type != "cpu":
+        fail(
+            messages.BadProgramInput(
+                reason=f"a tensor is on the device `{fake.device}`; the backend runs on the CPU",
+                hint="move the module and its inputs: `.to('cpu')`",
+                span=user_span(),
+            )
+        )
 
 
 def _runner(model: ir.Model, runtime: str) -> Callable[[dict[str, Any]], list[Any]]:
