@@ -18,11 +18,12 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
-from onnxwright.exporter.fakes import Substitutes, fakes
+from onnxwright.exporter.fakes import Substitutes, fakes, unchecked
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.places import is_of_torch, span_of_error
 from onnxwright.exporter.quiet import kept
 from onnxwright.exporter.shapes import Wanted
+from onnxwright.exporter.soundness import fixed_values, lost_constants, unwound
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -94,26 +95,41 @@ def capture(
     module = as_module(model)
     _know_caches()
     errors: list[Exception] = []
-    for name, way, shapes, relaxed in _ways(wanted, how):
+    second: tuple[ExportedProgram, bool] | None = None
+    for name, way, inputs, relaxed in _ways(wanted, how):
+        if second is not None and way is not _strict:
+            continue
         begun = time.perf_counter()
         with kept() as told:
-            program, error = _tried(way, module, wanted, shapes)
+            program, error = _tried(way, module, inputs)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
         outcomes.append(Outcome(name, seconds, reason, told.text))
-        if error is None:
+        if error is not None:
+            errors.append(error)
+            continue
+        found = _checked(program, name), relaxed
+        if way is _draft or how != "auto" or not fixed_values(found[0]):
             if way is not _draft:
                 told.replay()
-            return _checked(program, name), relaxed
-        errors.append(error)
+            return found
+        # Sizes became numbers of Python; tracing of Python may keep them.
+        second = second or found
+    if second is not None:
+        return second
     _refuse(errors, outcomes)
 
 
-def _tried(way: Strategy, module: Any, wanted: Wanted, shapes: Any) -> tuple[Any, Any]:
+def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with fakes():
-            return way(module, wanted.args, wanted.kwargs, shapes), None
+        with unwound(), fakes(), unchecked():
+            program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
+        lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
+        if lost:
+            reason = f"PyTorch does not see what `{lost[0]}` is computed from"
+            return None, RuntimeError(reason)
+        return program, None
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
 
@@ -226,11 +242,10 @@ def _shortly(text: str) -> str:
     return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])
 
 
-def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any, bool]]:
-    """The ways to try, in order: name, function, dynamic shapes, whether bounds are torch's."""
-    shapes = wanted.dynamic_shapes
+def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The ways to try, in order: name, function, inputs, whether bounds are torch's."""
     if callable(how):
-        return [(getattr(how, "__name__", "given function"), how, shapes, False)]
+        return [(getattr(how, "__name__", "given function"), how, wanted, False)]
     if how != "auto" and how not in NAMED:
         known = ", ".join(repr(n) for n in ("auto", *NAMED))
         fail(
@@ -241,12 +256,14 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Any,
                 span=user_span(),
             )
         )
-    found: list[tuple[str, Strategy, Any, bool]] = []
-    relaxed = wanted.relaxed()
+    found: list[tuple[str, Strategy, Wanted, bool]] = []
+    relaxed, broadcasting = wanted.relaxed(), wanted.broadcasting()
     for name, way in STRATEGIES.items() if how == "auto" else ((how, NAMED[how]),):
-        found.append((name, way, shapes, False))
+        found.append((name, way, wanted, False))
         if relaxed is not None:
-            found.append((f"{name}, bounds by torch", way, relaxed.dynamic_shapes, True))
+            found.append((f"{name}, bounds by torch", way, relaxed, True))
+        if broadcasting is not None:
+            found.append((f"{name}, sizes of 1 fixed", way, broadcasting, False))
     return found
 
 
@@ -281,24 +298,18 @@ def load_program(path: str | Path) -> ExportedProgram:
     Raises:
         ExportValueError: the file is missing or is none.
     """
-    if not Path(path).exists():
-        fail(
-            messages.BadExportArgument(
-                name="model",
-                reason=f"`{path}` is not an exported program: there is no such file",
-                hint="give a module, or the path of a file written by torch.export.save",
-                span=user_span(),
-            )
+    reason = "there is no such file"
+    if Path(path).exists():
+        try:
+            with kept():
+                return torch.export.load(str(path))
+        except Exception as error:  # noqa: BLE001 - torch raises many kinds
+            reason = _reason(error).splitlines()[0]
+    fail(
+        messages.BadExportArgument(
+            name="model",
+            reason=f"`{path}` is not an exported program: {reason}",
+            hint="give a module, or the path of a file written by torch.export.save",
+            span=user_span(),
         )
-    try:
-        with kept():
-            return torch.export.load(str(path))
-    except Exception as error:  # noqa: BLE001 - torch raises many kinds
-        fail(
-            messages.BadExportArgument(
-                name="model",
-                reason=f"`{path}` is not an exported program ({_reason(error).splitlines()[0]})",
-                hint="give the path of a file written by torch.export.save",
-                span=user_span(),
-            )
-        )
+    )

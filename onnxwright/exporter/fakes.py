@@ -2,7 +2,7 @@
 
 `fakes` gives torch shapes of results that it does not tell while it captures.  `substitutes` puts
 other functions in the place of some of torch's: they compute the same, without a decision in Python
-that is made of the values of tensors.
+that is made of the values of tensors.  `unchecked` turns off what distributions check of values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._C import DispatchKey
+from torch._subclasses import fake_impls
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -44,30 +45,82 @@ def _ctc_loss(
     return log_probs.new_empty([] if one else [log_probs.shape[1]])
 
 
+def _one_hot(x: Any, num_classes: int = -1) -> Any:
+    """As many classes as the largest value says, where no number is given."""
+    if num_classes == -1:
+        count = x.fake_mode.shape_env.create_unbacked_symint()
+        torch._check(count >= 1)
+        num_classes = count
+    return x.new_empty([*x.shape, num_classes])
+
+
+def _least_squares(mode: Any, func: Any, a: Any, b: Any, rcond: Any = None, **options: Any) -> Any:
+    """Solutions, and the residuals, ranks and singular values that a driver gives."""
+    driver = options.get("driver") or "gelsy"
+    vectors = b.ndim == a.ndim - 1
+    columns = [] if vectors else [b.shape[-1]]
+    rows, unknowns = a.shape[-2:]
+    front = torch.broadcast_shapes(a.shape[:-2], b.shape[: b.ndim - 1 - len(columns)])
+    has_residuals = driver != "gelsy" and rows > unknowns
+    singular = a.abs() if a.is_complex() else a
+    return (
+        b.new_empty([*front, unknowns, *columns]),
+        singular.new_empty([*front, *columns] if has_residuals else [0]),
+        a.new_empty([0] if driver == "gels" else a.shape[:-2], dtype=torch.int64),
+        singular.new_empty(
+            [*a.shape[:-2], min(rows, unknowns)] if driver in ("gelsd", "gelss") else [0]
+        ),
+    )
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     aten.cov.default: _covariances,
     aten.corrcoef.default: _coefficients,
     aten.narrow.Tensor: _narrow,
     aten.ctc_loss.IntList: _ctc_loss,
     aten.ctc_loss.Tensor: _ctc_loss,
+    aten.one_hot.default: _one_hot,
 }
 """Operators that torch runs by others -> what gives a result of the same type and shape."""
+
+RULES: dict[Any, Callable[..., Any]] = {aten.linalg_lstsq.default: _least_squares}
+"""Operators with kernels of their own -> the same, given torch's mode and the operator first."""
 
 
 @contextmanager
 def fakes() -> Iterator[None]:
-    """While it lasts, torch takes the operators of `FAKES` as they are."""
+    """While it lasts, torch takes the operators of `FAKES` and `RULES` as they are."""
     key = DispatchKey.CompositeImplicitAutograd
+    rules = fake_impls.op_implementations_dict
+    ruled = [op for op in RULES if op not in rules]
     added = [op for op in FAKES if key not in op.py_kernels]
     for op in added:
         op.py_kernels[key] = FAKES[op]
         op._dispatch_cache.clear()
+    rules.update({op: RULES[op] for op in ruled})
     try:
         yield
     finally:
+        for op in ruled:
+            del rules[op]
         for op in added:
             del op.py_kernels[key]
             op._dispatch_cache.clear()
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """While it lasts, distributions do not look at the values of their parameters and samples.
+
+    Such a look is a decision by values in Python; a model computes and does not check.
+    """
+    kind = torch.distributions.Distribution
+    before = kind._validate_args
+    kind.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        kind.set_default_validate_args(before)
 
 
 def _equal(input: Any, other: Any) -> Any:  # noqa: A002 - torch's name

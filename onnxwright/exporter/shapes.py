@@ -34,12 +34,22 @@ class Wanted:
             torch takes a size of 1 as fixed.
         dynamic_shapes: in torch's form, without strings.
         axes: for each flat input, what the user wrote for its axes.
+        given: the example inputs where a size of 1 with `Dim.AUTO` stays, for programs that
+            broadcast it; None where there is no such size.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     dynamic_shapes: Any
     axes: Axes
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    def broadcasting(self) -> Wanted | None:
+        """The same, where torch takes a size of 1 with `Dim.AUTO` as fixed; None without one."""
+        if self.given is None:
+            return None
+        args, kwargs = self.given
+        return Wanted(args, kwargs, self.dynamic_shapes, self.axes)
 
     def relaxed(self) -> Wanted | None:
         """The same with `Dim.AUTO` for each torch `Dim`; None where there is none.
@@ -51,7 +61,8 @@ class Wanted:
         if not any(isinstance(d, (str, *_DIMS)) for d in written):
             return None
         axes = [{n: getattr(d, "__name__", d) for n, d in one.items()} for one in self.axes]
-        return Wanted(self.args, self.kwargs, _without_dims(self.dynamic_shapes), axes)
+        shapes = _without_dims(self.dynamic_shapes)
+        return Wanted(self.args, self.kwargs, shapes, axes, self.given)
 
 
 def _without_dims(spec: Any) -> Any:
@@ -88,6 +99,8 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     shapes = _by_name(combined, dynamic_shapes)
     axes: Axes = []
     larger: list[Any] = []
+    kept: list[Any] = []
+    unused = _unused_size(combined)
     dimensions: dict[str, Any] = {}
     problems: list[tuple[Any, str]] = []
 
@@ -98,16 +111,18 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
             problems.append((path, str(error)))
             return None
         axes.append(wanted)
-        larger.append(_enlarged(leaf, wanted))
+        larger.append(_enlarged(leaf, wanted, unused))
+        named = {n: d for n, d in wanted.items() if not _is_hint(d, "AUTO")}
+        kept.append(_enlarged(leaf, named, unused))
         return _for_torch(spec, dimensions)
 
-    try:
-        cleaned = _tree_map_with_path(visit, combined, shapes, tree_name="inputs")
-    except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
+    shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
+    cleaned, wrong = _mapped(visit, combined, shapes)
+    if wrong:
         fail(
             messages.BadExportArgument(
                 name="dynamic_shapes",
-                reason=f"it does not have the form of the inputs ({str(error).splitlines()[0]})",
+                reason=f"it does not have the form of the inputs ({wrong})",
                 hint="nest it as the inputs are, by argument name or by position; "
                 "None stands for inputs without dynamic dimensions",
                 span=user_span(),
@@ -115,13 +130,34 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         )
     _refuse_first(problems)
     flat, spec = pytree.tree_flatten((tuple(args), given))
-    if len(flat) == len(larger):
-        new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
-    else:
-        new_args, new_kwargs = tuple(args), given
     if not isinstance(dynamic_shapes, Mapping):
         cleaned = tuple(cleaned.values())
-    return Wanted(new_args, new_kwargs, cleaned, axes)
+    if len(flat) != len(larger):
+        return Wanted(tuple(args), given, cleaned, axes)
+    same = all(a is b or a.shape == b.shape for a, b in zip(larger, kept, strict=True))
+    broadcasting = None if same else pytree.tree_unflatten(kept, spec)
+    new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
+    return Wanted(new_args, new_kwargs, cleaned, axes, broadcasting)
+
+
+def _mapped(visit: Any, combined: dict[str, Any], shapes: dict[str, Any]) -> tuple[Any, str]:
+    """What `visit` makes of each input and its spec; why they do not fit together, else."""
+    try:
+        return _tree_map_with_path(visit, combined, shapes, tree_name="inputs"), ""
+    except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
+        return None, str(error).splitlines()[0]
+
+
+def _spread(value: Any, spec: Any) -> Any:
+    """A spec in which None for a container is None for each input in it."""
+    if spec is None and not isinstance(value, torch.Tensor):
+        return pytree.tree_map(lambda _: None, value)
+    if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
+        return {key: _spread(value[key], spec[key]) for key in value}
+    if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
+        if len(spec) == len(value):
+            return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
+    return spec
 
 
 def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -214,10 +250,13 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
         if not isinstance(axis, int) or not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(f"axis {axis!r} of a tensor of rank {leaf.ndim}")
         _check_dimension(dim, int(leaf.shape[axis]))
-        static = isinstance(dim, _DimHint) and dim.type.name == "STATIC"
-        if dim is not None and not isinstance(dim, int) and not static:
+        if dim is not None and not isinstance(dim, int) and not _is_hint(dim, "STATIC"):
             found[axis % max(leaf.ndim, 1)] = dim
     return found
+
+
+def _is_hint(dim: Any, name: str) -> bool:
+    return isinstance(dim, _DimHint) and bool(dim.type.name == name)
 
 
 def _check_dimension(dim: Any, size: int) -> None:
@@ -241,11 +280,21 @@ def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
     return spec
 
 
-def _enlarged(leaf: Any, axes: dict[int, Any]) -> Any:
+def _unused_size(inputs: Any) -> int:
+    """A size above 1 that no input has, so that torch does not take it for one of theirs."""
+    tensors = [x for x in pytree.tree_leaves(inputs) if isinstance(x, torch.Tensor)]
+    taken = {int(size) for x in tensors for size in x.shape}
+    return next(n for n in range(2, len(taken) + 3) if n not in taken)
+
+
+def _enlarged(leaf: Any, axes: dict[int, Any], unused: int) -> Any:
     """An example input whose dynamic sizes are not 1."""
     if not axes or not isinstance(leaf, torch.Tensor):
         return leaf
-    repeats = [2 if n in axes and leaf.shape[n] == 1 else 1 for n in range(leaf.ndim)]
+    repeats = [1] * leaf.ndim
+    for n, dim in axes.items():
+        if leaf.shape[n] == 1:
+            repeats[n] = min(unused, getattr(dim, "max", None) or unused)
     if all(r == 1 for r in repeats):
         return leaf
     with torch.no_grad():
