@@ -279,6 +279,9 @@ class Writes:
     def _inverse(self, child: Node, parent: Any, value: Any) -> Any:
         """What a viewed tensor becomes when its view gets a value."""
         op, name = self.op, target_name(child.target)
+        for one in (value, parent):
+            if not isinstance(one, (Complex, list, tuple)) and not hasattr(one, "kind"):
+                return one  # an operator without a function; all of them are told at the end
         args = [self._plain(a) for a in child.args[1:]]
         if _writes(child) or name in _SAME:
             return value

@@ -61,6 +61,21 @@ class Outer(torch.nn.Module):  # type: ignore[misc]
 DYNAMIC = {"x": {0: "batch"}}
 
 
+def test_operators_without_a_function_may_be_written_into_views() -> None:
+    """The message is about them, not about the write."""
+
+    def into_a_row(x: Any) -> Any:
+        y, z = twist(x), x * 1
+        y[0] = 1.0
+        z[0] = turn(x, 3)[0]
+        return y + z
+
+    with pytest.raises(errors.ExportError, match="OW822") as caught:
+        ow.export(into_a_row, (X,))
+    assert "reports::turn" in str(caught.value)
+    assert "reports::twist" in str(caught.value)
+
+
 def test_a_failing_export_writes_its_report_and_names_it(tmp_path: Path) -> None:
     """Each failing node has its types, its module and its line; the error has all of it."""
     with pytest.raises(errors.ExportError, match="OW822") as caught:

@@ -216,6 +216,20 @@ def test_checks_take_the_examples_of_the_export(program: Any) -> None:
     assert program.first_divergence() is None
 
 
+def test_memory_before_it_is_written_is_no_divergence() -> None:
+    """`empty` holds anything; ours holds zeros."""
+
+    def filled(x: Any) -> Any:
+        made = torch.empty(2, 3)
+        made.new_empty(2, 3)
+        made[0] = x
+        made[1] = x + 1
+        return made
+
+    torch.full((2, 3), 7.0)  # likely the memory that is handed out next
+    assert ow.export(filled, (torch.ones(3),)).first_divergence() is None
+
+
 # -- weights ---------------------------------------------------------------------------------------
 
 
