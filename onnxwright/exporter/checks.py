@@ -60,8 +60,8 @@ def opset(version: Any) -> None:
     words = f"choose {OPSETS[0]} to {OPSETS[-1]}"
     if isinstance(version, int) and 0 < version < OPSETS[0]:
         words += (
-            f"; `ow.convert_version(program.model, {version})` brings a model of opset {OPSETS[0]} "
-            "there, if its operators were there"
+            f"; `onnx.version_converter.convert_version(program.model_proto, {version})` may bring "
+            f"a model of opset {OPSETS[0]} there"
         )
     refuse("opset_version", f"{version!r} is not possible", words)
 
