@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
         [
             "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
             "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
+            "onnxwright sweep --mode export --dtype float32 --limit 2",
         ],
         _sweep,
     )
@@ -28,8 +29,9 @@ def add(commands: Any) -> None:
     made.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
     made.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
     made.add_argument(
-        "--mode", choices=("eager", "graph", "dynamic", "both", "all"), default="both",
-        help="eager, graph, both (the default), dynamic (symbolic sizes), or all three",
+        "--mode", choices=("eager", "graph", "dynamic", "both", "all", "export"), default="both",
+        help="eager, graph, both (the default), dynamic (symbolic sizes), all three, or export "
+        "(every OpInfo exported as a module of one operator)",
     )  # fmt: skip
     made.add_argument("-n", default="auto", metavar="N", help="processes; auto, or 0 for this one")
     made.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
@@ -62,8 +64,8 @@ def need_torch(what: str) -> None:
 
 def _sweep(given: Any) -> int:
     need_torch("sweep")
+    from onnxwright.testing import one_op, sweep_pool
     from onnxwright.testing import sweep as sweeping
-    from onnxwright.testing import sweep_pool
     from onnxwright.testing.sweep_report import Report
 
     if given.resume and not given.journal:
@@ -75,7 +77,10 @@ def _sweep(given: Any) -> int:
         given.mode, (given.mode,)
     )
     settings = sweep_pool.Settings(modes, given.limit, given.opset or sweeping.OPSET)
-    todo = sweeping.units(given.op, given.dtype)
+    exported = given.mode == one_op.EXPORT
+    if exported and given.module:
+        raise Trouble("--module names functions; --mode export runs OpInfos: name them with --op")
+    todo = (one_op.export_units if exported else sweeping.units)(given.op, given.dtype)
     if given.module:
         todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
     if not todo:

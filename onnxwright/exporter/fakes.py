@@ -93,9 +93,9 @@ def fakes() -> Iterator[None]:
     key = DispatchKey.CompositeImplicitAutograd
     rules = fake_impls.op_implementations_dict
     ruled = [op for op in RULES if op not in rules]
-    added = [op for op in FAKES if key not in op.py_kernels]
-    for op in added:
-        op.py_kernels[key] = FAKES[op]
+    before = {op: op.py_kernels.get(key) for op in FAKES}
+    for op, fake in FAKES.items():
+        op.py_kernels[key] = fake
         op._dispatch_cache.clear()
     rules.update({op: RULES[op] for op in ruled})
     try:
@@ -103,8 +103,10 @@ def fakes() -> Iterator[None]:
     finally:
         for op in ruled:
             del rules[op]
-        for op in added:
+        for op, kernel in before.items():
             del op.py_kernels[key]
+            if kernel is not None:
+                op.py_kernels[key] = kernel
             op._dispatch_cache.clear()
 
 

@@ -18,6 +18,7 @@ import onnx
 import onnxruntime
 import torch
 
+from onnxwright.testing.one_op import EXPORT, export_units, run_export
 from onnxwright.testing.sweep import MODES, OPSET, Outcome, Unit, run_unit, units
 from onnxwright.version import __version__
 
@@ -27,7 +28,7 @@ class Settings:
     """How the units of a sweep are run.
 
     Fields:
-        modes: some of "eager", "graph", "dynamic".
+        modes: some of "eager", "graph", "dynamic", or "export" alone.
         limit: at most so many samples of each unit; None for all.
         opset_version: the version of the standard opset.
     """
@@ -100,7 +101,10 @@ def measure(unit: Unit, settings: Settings) -> UnitResult:
         What became of its samples.
     """
     begun = time.perf_counter()
-    outcomes = tuple(run_unit(unit, settings.modes, settings.limit, settings.opset_version))
+    if EXPORT in settings.modes:
+        outcomes = tuple(run_export(unit, settings.limit, settings.opset_version))
+    else:
+        outcomes = tuple(run_unit(unit, settings.modes, settings.limit, settings.opset_version))
     return _result(unit, outcomes, time.perf_counter() - begun)
 
 
@@ -236,7 +240,8 @@ class _Worker:
 def _serve(pipe: Connection, settings: Settings) -> None:
     """A process: unit keys come in, results go out."""
     torch.set_num_threads(1)
-    known = {unit.key: unit for unit in units()}
+    every = export_units() if EXPORT in settings.modes else units()
+    known = {unit.key: unit for unit in every}
     pipe.send(_READY)
     while True:
         try:
