@@ -58,14 +58,16 @@ class Calling:
             else:
                 result = calls.call(backend, op, args, kwargs, wanted)
         except OnnxwrightError as error:
-            raise self._explain(error, (*args, *kwargs.values())) from error.__cause__
+            signature = None if op.signature is None else str(op.signature)
+            given = (*args, *kwargs.values())
+            raise self._explain(error, given, signature) from error.__cause__
         if name is not None or outputs is not None:
-            self._name_call(op, result, name, outputs, before)
+            return self._name_call(op, result, name, outputs, before)
         return result
 
     def _name_call(
         self, op: Op, result: Any, name: str | None, outputs: Sequence[str] | None, before: int
-    ) -> None:
+    ) -> Any:
         values = result if isinstance(result, tuple) else (result,)
         fresh = self.backend.recorder.scope.nodes[before:]
         if outputs is not None:
@@ -78,8 +80,18 @@ class Calling:
                 ))  # fmt: skip
             for value, wanted in zip(values, outputs, strict=True):
                 self._names.give(value, wanted, fresh)
+            values = tuple(self._asked(v, n) for v, n in zip(values, outputs, strict=True))
         if name is not None and fresh and values[0].value.producer() is fresh[-1]:
             fresh[-1].name = name
+        return values if isinstance(result, tuple) else values[0]
+
+    def _asked(self, value: GraphValue, name: str) -> GraphValue:
+        """A value that was there already, with the name that this call asks for."""
+        if value.value.name == name:
+            return value
+        made = self.backend.wrap(value.value, value.kind, self.backend.weak_kind(value))
+        made.asked = name
+        return made
 
     def _check(self, values: Any) -> None:
         """Values of this graph, and still in reach; the graph not finished."""
@@ -102,10 +114,15 @@ class Calling:
         except OnnxwrightError as error:
             raise self._explain(error, values) from error.__cause__
 
-    def _explain(self, error: OnnxwrightError, values: Sequence[Any]) -> OnnxwrightError:
-        """The error with the part of the graph around the call."""
+    def _explain(
+        self, error: OnnxwrightError, values: Sequence[Any], signature: str | None = None
+    ) -> OnnxwrightError:
+        """The error with the part of the graph around the call, and the operator's signature."""
         read = [v for v in values if isinstance(v, GraphValue) and v.backend is self.backend]
         note = neighbourhood.note(neighbourhood.around(self.backend, read))
+        about_use = any(str(d.code).startswith("OW54") for d in error.diagnostics)
+        if signature is not None and not about_use and signature not in str(error):
+            note = (*note, f"the operator is {signature}")
         made = [dataclasses.replace(d, notes=(*d.notes, *note)) for d in error.diagnostics]
         return type(error)(*made).with_traceback(error.__traceback__)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.facts import Array, UnknownError
+from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -88,7 +88,7 @@ class Pool:
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
         if isinstance(held, ir.TensorProtocol):
             return self._ir_tensor(given, held, name)
-        array = np.asarray(given) if isinstance(given, np.generic) else _foreign(given)
+        array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
         if array is None:
             fail(messages.NotATensor(what=describe(given), span=span))
         value = self.array(array, name)
@@ -181,38 +181,6 @@ def _key(owner: Any, array: Array) -> object:
 @functools.cache
 def _dtype_of(dtype: np.dtype[Any]) -> DType:
     return DType.from_numpy(dtype)
-
-
-def _foreign(given: Any) -> Array | None:
-    """The array of another library's tensor, without a copy where it allows that."""
-    if isinstance(given, np.ndarray):
-        return np.asarray(given)
-    if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
-        return np.from_dlpack(given)
-    if not hasattr(given, "__array__") and not hasattr(given, "__array_interface__"):
-        return None
-    detached = given.detach() if callable(getattr(given, "detach", None)) else given
-    try:
-        return np.asarray(detached)
-    except (TypeError, RuntimeError):
-        pass
-    try:
-        return np.from_dlpack(detached)
-    except (TypeError, RuntimeError, BufferError, AttributeError):
-        return _reinterpreted(detached)
-
-
-def _reinterpreted(given: Any) -> Array | None:
-    """A tensor of a type that numpy has not, read as integers of its width."""
-    name = str(getattr(given, "dtype", "")).rpartition(".")[2]
-    known = {d.numpy.name: d for d in DType if d.bits in (8, 16) and d.is_float}
-    target = known.get(name)
-    view = getattr(given, "view", None)
-    if target is None or view is None:
-        return None
-    library = sys.modules.get(type(given).__module__.partition(".")[0])
-    whole = getattr(library, f"int{target.bits}", None)
-    return None if whole is None else np.asarray(view(whole)).view(target.numpy)
 
 
 def constant_array(attributes: Mapping[str, object]) -> Array:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.builder.body_graphs import body_graph, unchanged
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import Op
@@ -58,7 +59,8 @@ def build(
     """
     bodies = {name: attributes[name] for name in _BODIES if name in attributes}
     if not any(is_callable(body) for body in bodies.values()):
-        return b.build(op, b._call(op, inputs, attributes, outputs), inputs, attributes, outputs)
+        call = b._call(op, inputs, attributes, outputs)
+        return unchanged(b, op, b.build(op, call, inputs, attributes, outputs), inputs, bodies)
     for name, body in bodies.items():
         if not is_callable(body):
             _wrong_call(b, op, name, "Python values", "only graph values: it is a graph",
@@ -134,17 +136,7 @@ class _Body:
         self, name: str, kinds: Sequence[tuple[str, OnnxType | None]], run: Callable[..., Any]
     ) -> tuple[ir.Graph, list[GraphValue]]:
         """A graph with these inputs and what `run` makes of them as outputs."""
-        recorder = self.b.recorder
-        depth = len(recorder.scopes)
-        recorder.push()
-        try:
-            results = run(*(self.b.input(n, kind) for n, kind in kinds))
-            graph = recorder.pop([r.value for r in results], name)
-        except BaseException:
-            while len(recorder.scopes) > depth:
-                recorder.drop()
-            raise
-        return graph, results
+        return body_graph(self.b, name, kinds, run)
 
     def node(
         self,

@@ -70,26 +70,33 @@ class Functions:
             return
         self.known[key] = function
 
-    def call(
-        self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any], inline: bool
-    ) -> Any:
+    def inline(self, source: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Build the nodes of a function anew; the function is no part of the model.
+
+        Args:
+            source: a FunctionProto or a function of onnx_ir.
+            args, kwargs: as in `call`.
+
+        Returns:
+            A value, or a tuple of them.
+        """
+        function: Any = ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source
+        inputs, attributes = self._bind(function, args, kwargs)
+        return _results(call_function(self.b, function, inputs, attributes, self.known))
+
+    def call(self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function.
 
         Args:
             function: the function.
             args: arguments: values, numbers, arrays; None for an absent one.
             kwargs: attributes, and inputs by name.
-            inline: whether its nodes are made anew here instead of a call node.
 
         Returns:
             A value, or a tuple of them.
         """
         inputs, attributes = self._bind(function, args, kwargs)
-        if inline:
-            found = call_function(self.b, function, inputs, attributes, self.known)
-        else:
-            found = list(self._node(function, inputs, attributes))
-        return found[0] if len(found) == 1 else tuple(found)
+        return _results(self._node(function, inputs, attributes))
 
     def _bind(
         self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -173,6 +180,10 @@ class Functions:
             results = call_function(aside, function, values, attributes, self.known)
             found = self._types[key] = [None if r is None else r.kind for r in results]
         return found
+
+
+def _results(found: Sequence[Any]) -> Any:
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 _KINDS = tuple(adapters._KIND_TO_IR)

@@ -95,6 +95,7 @@ class GraphBuilder(Calling, Results):
         self._attributes: list[ir.Attr] = []
         self._made: Any = None
         self.backend.guard = self._check
+        self.backend.adapts_arrays = True
 
     @property
     def functions(self) -> dict[tuple[str, str, str], ir.Function]:
@@ -109,7 +110,7 @@ class GraphBuilder(Calling, Results):
 
     def input(
         self,
-        name: str,
+        name: Any,
         type: Any = None,  # noqa: A002 - what it is
         shape: Any = None,
         *,
@@ -118,7 +119,7 @@ class GraphBuilder(Calling, Results):
         """An input of the graph (inside `subgraph`, of that one).
 
         Args:
-            name: its name, exactly.
+            name: its name, exactly; a text.
             type: an annotation, an element type in any spelling, or a TypeProto.
             shape: its dimensions, where `type` is an element type.
             doc_string: a description.
@@ -127,10 +128,12 @@ class GraphBuilder(Calling, Results):
             The value.
 
         Raises:
-            ScriptNameError: the name is taken (OW544).
+            ScriptNameError: the name is taken (OW544), or no name (OW549).
             ScriptTypeError: the type is none (OW548).
         """
         self._check(())
+        if not isinstance(name, str) or not name:
+            fail(messages.BadName(given=repr(name)))
         kind = read_type(name, type, shape)
         value = self._names.input(name, kind)
         value.value.doc_string = doc_string
@@ -299,7 +302,9 @@ class GraphBuilder(Calling, Results):
             self._check(a for a in args if isinstance(a, GraphValue))
             if getattr(function, "__ow_script__", False) and inline:
                 return self.backend.call_script(function, args, kwargs)
-            return self._functions.call(self._functions.add(function), args, kwargs, inline)
+            if inline:
+                return self._functions.inline(function, args, kwargs)
+            return self._functions.call(self._functions.add(function), args, kwargs)
 
     def add_function(self, function: Any) -> None:
         """Put a function in the model, for nodes that call it by name.

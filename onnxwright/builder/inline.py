@@ -13,9 +13,10 @@ import onnx_ir as ir
 from onnx import version_converter
 
 from onnxwright.builder import control_flow
+from onnxwright.builder.body_graphs import body_graph
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.adapters import type_proto
+from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.versions import same_meaning
 from onnxwright.opset import registry
@@ -102,14 +103,24 @@ class Replay:
                 if value is not None:
                     found[attr.name] = value
             elif attr.type is ir.AttributeType.GRAPH:
-                if node.op_type not in control_flow.NAMES or node.domain != "":
-                    raise NotImplementedError(f"a graph in an attribute of {node.op_type}")
-                found[attr.name] = self._body(attr.as_graph(), env)
+                if node.op_type in control_flow.NAMES and node.domain == "":
+                    found[attr.name] = self._body(attr.as_graph(), env)
+                else:
+                    found[attr.name] = self._graph(attr.as_graph(), env)
+            elif attr.type is ir.AttributeType.GRAPHS:
+                graphs = [self._graph(graph, env) for graph in attr.as_graphs()]
+                found[attr.name] = ir.Attr(attr.name, ir.AttributeType.GRAPHS, graphs)
             elif attr.type in (ir.AttributeType.TYPE_PROTO, ir.AttributeType.SPARSE_TENSOR):
                 found[attr.name] = attr
             else:
                 found[attr.name] = attr.value
         return found
+
+    def _graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
+        """A graph that an operator of another domain has, its nodes made anew."""
+        kinds = [(v.name or "x", from_type_proto(ir.to_proto(v).type)) for v in graph.inputs]
+        made, _ = body_graph(self.b, graph.name or "body", kinds, self._body(graph, env))
+        return made
 
     def _body(self, graph: ir.Graph, env: Env) -> Callable[..., tuple[GraphValue | None, ...]]:
         def body(*values: GraphValue) -> tuple[GraphValue | None, ...]:

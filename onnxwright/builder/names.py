@@ -23,6 +23,8 @@ class Names:
     def __init__(self, b: TracingBackend) -> None:
         self.b = b
         self.given: dict[str, GraphValue] = {}
+        # In how many graphs one was when a name was given.
+        self.depths: dict[str, int] = {}
 
     def input(self, name: str, kind: OnnxType | None) -> GraphValue:
         """A new input of exactly this name."""
@@ -43,7 +45,12 @@ class Names:
         if before is not None:
             if before.value is value.value:
                 return
-            fail(NameTaken(what="a value", name=name))
+            if not self._out_of_sight(before, name):
+                fail(NameTaken(what="a value", name=name))
+            # Names are unique in the whole model: this one gets a number behind it.
+            self.given[name] = value
+            name = self.b.recorder.names.unique(name)
+        self.depths[name] = len(self.b.recorder.scopes)
         mine = value.value
         if fresh is None or mine.producer() in fresh:
             if not any(
@@ -66,6 +73,12 @@ class Names:
             recorder.holders[holder.name] = holder
         recorder.names.release(name)
 
+    def _out_of_sight(self, holder: GraphValue, name: str) -> bool:
+        """Whether a name is that of a value in a finished graph beside this one."""
+        scopes = self.b.recorder.scopes
+        deep = len(scopes) > 1 and self.depths.get(name, 0) >= len(scopes)
+        return deep and not any(holder.value in scope.made for scope in scopes)
+
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""
         found = self.given.get(name)
@@ -85,6 +98,9 @@ class Names:
             The name: the value's own by default, a free one for an input or a constant.
         """
         made = value.value
+        asked = getattr(value, "asked", None)
+        if name is None and asked is not None and self._holder(asked) is not None:
+            return str(asked)
         if name is None:
             own = made.name or "output"
             return own if made.producer() is not None else self.b.recorder.names.unique(own)

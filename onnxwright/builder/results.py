@@ -51,6 +51,8 @@ class Results:
         """
         if not isinstance(self._made, ir.Model):
             self._require_outputs()
+            if self._attributes:
+                fail(messages.AttributeOfModel(name=self._attributes[0].name))
             for name, value in self._outputs:
                 if not adapters.complete(value.kind):
                     fail(OutputWithoutType(name=name, function=self.name))
@@ -84,7 +86,7 @@ class Results:
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )
         if check and not external and model.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
-            onnx.checker.check_model(model)
+            _checked(model)
         return model
 
     def to_ir_function(self, domain: str, name: str, overload: str = "") -> ir.Function:
@@ -134,6 +136,21 @@ class Results:
     def _require_outputs(self) -> None:
         if not self._outputs:
             fail(messages.NothingToBuild())
+
+
+def _checked(model: onnx.ModelProto) -> None:
+    """Let the checker look at a model; it wants a rank everywhere, which runtimes do not."""
+    bare = []
+    for info in (*model.graph.input, *model.graph.output):
+        tensor = info.type.tensor_type
+        if info.type.HasField("tensor_type") and not tensor.HasField("shape"):
+            tensor.shape.SetInParent()
+            bare.append(tensor)
+    try:
+        onnx.checker.check_model(model)
+    finally:
+        for tensor in bare:
+            tensor.ClearField("shape")
 
 
 __all__ = ["Results"]

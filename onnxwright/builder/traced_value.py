@@ -21,7 +21,9 @@ class TracedValue(GraphValue):
     first dimension has a length and can be iterated.
     """
 
-    __slots__ = ()
+    # The name asked for by a call that gave a value which was there already.
+    __slots__ = ("asked",)
+    asked: str
 
     def _known(self, what: str) -> Any:
         array = self.constant

@@ -68,6 +68,8 @@ class TracingBackend(GraphBackend):
         super().__init__(recorder, opset)
         self.pool = Pool(recorder)
         self._origin: str | None = None
+        # Whether arrays of numpy take the type of what they stand beside, as numbers do.
+        self.adapts_arrays = False
         # Asked before each call whether its inputs may be used.
         self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
 

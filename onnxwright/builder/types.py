@@ -51,6 +51,8 @@ def read_type(name: str, given: Any, shape: Any = None) -> OnnxType | None:
         return kind
     if isinstance(kind, TensorType) or kind is None:
         dims = read_shape(name, tuple(shape) if isinstance(shape, Sequence) else shape)
+        if kind is not None and kind.shape is not None and kind.shape != dims:
+            _bad(name, f"{kind} with the shape {shape}")
         return TensorType(None if kind is None else kind.dtype, dims)
     _bad(name, given)
 

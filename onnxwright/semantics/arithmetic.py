@@ -141,6 +141,12 @@ def _pair(b: Backend, name: str, x: object, y: object) -> tuple[Any, Any]:
     elif strong_y and not strong_x:
         right = as_value(b, y)
         left = as_value(b, x, like=right)
+    elif is_value(x) and not is_value(y):
+        left = as_value(b, x)
+        right = as_value(b, y, like=left)
+    elif is_value(y) and not is_value(x):
+        right = as_value(b, y)
+        left = as_value(b, x, like=right)
     else:
         left, right = as_value(b, x), as_value(b, y)
     tx, ty = dtype_of(b, left), dtype_of(b, right)

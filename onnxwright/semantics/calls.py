@@ -119,11 +119,24 @@ def _strong_by_variable(
         if is_value(x):
             if b.weak_kind(x) is None:
                 found[param.type_str] = x
+        elif getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param):
+            continue
         elif not is_number_like(x) and not hasattr(x, "__ow_as_value__"):
             value = as_value(b, x)
             if b.weak_kind(value) is None:
                 found[param.type_str] = value
     return found
+
+
+def _has_typed(
+    b: Backend, bound: BoundCall, params: Sequence[InputParam], param: InputParam
+) -> bool:
+    """Whether a value of known type shares the type variable of a parameter."""
+    return any(
+        is_value(x) and b.weak_kind(x) is None and dtype_of(b, x) is not None
+        for x, other in zip(bound.inputs, params, strict=True)
+        if other.homogeneous and other.type_str == param.type_str
+    )
 
 
 def _input(b: Backend, x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:

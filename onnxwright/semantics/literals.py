@@ -19,6 +19,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.opset.registry import first_version
 from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.foreign import foreign_array
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
@@ -180,7 +181,7 @@ def own_array(x: object) -> Array | None:
 
         return numpy_helper.to_array(x)  # type: ignore[arg-type]
     if hasattr(x, "__dlpack__") and hasattr(x, "__array__"):
-        return np.asarray(x)
+        return foreign_array(x)
     return None
 
 
@@ -205,7 +206,7 @@ def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = N
         return strengthen(b, x, like=like, dtype=dtype)
     array = own_array(x)
     if array is not None:
-        return b.constant(array)
+        return b.constant(_adapted(b, x, array, dtype))
     promote = getattr(x, "__ow_as_value__", None)
     if promote is not None:  # an attribute reference, the shape of a value
         return as_value(b, promote(b, dtype), like=like, dtype=dtype)
@@ -221,6 +222,23 @@ def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = N
             _op(b, "CastLike", "a number beside a tensor of unknown type"), (raw, like), {}, 1
         )[0]
     return b.constant(array_of(b, x, dtype))
+
+
+def _adapted(b: Backend, x: object, array: Array, dtype: DType | None) -> Array:
+    """An array of numpy in the type of what it stands beside, where the backend wants that.
+
+    A fraction never becomes an integer, and an integer that does not fit is an error.
+    """
+    wanted = getattr(b, "adapts_arrays", False) and isinstance(x, (np.ndarray, np.generic))
+    if not wanted or dtype is None or array.dtype in (object, dtype.numpy):
+        return array
+    own = DType.from_numpy(array.dtype)
+    if own.is_integer and dtype.is_integer:
+        _check_range(b, array.astype(object), dtype)
+        return array.astype(dtype.numpy)
+    if dtype.is_float and (own.is_float or own.is_integer):
+        return array.astype(dtype.numpy)
+    return array
 
 
 def _stack(b: Backend, items: Sequence[object], like: Any, dtype: DType | None) -> Any:

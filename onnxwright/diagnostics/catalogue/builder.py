@@ -119,3 +119,29 @@ class BadTypeArgument(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     given: str
     name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadName(Diagnostic):
+    """What is given as a name is no text, or an empty one, which stands for an absent value."""
+
+    code: ClassVar[str] = "OW549"
+    title: ClassVar[str] = "{given} is no name"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = "give a text that is not empty"
+    error: ClassVar[type[OnnxwrightError]] = ScriptNameError
+    given: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeOfModel(Diagnostic):
+    """A graph with attribute parameters is made a model; only functions have them."""
+
+    code: ClassVar[str] = "OW550"
+    title: ClassVar[str] = "a model has no attribute parameters, and the graph has `{name}`"
+    label: ClassVar[str] = "made a model here"
+    help: ClassVar[str] = (
+        "make it a function (`to_function_proto`, `to_ir_function`) and call that, or use a number"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptError
+    name: str

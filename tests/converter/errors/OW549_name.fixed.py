@@ -1,0 +1,4 @@
+from onnxwright import FLOAT, GraphBuilder
+
+g = GraphBuilder()
+x = g.input("x", FLOAT["N"])
