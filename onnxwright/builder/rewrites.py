@@ -1,4 +1,4 @@
-"""Parts of a shape in one node: `Shape` with a start and an end instead of what follows it."""
+"""Two nodes in one: `Shape` with a start and an end, convolutions that pad as they go."""
 
 from __future__ import annotations
 
@@ -86,4 +86,42 @@ def one_of_shape(s: Site, axes: tuple[int, ...]) -> GraphValue | None:
     return _part(s.b, node, place, place + 1)
 
 
-__all__ = ["gathered_shape", "one_of_shape", "part_of_shape"]
+def padded_convolution(s: Site) -> GraphValue | None:
+    """A convolution of what was padded with zeros: the convolution pads."""
+    pad = s.b.made_by(s.inputs[0], "Pad")
+    rank = len(s.call.shape(0))
+    if pad is None or s.call.attributes.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    added = _zeros_around(s, pad, rank)
+    if added is None or any(added[:2]) or any(added[rank : rank + 2]) or min(added) < 0:
+        return None
+    given = s.call.attributes.get("pads") or [0] * (2 * rank - 4)
+    if not isinstance(given, (list, tuple)):
+        return None
+    space = [*added[2:rank], *added[rank + 2 :]]
+    pads = [a + int(b) for a, b in zip(given, space, strict=True)]
+    source = s.b.value_of(pad.inputs[0])
+    return s.b.standard(s.call.name, [source, *s.inputs[1:]], {**s.call.attributes, "pads": pads})
+
+
+def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
+    """How many zeros a Pad adds: before each axis, then after each; None for anything else."""
+    mode = pad.attributes.get("mode")
+    if mode is not None and (mode.is_ref() or mode.as_string() != "constant"):
+        return None
+    constants = [None if v is None else s.b.constant_value(s.b.value_of(v)) for v in pad.inputs[1:]]
+    there = [v is not None for v in pad.inputs[1:]]
+    if not constants or any(c is None for c, given in zip(constants, there, strict=True) if given):
+        return None
+    pads, value, axes = [*constants, None, None][:3]
+    if pads is None or (value is not None and value.any()):
+        return None
+    places = list(range(rank)) if axes is None else [axis_in(int(a), rank) for a in axes]
+    added = [0] * (2 * rank)
+    for n, axis in enumerate(places):
+        added[axis] += int(pads[n])
+        added[rank + axis] += int(pads[len(places) + n])
+    return added
+
+
+__all__ = ["gathered_shape", "one_of_shape", "padded_convolution", "part_of_shape"]

@@ -364,6 +364,7 @@ _RULES: Mapping[str, Rule] = {
     "CastLike": _cast_like,
     "Clip": _clip,
     "Concat": _alone,
+    "Conv": rewrites.padded_convolution,
     "Div": _by_one,
     "Dropout": _dropout,
     "Expand": _if_shape_kept,

@@ -216,19 +216,51 @@ class Names:
         Returns:
             The initializer.
         """
-        chosen, n = name, 0
-        while chosen in self.graph.initializers or chosen in self._taken:
-            n += 1
-            chosen = f"{name}_{n}"
-        value = ir.Value(name=chosen)
+        value = ir.Value(name=self.free(name))
         set_made_of(value, made)
         if noted:
             # Constants of the program are nobody's to change.
             pairs = zip(made.names, made.tensors, strict=True)
             weights = [name for name, tensor in pairs if type(tensor) is not ir.Tensor]
             value.metadata_props[_KEY] = ", ".join(weights)
-        self.graph.initializers[chosen] = value
+        self.graph.initializers[str(value.name)] = value
         return value
+
+    def constant(self, name: str, array: Array) -> ir.Value:
+        """A new initializer that holds an array.
+
+        Args:
+            name: the name it asks for.
+            array: the array.
+
+        Returns:
+            The initializer.
+        """
+        tensor = ir.Tensor(array, name=self.free(name))
+        value = ir.Value(
+            name=tensor.name,
+            shape=ir.Shape(array.shape),
+            type=ir.TensorType(tensor.dtype),
+            const_value=tensor,
+        )
+        self.graph.initializers[str(value.name)] = value
+        return value
+
+    def free(self, name: str) -> str:
+        """A name that nothing has yet; it is taken from now on.
+
+        Args:
+            name: the wanted one.
+
+        Returns:
+            It, or it with a number.
+        """
+        chosen, n = name, 0
+        while chosen in self.graph.initializers or chosen in self._taken:
+            n += 1
+            chosen = f"{name}_{n}"
+        self._taken.add(chosen)
+        return chosen
 
 
 def drop_unused(graph: ir.Graph, values: Iterable[ir.Value | None]) -> None:

@@ -32,10 +32,10 @@ _SMALL = 1024
 # Operators that onnx's reference implementation computes as the runtime does.
 _OPERATORS = frozenset(
     ("Abs", "Add", "Cast", "Concat", "Cos", "Div", "Equal", "Exp", "Expand", "Flatten", "Gather",
-     "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "MatMul", "Mul", "Neg",
-     "Not", "Pow", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum",
-     "Reshape", "Sigmoid", "Sin", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tanh", "Tile",
-     "Transpose", "Unsqueeze", "Where")
+     "Gemm", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "MatMul", "Mul",
+     "Neg", "Not", "Pow", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin",
+     "ReduceSum", "Reshape", "Sigmoid", "Sin", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tanh",
+     "Tile", "Transpose", "Unsqueeze", "Where")
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _is_frozen(
 ) -> bool:
     if node.op_type not in _OPERATORS or node.domain or not any(node.inputs):
         return False
-    if any(_bytes(output) is None for output in node.outputs):
+    if any(_bytes(output) is None for output in node.outputs) or _widens(node):
         return False
     for value in node.inputs:
         if value is None or value.producer() in frozen:
@@ -73,6 +73,14 @@ def _is_frozen(
         if not is_fixed(graph, value) or value.name in fixed:
             return False
     return True
+
+
+def _widens(node: ir.Node) -> bool:
+    """Whether a node makes weights of half precision larger, which are stored as they are."""
+    value, output = node.inputs[0], node.outputs[0]
+    if node.op_type != "Cast" or value is None:
+        return False
+    return (_bytes(output) or 0) > max(_bytes(value) or 0, _SMALL)
 
 
 def _bytes(value: ir.Value) -> int | None:

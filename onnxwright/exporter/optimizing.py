@@ -9,11 +9,12 @@ from onnx_ir.passes.common import (
 )
 
 from onnxwright.exporter.freezing import freeze
+from onnxwright.exporter.fusing import fuse
 from onnxwright.exporter.norm_folding import fold_norms
 
 
 def optimize(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
-    """Remove what computes nothing, or nothing but numbers of the weights; the model is changed.
+    """Remove what computes nothing, or what the weights settle; one node for several where it can.
 
     The tracing backend leaves little: constants are folded and identities dropped as it builds.
     Identities that are left give outputs names of their own, and stay.
@@ -23,6 +24,9 @@ def optimize(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
         fixed: names of initializers that stay what they are.
     """
     CommonSubexpressionEliminationPass(size_limit=0)(model)
+    # NOTE: before anything is made of weights: tables of angles are known by how they are computed.
+    fuse(model)
+    RemoveUnusedNodesPass()(model)
     freeze(model, fixed)
     fold_norms(model, fixed)
     RemoveUnusedNodesPass()(model)

@@ -229,7 +229,7 @@ class Large(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.rand(400, 200))
+        self.weight = nn.Parameter(torch.rand(500, 200))
 
     def forward(self, ids, x):
         return self.weight[ids], torch.matmul(x, self.weight.T)
