@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.schema_check_mode import SchemaCheckMode
+from torch.utils import _pytree as pytree
 
 
 class Call(NamedTuple):
@@ -73,7 +74,8 @@ def record(function: Callable[[], Any]) -> tuple[list[Call], Any]:
         function: it takes nothing.
 
     Returns:
-        The calls in order, and what the function returned.
+        The calls in order, and what the function returned; a tensor that a call made is the object
+        that stands in the call.
 
     Example:
         >>> import torch
@@ -85,4 +87,32 @@ def record(function: Callable[[], Any]) -> tuple[list[Call], Any]:
     recorder = _Recorder()
     with enable_python_dispatcher(), recorder:
         result = function()
-    return recorder.calls, result
+    return recorder.calls, _as_recorded(recorder.calls, result)
+
+
+def _as_recorded(calls: list[Call], result: Any) -> Any:
+    """A result with the objects that calls made in the place of copies that share their memory.
+
+    Torch's functions that create tensors return such copies.
+    """
+    made = {_memory(t): t for call in calls for t in _tensors(call.result)}
+    seen = {id(t) for call in calls for t in _tensors((call.args, call.kwargs, call.result))}
+
+    def recorded(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or id(x) in seen:
+            return x
+        return made.get(_memory(x), x)
+
+    return pytree.tree_map(recorded, result)
+
+
+def _tensors(x: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(x) if isinstance(leaf, torch.Tensor)]
+
+
+def _memory(x: torch.Tensor) -> Any:
+    """What is the same in two tensors that are one view of one memory."""
+    if x.layout is not torch.strided:
+        return id(x)
+    storage = x.untyped_storage()._cdata
+    return storage, x.dtype, x.storage_offset(), x.shape, x.stride(), x.is_conj(), x.is_neg()

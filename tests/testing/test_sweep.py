@@ -53,6 +53,19 @@ def test_a_right_function_passes_in_every_mode() -> None:
     assert {o.ran for o in found} == {(ABS,)}
 
 
+def test_what_a_function_creates_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch's functions that create tensors return other objects than the operators do."""
+
+    def body(op: Any, self: Any, *, dtype: Any = None) -> Any:  # noqa: ARG001 - torch's names
+        return op.Neg(self)
+
+    name = "aten::ones_like"
+    entry = AtenFunction((name,), body, like("self"), (OpTest("ones_like"),))
+    monkeypatch.setitem(TABLE, name, entry)
+    found = outcomes(sweep.Unit(entry, entry.tests[0], "float32"))
+    assert any("not close" in o.why for o in found)
+
+
 WRONG = {
     "Tensor-likes are not close": lambda op, self: op.Neg(op.Abs(self)),
     "shape [1,": lambda op, self: op.Unsqueeze(op.Abs(self), [0]),

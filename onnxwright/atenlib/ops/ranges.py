@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom
 from onnxwright.atenlib.shaping import counting
 from onnxwright.atenlib.support import cast, number, scalar
@@ -62,6 +62,10 @@ def counted(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
     Returns:
         A value of rank 1.
     """
+    if dtype is DType.INT64:  # torch counts in the type of the result, but for other integers
+        start, end, step = (
+            scalar(op, x, dtype) if is_value(x) else int(x) for x in (start, end, step)
+        )
     limits = (start, end, step)
     if any(map(is_value, limits)):
         if all(map(_is_whole, limits)):
@@ -112,6 +116,14 @@ _WINDOWS = tuple(
     )
 )  # fmt: skip
 
+_CHAIN = XFail(
+    "ONNX Runtime runs chains of FLOAT16 operators in FLOAT; torch rounds after each operation",
+    dtypes=("float16", "bfloat16"),
+    modes=("graph", "dynamic"),
+    matcher=lambda s: s.args[1] > 2,
+    sometimes=True,
+)
+
 
 @aten(
     "aten::linspace",
@@ -119,7 +131,7 @@ _WINDOWS = tuple(
     "aten::linspace.Tensor_Scalar",
     "aten::linspace.Scalar_Tensor",
     rule=custom(_space_type),
-    tests=[OpTest("linspace"), OpTest("linspace:tensor_overload"), *_WINDOWS],
+    tests=[OpTest("linspace"), OpTest("linspace:tensor_overload", xfail=[_CHAIN]), *_WINDOWS],
 )
 def linspace(op: Any, start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, evenly spaced."""
@@ -129,7 +141,7 @@ def linspace(op: Any, start: Any, end: Any, steps: int, *, dtype: Any = None) ->
 linspace.on_complex(linspace.body)
 
 
-def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType) -> Any:
+def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType, of: Any = None) -> Any:
     """Numbers evenly spaced, counted from the nearer end as torch does.
 
     Args:
@@ -137,6 +149,7 @@ def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType) -> Any:
         start, end: numbers, values of rank 0 or `Complex`.
         steps: how many numbers.
         dtype: the element type; integers are computed as DOUBLE.
+        of: the type in which the ends are rounded first; `dtype` if not given.
 
     Returns:
         A value of rank 1, or a `Complex`.
@@ -148,18 +161,28 @@ def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType) -> Any:
             spaced(op, ends[0][0], ends[1][0], steps, part),
             spaced(op, ends[0][1], ends[1][1], steps, part),
         )
-    computed = dtype if dtype in (DType.FLOAT, DType.DOUBLE) else DType.DOUBLE
-    limits = [_limit(op, x, dtype, computed) for x in (start, end)]
+    computed = dtype if dtype.is_float else DType.DOUBLE
+    limits = [_limit(op, x, of or dtype, computed) for x in (start, end)]
     if steps == 1:
         return cast(op, op.Unsqueeze(limits[0], [0]), dtype)
     first, last = limits
-    step = op.Div(op.Sub(last, first), float(steps - 1))
     numbers = np.arange(steps)
-    up = op.constant(numbers[: steps // 2].astype(computed.numpy))
-    down = op.constant((steps - 1 - numbers[steps // 2 :]).astype(computed.numpy))
-    rising = op.Add(first, op.Mul(step, up))
-    falling = op.Sub(last, op.Mul(step, down))
+    up = numbers[: steps // 2].astype(computed.numpy)
+    down = (steps - 1 - numbers[steps // 2 :]).astype(computed.numpy)
+    if dtype.bits == 16 and dtype.is_float and not (is_value(start) or is_value(end)):
+        return op.constant(_rounded(start, end, up, down, dtype))
+    step = op.Div(op.Sub(last, first), float(steps - 1))
+    rising = op.Add(first, op.Mul(step, op.constant(up)))
+    falling = op.Sub(last, op.Mul(step, op.constant(down)))
     return cast(op, op.Concat(rising, falling, axis=0), dtype)
+
+
+def _rounded(start: Any, end: Any, up: Any, down: Any, dtype: DType) -> Any:
+    """Evenly spaced numbers of half precision: torch rounds after each operation, as numpy does."""
+    kind = dtype.numpy.type
+    first, last = kind(start), kind(end)
+    step = (last - first) / kind(len(up) + len(down) - 1)
+    return np.concatenate([first + step * up, last - step * down]).astype(dtype.numpy)
 
 
 def _limit(op: Any, x: Any, dtype: DType, computed: DType) -> Any:
@@ -196,7 +219,7 @@ def logspace(
         angle = op.Mul(exponents.imag, factor)
         return Complex(op.Mul(size, op.Cos(angle)), op.Mul(size, op.Sin(angle)))
     computed = dtype if dtype in (DType.FLOAT, DType.DOUBLE) else DType.DOUBLE
-    exponents = spaced(op, start, end, steps, computed)
+    exponents = spaced(op, start, end, steps, computed, computed if steps == 1 else dtype)
     return cast(op, op.Pow(op.constant(np.array(base, computed.numpy)), exponents), dtype)
 
 
