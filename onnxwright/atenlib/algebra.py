@@ -158,7 +158,31 @@ def widen_small(op: Any, x: Any) -> Any:
 
 
 def _matmul(op: Any, a: Any, b: Any) -> Any:
-    return op.MatMul(widen_small(op, a), widen_small(op, b))
+    a, b = widen_small(op, a), widen_small(op, b)
+    turned = _turned(op, a) if b.rank == 1 and a.rank > 1 else None
+    if turned is None:
+        return op.MatMul(a, b)
+    # ONNX Runtime (1.31) fuses the Transpose with the product, and then takes the matrix for one
+    # that is not turned if the other operand is a vector.
+    node = op.backend.made_by(a, "Transpose")
+    if node is not None and turned == [*range(a.rank - 2), a.rank - 1, a.rank - 2]:
+        return op.MatMul(b, op.backend.value_of(node.inputs[0]))
+    return op.Squeeze(op.MatMul(a, op.Unsqueeze(b, [1])), [a.rank - 1])
+
+
+def _turned(op: Any, x: Any) -> list[int] | None:
+    """The order of axes of the Transpose that makes a value of a graph, seen through a Cast."""
+    made_by = getattr(op.backend, "made_by", None)
+    if made_by is None:
+        return None
+    cast_node = made_by(x, "Cast")
+    if cast_node is not None:
+        x = op.backend.value_of(cast_node.inputs[0])
+    node = made_by(x, "Transpose")
+    if node is None:
+        return None
+    perm = node.attributes.get("perm")
+    return list(range(x.rank))[::-1] if perm is None else list(perm.as_ints())
 
 
 def _bilinear(op: Any, product: Callable[..., Any], a: Any, b: Any) -> Any:

@@ -102,6 +102,21 @@ def groups_as_many_as_channels(x):
     return F.conv2d(x, torch.ones(3, 1, 3, 3) / 9, padding=1, groups=x.shape[1])
 
 
+# -- products --------------------------------------------------------------------------------------
+
+
+@PROGRAMS(lambda: (randn(3, 4), randn(3)), dynamic=(ROWS[0], {0: AUTO}), ops={"Transpose": 0})
+def turned_matrix_times_vector(a, v):
+    """ONNX Runtime's fusion of Transpose and MatMul is wrong for vectors."""
+    return a.T @ v, torch.mv(a.t(), v), (a.T @ v).sum()
+
+
+@PROGRAMS(lambda: (randn(2, 3, 4), randn(3), randn(2)), dynamic=({0: AUTO}, None, {0: AUTO}))
+def turned_batch_times_vector(a, v, w):
+    """Axes in other orders, and another type on the way."""
+    return a.mT @ v, a.permute(2, 1, 0) @ w, a.permute(1, 2, 0) @ w, a.mT.double() @ v.double()
+
+
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
