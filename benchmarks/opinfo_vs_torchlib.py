@@ -31,9 +31,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from onnxwright.atenlib.optest import Skip
+from onnxwright.exporter.torch_types import dtype_of, to_numpy, to_torch
 from onnxwright.testing import sweep
 from onnxwright.testing.aten_runs import SAME, UNKNOWN, functional_name, leaves, run_eagerly
-from onnxwright.testing.torch_values import TORCH_TO_DTYPE, to_array, to_tensor
 
 
 @dataclass
@@ -103,10 +103,10 @@ class _Converter:
             self.complex |= x.is_complex()
             if id(x) not in self.held:
                 plain = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
-                self.held[id(x)] = (x, to_array(plain))
+                self.held[id(x)] = (x, to_numpy(plain))
             return self.held[id(x)][1]
         if isinstance(x, torch.dtype):
-            return int(TORCH_TO_DTYPE[x])
+            return int(dtype_of(x))
         if isinstance(x, (list, tuple)):
             return [self(v) for v in x]
         return None if isinstance(x, (torch.device, torch.layout, torch.memory_format)) else x
@@ -129,8 +129,8 @@ def _bind(held: dict[int, tuple[Any, Any]], tensors: Any, values: Any) -> None:
 def _to_torch(leaf: Any, held: dict[int, tuple[Any, Any]]) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return UNKNOWN
-    value = held[id(leaf)][1] if id(leaf) in held else to_array(leaf)
-    found = to_tensor(np.asarray(getattr(value, "value", value)))
+    value = held[id(leaf)][1] if id(leaf) in held else to_numpy(leaf)
+    found = to_torch(np.asarray(getattr(value, "value", value)))
     return torch.view_as_complex(found.contiguous()) if leaf.is_complex() else found
 
 

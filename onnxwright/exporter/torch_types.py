@@ -52,6 +52,25 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     return made
 
 
+def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The elements of a tensor as an array, over the same memory where that is possible.
+
+    Args:
+        tensor: a dense tensor that holds numbers, on any device.
+
+    Returns:
+        An array of the same shape; types that numpy does not have are those of ml_dtypes.
+
+    Example:
+        >>> import torch
+        >>> to_numpy(torch.ones(2, dtype=torch.bfloat16)).dtype
+        dtype(bfloat16)
+    """
+    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    made: np.ndarray[Any, Any] = TorchTensor(plain).numpy()
+    return made
+
+
 # Types that numpy does not have: the bits travel as integers.
 _BITS = {
     "bfloat16": (torch.int16, torch.bfloat16),

@@ -16,13 +16,14 @@ from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBacke
 from onnxwright.eager import ort_session, select
 from onnxwright.eager.models import CompiledModel
 from onnxwright.eager.tensor import wrap
+from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.testing.aten_schemas import count_returned
 from onnxwright.testing.tape import Call
-from onnxwright.testing.torch_values import TORCH_TO_DTYPE, from_value, to_array, to_value
+from onnxwright.testing.torch_values import from_value, to_value
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
@@ -50,7 +51,7 @@ class _Play:
                 found = self.held[id(x)] = (x, self.outside(x))
             return found[1]
         if isinstance(x, torch.dtype):
-            return TORCH_TO_DTYPE[x]
+            return dtype_of(x)
         if isinstance(x, (list, tuple)):
             return [self.convert(v) for v in x]
         if isinstance(x, (torch.device, torch.layout, torch.memory_format)):
@@ -205,9 +206,9 @@ class _GraphPlay(_Play):
         self.feeds: dict[str, np.ndarray[Any, Any]] = {}
 
     def outside(self, tensor: torch.Tensor) -> Any:
-        array = to_array(tensor)
+        array = to_numpy(tensor)
         name = f"x{len(self.feeds)}"
-        dtype = TORCH_TO_DTYPE[tensor.dtype]
+        dtype = dtype_of(tensor.dtype)
         shape: tuple[int, ...] = tuple(array.shape)
         if dtype.is_complex:
             array = np.stack([array.real, array.imag], axis=-1)

@@ -9,12 +9,12 @@ import torch
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.widen import AtenTracingBackend
+from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
 from onnxwright.testing import aten_runs
 from onnxwright.testing.tape import Call
-from onnxwright.testing.torch_values import TORCH_TO_DTYPE, to_array
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
@@ -29,9 +29,9 @@ class _SymbolicPlay(aten_runs._GraphPlay):
     def outside(self, tensor: torch.Tensor) -> Any:
         if len(self.feeds) not in self.dynamic:
             return super().outside(tensor)
-        array = to_array(tensor)
+        array = to_numpy(tensor)
         name = f"x{len(self.feeds)}"
-        dtype = TORCH_TO_DTYPE[tensor.dtype]
+        dtype = dtype_of(tensor.dtype)
         shape: tuple[int | str, ...] = tuple(f"{name}_{n}" for n in range(array.ndim))
         if dtype.is_complex:
             array = np.stack([array.real, array.imag], axis=-1)

@@ -9,12 +9,12 @@ import torch
 
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.widen import AtenTracingBackend
+from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.ops import Ops
 from onnxwright.testing import aten_runs
 from onnxwright.testing.aten_runs import functional_name
-from onnxwright.testing.torch_values import TORCH_TO_DTYPE, to_array
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
@@ -32,11 +32,11 @@ class _Builder:
         """An argument as our functions take it."""
         if isinstance(x, torch.Tensor):
             shape = tuple(f"x{len(self.feeds)}_{n}" for n in range(x.ndim))
-            return self._input(to_array(x), TensorType(TORCH_TO_DTYPE[x.dtype], shape))
+            return self._input(to_numpy(x), TensorType(dtype_of(x.dtype), shape))
         if isinstance(x, Size):
             return self._input(np.array(int(x)), TensorType(DType.INT64, ()))
         if isinstance(x, torch.dtype):
-            return TORCH_TO_DTYPE[x]
+            return dtype_of(x)
         return [self.convert(v) for v in x] if isinstance(x, (list, tuple)) else x
 
     def _input(self, array: np.ndarray[Any, Any], kind: TensorType) -> Any:
