@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch import nn, randint, randn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
+from onnxwright.exporter import export  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, run, shapes  # noqa: E402
 
 PROGRAMS = Programs()
@@ -265,3 +266,29 @@ def test_complex_tensors_are_real_pairs_in_the_model() -> None:
     program = check(complex_arithmetic, _complex(), None, ROWS)
     assert shapes(program)["x"] == ["b", 4, 2]
     assert program(randn(5, 4, dtype=torch.complex64))[0].dtype is torch.complex64
+
+
+# What one operator computes, or several without a step that rounds, stays in half precision.
+PLAIN_IN_HALF = {
+    "Erf": torch.erf,
+    "Pow": torch.exp2,
+    "Sqrt Reciprocal": torch.rsqrt,
+    "Neg Softplus Neg": F.logsigmoid,
+    "Split Sigmoid Mul": F.glu,
+    "Mod": lambda x: torch.fmod(x, 3),
+    "ReduceL2": lambda x: x.norm(dim=1),
+    "CumSum": lambda x: x.cumsum(0),
+    "Softmax": lambda x: x.softmax(-1),
+    "LayerNormalization": lambda x: F.layer_norm(x, (4,)),
+    "ReduceMean": lambda x: x.mean(0),
+}
+
+
+@pytest.mark.parametrize("operators", PLAIN_IN_HALF)
+def test_half_precision_is_not_cast_without_need(operators: str) -> None:
+    """ONNX Runtime's CPU widens by itself; other providers compute in half precision."""
+    function = PLAIN_IN_HALF[operators]
+    x = torch.linspace(0.5, 2, 16, dtype=torch.float16).reshape(4, 4)
+    program = export(function, (x,))
+    assert " ".join(node.op_type for node in program.model.graph) == operators
+    torch.testing.assert_close(program(x), function(x), rtol=2e-3, atol=1e-3)

@@ -189,7 +189,7 @@ def softplus(op: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     return op.Where(op.Greater(scaled, float(threshold)), self, soft)
 
 
-@aten("aten::log_sigmoid", rule=STEPS, tests=[OpTest("nn.functional.logsigmoid")])
+@aten("aten::log_sigmoid", rule=FEW, tests=[OpTest("nn.functional.logsigmoid")])
 def log_sigmoid(op: Any, self: Any) -> Any:
     """`log(sigmoid(x))`."""
     return op.Neg(accurate.softplus(op, op.Neg(self)))
@@ -247,7 +247,7 @@ def threshold_(op: Any, self: Any, threshold: Any, value: Any) -> Any:
 _GLU = {"float16": Tol(2e-3, 1e-3), "bfloat16": Tol(2e-2, 1e-2)}
 
 
-@aten("aten::glu", rule=STEPS, tests=[OpTest("nn.functional.glu", tol=_GLU)])
+@aten("aten::glu", rule=FEW, tests=[OpTest("nn.functional.glu", tol=_GLU)])
 def glu(op: Any, self: Any, dim: int = -1) -> Any:
     """The first half of an axis times the sigmoid of the second."""
     axis = axis_of(dim, self.rank)

@@ -177,6 +177,8 @@ _NOT_ROUNDED = XFail(
     sometimes=True,
 )
 _ROUNDED = elementwise(("self", "other"), at_least=DType.FLOAT)
+# What a division leaves is exact in any type.
+_LEFT = elementwise(("self", "other"), no_bfloat16=True)
 
 
 @aten(
@@ -231,7 +233,7 @@ def floor_divide(op: Any, self: Any, other: Any) -> Any:
     "aten::remainder.Scalar",
     "aten::remainder.Scalar_Tensor",
     "prims::remainder",
-    rule=_ROUNDED,
+    rule=_LEFT,
     tests=[OpTest("remainder"), OpTest("__rmod__")],
 )
 def remainder(op: Any, self: Any, other: Any) -> Any:
@@ -240,9 +242,7 @@ def remainder(op: Any, self: Any, other: Any) -> Any:
     return accurate.remainder(op, self, other)
 
 
-@aten(
-    "aten::fmod.Tensor", "aten::fmod.Scalar", "prims::fmod", rule=_ROUNDED, tests=[OpTest("fmod")]
-)
+@aten("aten::fmod.Tensor", "aten::fmod.Scalar", "prims::fmod", rule=_LEFT, tests=[OpTest("fmod")])
 def fmod(op: Any, self: Any, other: Any) -> Any:
     """What a division leaves, with the sign of the dividend, as C's `fmod`."""
     return accurate.fmod(op, self, other)

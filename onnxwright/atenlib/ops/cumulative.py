@@ -43,9 +43,7 @@ def cumsum(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     if self.rank == 0:
         return self
     own = self.onnx_dtype
-    x = in_working_type(op, self)
-    if own.bits < 32 and not own.is_float:
-        x = op.Cast(x, to=DType.INT32)
+    x = cast(op, self, DType.INT32) if own.bits < 32 and not own.is_float else self
     return cast(op, op.CumSum(x, op.constant(np.array(axis_of(dim, self.rank)))), own)
 
 

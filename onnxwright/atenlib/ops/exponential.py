@@ -30,7 +30,7 @@ def _exp_complex(op: Any, self: Complex) -> Complex:
     return complex_math.exp(op, self)
 
 
-@aten("aten::exp2", "aten::special_exp2", "prims::exp2", rule=STEPS, tests=[OpTest("exp2")])
+@aten("aten::exp2", "aten::special_exp2", "prims::exp2", rule=ONE, tests=[OpTest("exp2")])
 def exp2(op: Any, self: Any) -> Any:
     """Two to the power of a number."""
     return op.Pow(op.constant(np.array(2.0, self.onnx_dtype.numpy)), self)

@@ -328,6 +328,10 @@ def _norm_type(arguments: dict[str, Any]) -> Any:
     return real.get(from_argument, from_argument)
 
 
+# Orders of norms that one reduction computes, rounding once.
+_AT_ONCE = (1.0, 2.0, math.inf, -math.inf)
+
+
 def _norm(op: Any, x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if isinstance(x, Complex):
         x = modulus(op, x)
@@ -336,7 +340,9 @@ def _norm(op: Any, x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if is_value(order):
         unsupported("a norm of an order that is known only at run time")
     axes = reduced_axes(dim, x.rank)
-    return norm_of(op, in_working_type(op, x), float(order), axes, keepdim)
+    if x.onnx_dtype is not DType.FLOAT16 or float(order) not in _AT_ONCE:
+        x = in_working_type(op, x)
+    return norm_of(op, x, float(order), axes, keepdim)
 
 
 @aten(

@@ -17,9 +17,10 @@ from onnxwright.types.dtypes import DType
 # Computed in DOUBLE and rounded once.
 EXACT = elementwise(promote="int_to_float", at_least=DType.DOUBLE)
 STEPS = elementwise(promote="int_to_float", at_least=DType.FLOAT)
+ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 
 
-@aten("aten::erf", "aten::special_erf", "prims::erf", rule=STEPS, tests=[OpTest("erf")])
+@aten("aten::erf", "aten::special_erf", "prims::erf", rule=ONE, tests=[OpTest("erf")])
 def erf(op: Any, self: Any) -> Any:
     """The error function."""
     return accurate.erf(op, self)

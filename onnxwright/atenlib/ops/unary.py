@@ -15,8 +15,6 @@ from onnxwright.atenlib.rules import elementwise
 from onnxwright.atenlib.support import full_like, number
 from onnxwright.types.dtypes import DType
 
-FLOAT = DType.FLOAT
-
 
 @aten(
     "aten::abs",
@@ -178,7 +176,7 @@ def _sqrt_complex(op: Any, self: Complex) -> Complex:
 @aten(
     "aten::rsqrt",
     "prims::rsqrt",
-    rule=elementwise(promote="int_to_float", at_least=FLOAT),
+    rule=elementwise(promote="int_to_float", no_bfloat16=True),
     tests=[OpTest("rsqrt")],
 )
 def rsqrt(op: Any, self: Any) -> Any:
