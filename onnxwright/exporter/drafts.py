@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torch.export import ExportedProgram
+import torch
+from torch._logging.structured import INTERN_TABLE
+from torch.export import ExportedProgram, _draft_export
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -27,6 +29,36 @@ class Finding:
     span: Span | None
 
 
+def draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> ExportedProgram:
+    """`torch.export.draft_export`; the file of its trace is closed.
+
+    Args:
+        model: a module.
+        args, kwargs: example inputs.
+        dims: the dynamic shapes.
+
+    Returns:
+        The program, with torch's report of it.
+    """
+    kind = _draft_export.CaptureStructuredTrace
+    leave = kind.__exit__
+
+    traces: list[Any] = []
+
+    def remember(trace: Any, *error: Any) -> None:
+        leave(trace, *error)
+        traces.append(trace)
+
+    kind.__exit__ = remember
+    try:
+        made: ExportedProgram = torch.export.draft_export(model, args, kwargs, dynamic_shapes=dims)
+        return made
+    finally:
+        kind.__exit__ = leave
+        for trace in traces:
+            trace.close()
+
+
 def findings(program: ExportedProgram) -> list[Finding]:
     """What a drafted program assumes.
 
@@ -39,7 +71,7 @@ def findings(program: ExportedProgram) -> list[Finding]:
     report = getattr(program, "_report", None)
     if report is None:
         return []
-    files = _files(report)
+    files = _files()
     return [_finding(failure, files) for failure in report.failures]
 
 
@@ -61,11 +93,12 @@ def tell(found: list[Finding]) -> None:
     )
 
 
-def _files(report: Any) -> dict[int, str]:
-    """Source files by torch's numbers of them; torch has them the one way or the other round."""
-    table: dict[Any, Any] = getattr(report, "str_to_filename", None) or {}
-    pairs = [(k, v) if isinstance(k, int) else (v, k) for k, v in table.items()]
-    return {int(index): str(name) for index, name in pairs}
+def _files() -> dict[int, str]:
+    """Source files by torch's numbers of them, which last as long as the process.
+
+    A report has those only that were new when it was made.
+    """
+    return {int(index): str(name) for name, index in INTERN_TABLE.items()}
 
 
 def _finding(failure: Any, files: dict[int, str]) -> Finding:

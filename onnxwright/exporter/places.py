@@ -17,9 +17,9 @@ from onnxwright.diagnostics.span import Span
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 # Stands for the stack of nodes that torch adds by itself.
 _HOOK = "_empty_nn_module_stack_from_metadata_hook"
-_TORCH = str(Path(torch.__file__).resolve().parent)
-_HOME = str(Path(__file__).resolve().parent.parent)
-_STDLIB = (str(Path(os.__file__).resolve().parent), str(Path(os.__file__).parent))
+TORCH = str(Path(torch.__file__).resolve().parent)
+HOME = str(Path(__file__).resolve().parent.parent)
+STDLIB = (str(Path(os.__file__).resolve().parent), str(Path(os.__file__).parent))
 
 
 def frames_of(node: Any) -> list[tuple[str, int]]:
@@ -46,7 +46,8 @@ def span_of(node: Any) -> Span | None:
     """
     frames = frames_of(node)
     frames = [f for f in frames if not f[0].startswith("<")]
-    own = [f for f in frames if not f[0].startswith((_TORCH, "torch/"))]
+    frames = [f for f in frames if not f[0].startswith(HOME)]
+    own = [f for f in frames if not f[0].startswith((TORCH, "torch/"))]
     chosen = (own or frames)[-1:]
     return _line(*chosen[0]) if chosen else None
 
@@ -80,9 +81,9 @@ def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
     own = [
         (file, line)
         for file, line in frames
-        if not file.startswith((_TORCH, "torch/", "<", _HOME)) and linecache.getline(file, line)
+        if not file.startswith((TORCH, "torch/", "<", HOME)) and linecache.getline(file, line)
     ]
-    outside = [f for f in own if not f[0].startswith(_STDLIB)]
+    outside = [f for f in own if not f[0].startswith(STDLIB)]
     return _line(*outside[-1]) if outside else None
 
 
@@ -96,7 +97,7 @@ def is_of_torch(error: BaseException) -> bool:
         Whether the innermost frame is torch's, or there is none.
     """
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return not frames or frames[-1].startswith((_TORCH, "<"))
+    return not frames or frames[-1].startswith((TORCH, "<"))
 
 
 def _line(file: str, line: int) -> Span:
