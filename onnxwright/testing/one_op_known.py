@@ -55,13 +55,6 @@ _ROWS = [
         "linalg.eigvals",
     ),
     *_known(
-        "LDL factorizations are not written yet",
-        "OW822",
-        "linalg.ldl_factor",
-        "linalg.ldl_factor_ex",
-        "linalg.ldl_solve",
-    ),
-    *_known(
         "the bits of numbers are combined, and no operator of ONNX reads them",
         "OW822",
         "hash_tensor",

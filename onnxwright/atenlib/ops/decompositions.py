@@ -162,7 +162,7 @@ def lu(op: Any, a: Any, *, pivot: bool = True) -> LU:
         row = algebra.unsqueeze(op, take(op, packed, k, -2), [x.rank - 2])
         head = algebra.each(lambda v: op.Gather(v, op.Unsqueeze(k, [0]), axis=-1), row)
         column = algebra.unsqueeze(op, take(op, packed, k, -1), [x.rank - 1])
-        ratio = _guarded(op, column, head)
+        ratio = guarded(op, column, head)
         below = op.Greater(column_of_rows, k)
         ratio = only(op, below, ratio)
         right = only(op, op.Greater(columns, k), row)
@@ -192,7 +192,7 @@ def _reordered(op: Any, x: Any, order: Any) -> Any:
 reordered = _reordered
 
 
-def _guarded(op: Any, a: Any, b: Any) -> Any:
+def guarded(op: Any, a: Any, b: Any) -> Any:
     """A quotient, zero where the divisor is."""
     zero = op.Equal(magnitude(op, b), 0.0)
     one = op.constant(np.ones((), real(b).onnx_dtype.numpy))
