@@ -14,7 +14,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import capture as capturing
-from onnxwright.exporter import checks, reporting, shapes
+from onnxwright.exporter import checks, reporting, shapes, soundness
 from onnxwright.exporter.building import Settings, build
 from onnxwright.exporter.capture import Strategy, load_program
 from onnxwright.exporter.drafts import findings, tell
@@ -171,7 +171,10 @@ def _captured(
     _tell_draft(program, noted)
     found = wanted.relaxed() if relaxed else None
     with reporting.warnings_noted(noted):
-        return program, shapes.names_of(program, found or wanted)
+        names = shapes.names_of(program, found or wanted)
+        if dynamic_shapes:
+            soundness.tell_fixed_values(program, names)
+        return program, names
 
 
 def _tell_draft(program: ExportedProgram, noted: Report) -> None:

@@ -240,6 +240,8 @@ class _Builder:
             if entry.kind is InputKind.USER_INPUT:
                 self.inputs.append((entry, named.get(entry.node)))
                 values.setdefault(entry.node, entry.value)
+            elif entry.kind is InputKind.CONSTANT_TENSOR and not entry.node.users:
+                values[entry.node] = None
             elif entry.kind in WEIGHT_KINDS:
                 values[entry.node] = self._weight(entry, shared)
             else:

@@ -18,14 +18,13 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
-from onnxwright.exporter.drafts import draft
+from onnxwright.exporter import torch_func
 from onnxwright.exporter.fakes import Substitutes, fakes, unchecked
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.places import is_of_torch, span_of_error
 from onnxwright.exporter.quiet import kept
 from onnxwright.exporter.shapes import Wanted
 from onnxwright.exporter.soundness import fixed_values, lost_constants, unwound
-from onnxwright.exporter.stacks import user_frames
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -55,9 +54,17 @@ def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
     return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
+def _draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return torch.export.draft_export(model, args, kwargs, dynamic_shapes=dims)
+
+
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     with Substitutes():
         return _non_strict(model, args, kwargs, dims)
+
+
+def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -67,8 +74,9 @@ STRATEGIES: dict[str, Strategy] = {
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 
-NAMED: dict[str, Strategy] = {**STRATEGIES, "draft": draft}
-"""The ways that can be asked for by name; a draft is never tried by itself, as it assumes."""
+NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": _draft}
+"""The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
+it; a draft is never tried by itself, as it assumes."""
 
 
 def capture(
@@ -94,7 +102,9 @@ def capture(
     _know_caches()
     errors: list[Exception] = []
     second: tuple[ExportedProgram, bool] | None = None
-    for name, way, inputs, relaxed in _ways(wanted, how):
+    waiting = _ways(wanted, how)
+    while waiting:
+        name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
             continue
         begun = time.perf_counter()
@@ -105,10 +115,12 @@ def capture(
         outcomes.append(Outcome(name, seconds, reason, told.text))
         if error is not None:
             errors.append(error)
+            if how == "auto" and _is_about_func(error) and way is _non_strict:
+                waiting = _ways(wanted, "torch.func") + waiting
             continue
         found = _checked(program, name), relaxed
-        if way is draft or how != "auto" or not fixed_values(found[0]):
-            if way is not draft:
+        if way is _draft or how != "auto" or not fixed_values(found[0]):
+            if way is not _draft:
                 told.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
@@ -118,15 +130,25 @@ def capture(
     _refuse(errors, outcomes)
 
 
+class LostConstantError(RuntimeError):
+    """A captured program has a constant without numbers, in the place of something computed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"PyTorch does not see what `{name}` is computed from")
+
+
+def _is_about_func(error: Exception) -> bool:
+    return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
+
+
 def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with unwound(), fakes(), unchecked(), user_frames():
+        with unwound(), fakes(), unchecked():
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
-            reason = f"PyTorch does not see what `{lost[0]}` is computed from"
-            return None, RuntimeError(reason)
+            return None, LostConstantError(lost[0])
         return program, None
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
@@ -158,17 +180,12 @@ def _refuse(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
         fail(
             messages.CaptureFailed(
                 hint=_OWN_ERROR if own else _hint(outcomes),
-                notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
+                notes=tuple(f"{' and '.join(ways)}: {text}" for text, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
         )
     except ExportError as error:
         raise error from errors[0]
-
-
-def _each(ways: list[str], outcomes: list[Outcome]) -> str:
-    """The ways that ended alike, in words."""
-    return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
 _OWN_ERROR = (
@@ -229,8 +246,6 @@ def _hint(outcomes: list[Outcome]) -> str:
     for signs, hint in _HINTS:
         if any(s.lower() in text.lower() for s in signs):
             return hint
-    if any(o.strategy == "draft" for o in outcomes):
-        return "the error before this one is torch's own"
     return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
 
 

@@ -60,6 +60,13 @@ def size_rounding(x):
     return round(n / 2), math.floor(n / 2), math.ceil(n / 2), x[: math.ceil(n / 2)]
 
 
+@PROGRAMS(_matrix, dynamic={"x": {0: "n"}}, sizes=({"n": 8}, {"n": 1}))
+def numbers_of_python(x):
+    """`int` and `float` of what is computed of a size."""
+    n = x.shape[0]
+    return x[: int(n * 0.5)], torch.full((2,), float(2 * n - 1)), x / math.sqrt(n)
+
+
 @PROGRAMS(_matrix, dynamic=ROWS)
 def size_compared(x):
     """Comparisons that the exported ranges decide."""
@@ -186,3 +193,19 @@ def test_round_is_pythons() -> None:
     program = check(halves, (randn(4),), None, {"x": {0: "n"}})
     for n in (3, 5, 7, 9):
         assert program(randn(n)) == round(n / 2)
+
+
+@pytest.mark.parametrize("dim", [torch.export.Dim.AUTO, torch.export.Dim.DYNAMIC, "n"])
+def test_a_number_of_python_leaves_a_size_dynamic(dim: object) -> None:
+    """In each way to say that it is."""
+    check(lambda x: x * float(x.shape[0]), (randn(4),), None, {"x": {0: dim}}, sizes=({"*": 0},))
+
+
+def test_a_number_that_stays_as_in_the_example_is_told() -> None:
+    """A range has as many turns as in the example."""
+
+    def turns(x):
+        return [x + n for n in range(x.shape[0] // 2)]
+
+    with pytest.warns(UserWarning, match=r"`n//2` was declared dynamic.* fixes it to 2"):
+        check(turns, (randn(4),), None, {"x": {0: "n"}}, sizes=())

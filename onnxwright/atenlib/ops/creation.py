@@ -23,6 +23,7 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
 _NUMBERS = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT, complex: DType.COMPLEX64}
+_COMPUTED = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
 
 
 def filled(op: Any, size: Any, value: Any, dtype: DType) -> Any:
@@ -70,7 +71,8 @@ def _filling_type(arguments: dict[str, Any]) -> DType | None:
     """The type that `dtype` says, else that of the number."""
     if arguments["dtype"] is None:
         value = arguments["fill_value"]
-        kind = _NUMBERS.get(type(value))
+        # A number of Python, known or computed, has the default type of its kind.
+        kind = _NUMBERS.get(type(value)) or _COMPUTED.get(str(getattr(value, "weak", "")))
         arguments["dtype"] = kind if kind is not None else value.onnx_dtype
     found: DType | None = arguments["dtype"]
     return found

@@ -112,7 +112,7 @@ class FixedDimension(Diagnostic):
     )
     severity: ClassVar[str] = "warning"
     dimension: str
-    size: int
+    size: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,98 @@
+"""Models that call torch.func: its transformations are traced on their own, before the capture.
+
+Torch traces `torch.export` above autograd, where derivatives are not operators yet.  Here the model
+is traced below autograd first, on the fake tensors of the capture; what it then runs are operators
+without transformations.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+from torch.overrides import (
+    _get_current_function_mode,
+    _pop_mode_temporarily,
+)
+from torch.utils import _pytree as pytree
+
+# What torch says of them, and its files that run them.
+_SIGNS = ("functorch", "found a fake tensor in the exported program constant")
+_FILES = ("_functorch/eager_transforms.py", "_functorch/vmap.py", "_functorch/apis.py")
+
+
+def comes_from_it(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, was raised within a transformation of torch.func.
+
+    Args:
+        error: the error.
+
+    Returns:
+        Whether a frame of torch.func is in its traceback, or it says so.
+    """
+    while error is not None:
+        if any(sign in str(error) for sign in _SIGNS):
+            return True
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename.replace("\\", "/").endswith(_FILES):
+                return True
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
+    """A module that computes what another does, by operators below autograd.
+
+    Args:
+        model: the module.
+
+    Returns:
+        A module with the same parameters and arguments; it can be run within a capture only.
+    """
+    inner = copy.copy(model)
+    made = copy.copy(model)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        state = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+        names, spec = list(state), pytree.tree_flatten((args, kwargs))[1]
+        form: list[Any] = []
+
+        def flat(*values: Any) -> Any:
+            given = dict(zip(names, values, strict=False))
+            rest, named = pytree.tree_unflatten(values[len(names) :], spec)
+            result = torch.func.functional_call(inner, given, rest, named)
+            leaves, form[:] = _with_form(result)
+            return leaves
+
+        values = [*state.values(), *pytree.tree_leaves((args, kwargs))]
+        with _untraced():
+            graph = make_fx(flat, pre_dispatch=False)(*values)
+        if graph.graph.eliminate_dead_code():  # checks of torch.func itself
+            graph.recompile()
+        return pytree.tree_unflatten(graph(*values), form[0])
+
+    forward.__signature__ = inspect.signature(model.forward)  # type: ignore[attr-defined]
+    object.__setattr__(made, "forward", forward)
+    return made
+
+
+def _with_form(result: Any) -> tuple[list[Any], list[Any]]:
+    leaves, form = pytree.tree_flatten(result)
+    return leaves, [form]
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """What is run while it lasts is no part of the capture around it."""
+    with ExitStack() as stack:
+        while _get_current_function_mode() is not None:
+            stack.enter_context(_pop_mode_temporarily())
+        stack.enter_context(disable_proxy_modes_tracing())
+        yield

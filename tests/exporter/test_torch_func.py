@@ -1,0 +1,116 @@
+"""torch.func within models: derivatives and vectorized functions are written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch import nn, randn  # noqa: E402
+from torch.func import functional_call, grad, hessian, jacrev, jvp, vjp, vmap  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import ExportError  # noqa: E402
+from tests.exporter.programs import Program, Programs, run  # noqa: E402
+
+PROGRAMS = Programs()
+ROWS = {"x": {0: "b"}}
+
+
+def _matrix() -> tuple[Any, ...]:
+    return (randn(4, 6),)
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def gradient(x):
+    """Of a function of one tensor, scaled by a size."""
+    return grad(lambda x: (x.sin() ** 2).sum())(x) * x.shape[0]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+class GradientThroughModule(nn.Module):
+    """The function is a module with weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+
+    def forward(self, x):
+        """A force, as of an energy."""
+        return {"force": -grad(lambda x: self.inner(x).sum())(x)}
+
+
+@PROGRAMS(_matrix)
+class StepOfTraining(nn.Module):
+    """Weights are moved against their gradient before they are used."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 1)
+
+    def forward(self, x):
+        """One step at test time."""
+        weights = dict(self.layer.named_parameters())
+
+        def loss(weights):
+            return (functional_call(self.layer, weights, (x,)) ** 2).mean()
+
+        steps = grad(loss)(weights)
+        moved = {name: w - 0.1 * steps[name] for name, w in weights.items()}
+        return functional_call(self.layer, moved, (x,))
+
+
+@PROGRAMS(_matrix)
+def gradient_of_rows(x):
+    """vmap of grad."""
+    return vmap(grad(lambda row: (row**3).sum()))(x)
+
+
+@PROGRAMS(_matrix)
+def other_axes(x):
+    """vmap over the second axis; a result along the second."""
+    return vmap(lambda a, b: (a @ b, a + b), in_dims=(1, 1), out_dims=(0, 1))(x, x)
+
+
+@PROGRAMS(lambda: (randn(3),))
+def matrices_of_derivatives(x):
+    """Backwards, then forwards."""
+    return jacrev(lambda x: x**2)(x), hessian(lambda x: (x**3).sum())(x)
+
+
+@PROGRAMS(_matrix)
+def products_of_derivatives(x):
+    """vjp and jvp."""
+    y, back = vjp(torch.sin, x)
+    return back(y), jvp(torch.cos, (x,), (torch.ones_like(x),))
+
+
+@PROGRAMS(_matrix)
+def data_of_a_result(x):
+    """`.data` is not seen by capture without tracing of Python."""
+    return (x * 2).data + 1
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_program(program: Program) -> None:
+    run(program)
+
+
+def test_weights_keep_their_names() -> None:
+    program = ow.export(GradientThroughModule(), _matrix())
+    other = GradientThroughModule()
+    program.apply_weights(other.state_dict())
+    x = randn(4, 6)
+    torch.testing.assert_close(program(x)["force"], other(x)["force"])
+
+
+def test_a_failure_leaves_no_level_of_torch_func() -> None:
+    def model(x: Any) -> Any:
+        return vmap(lambda row: row if row.sum() > 0 else -row)(x)
+
+    with pytest.raises(ExportError):
+        ow.export(model, _matrix())
+    assert torch._C._functorch.peek_interpreter_stack() is None
+    assert jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))[1] > 0
