@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.exporter.caches import know_caches
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.signature import inputs_of
 
@@ -91,6 +92,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
     module = as_module(model)
+    know_caches()
     args, by_name = _apart(tuple(args), dict(kwargs))
     given = _in_signature_order(module, by_name)
     if not dynamic_shapes:

@@ -334,6 +334,68 @@ def marian() -> Made:
     return Made(hub.MarianMTModel(config), kwargs, _PAIR)
 
 
+def _cache(heads: int, past: int) -> Any:
+    cache = hub.DynamicCache()
+    for layer in range(2):
+        cache.update(torch.randn(2, heads, past, 8), torch.randn(2, heads, past, 8), layer)
+    return cache
+
+
+def _next_target(model: Any, heads: int) -> Made:
+    """One further word beside the caches of the decoder: of itself, and of the encoder."""
+    # Of each cache keys, then values.
+    axes = [[[{0: B, 2: n}] * 2] * 2 for n in ("past", "source")]
+    return Made(
+        model,
+        {
+            "encoder_outputs": (torch.randn(2, 7, 32),),
+            "decoder_input_ids": _ids(2, 1),
+            "past_key_values": hub.EncoderDecoderCache(_cache(heads, 5), _cache(heads, 7)),
+        },
+        {
+            "encoder_outputs": ({0: B, 1: "source"},),
+            "decoder_input_ids": {0: B},
+            "past_key_values": axes,
+        },
+    )
+
+
+@_network("decoder with cache")
+def t5_cache() -> Made:
+    config = hub.T5Config(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, vocab_size=100)
+    return _next_target(hub.T5ForConditionalGeneration(config), 4)
+
+
+_TWO_LAYERS = {**_BOTH, **_ENDS, "encoder_layers": 2, "decoder_layers": 2}
+
+
+@_network("decoder with cache", slow=True)
+def bart_cache() -> Made:
+    config = hub.BartConfig(**_TWO_LAYERS, max_position_embeddings=64)
+    return _next_target(hub.BartForConditionalGeneration(config), 4)
+
+
+@_network("decoder with cache", slow=True)
+def whisper_first_words() -> Made:
+    """The caches are results."""
+    config = hub.WhisperConfig(
+        **_TWO_LAYERS, max_source_positions=50, max_target_positions=20, num_mel_bins=8
+    )
+    kwargs = {"input_features": torch.randn(2, 8, 100), "decoder_input_ids": _ids(2, 4)}
+    dynamic = {"input_features": {0: B}, "decoder_input_ids": {0: B, 1: T}}
+    return Made(hub.WhisperForConditionalGeneration(config), kwargs, dynamic)
+
+
+@_network("decoder with cache", slow=True)
+def llama_static_cache_given() -> Made:
+    """A cache of a fixed length as an input; what is written to it becomes further outputs."""
+    config = hub.LlamaConfig(**{**_GROUPED, "use_cache": True})
+    cache = hub.StaticCache(config=config, max_cache_len=12)
+    cache.early_initialization(2, 2, 8, torch.float32, "cpu")
+    kwargs = {"input_ids": _ids(2, 1), "position_ids": torch.tensor([[0]])}
+    return Made(hub.LlamaForCausalLM(config), {**kwargs, "past_key_values": cache}, None)
+
+
 # -- vision ----------------------------------------------------------------------------------------
 
 
