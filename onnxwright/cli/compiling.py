@@ -11,7 +11,7 @@ from typing import Any
 from onnxwright.cli.console import OK, Trouble, print_json
 from onnxwright.cli.files import is_too_large, write_model
 from onnxwright.cli.grammar import add_json, command
-from onnxwright.cli.programs import find_script, split_target
+from onnxwright.cli.programs import MAKER, find_program, split_target
 from onnxwright.errors import OnnxwrightError
 
 
@@ -25,10 +25,15 @@ def add(commands: Any) -> None:
             "onnxwright compile model.py:fn -o model.onnx",
             'onnxwright compile model.py:fn --type "x=FLOAT[N, 3]" --attribute axis=1',
             "onnxwright compile model.py:fn -o - | onnxwright run - --random",
+            "onnxwright to-script model.onnx -o m.py && onnxwright compile m.py -o again.onnx",
         ],
         _run,
     )
-    made.add_argument("script", metavar="FILE.py:fn", help="the name may be left out if only one")
+    made.add_argument(
+        "script",
+        metavar="FILE.py:fn",
+        help="the name may be left out if only one, or after to-script",
+    )
     made.add_argument("-o", "--output", metavar="FILE", help="fn.onnx if not given; - for a pipe")
     made.add_argument(
         "--type", action="append", metavar="NAME=TYPE", help="the type of an input, FLOAT[N, 3]"
@@ -53,9 +58,40 @@ def _run(given: Any) -> int:
         raise Trouble(f"a script is named as FILE.py:fn, not {given.script}")
     if given.output == "-" and sys.stdout.isatty():
         raise Trouble("the result is binary; redirect it, or name a file with -o")
-    script = find_script(*target)
+    model, name = _compiled(given, *target)
+    if given.check:
+        import onnx
+
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except Exception as error:
+            words = str(error).strip()
+            raise Trouble(f"onnx.checker refuses the model: {words}", status=1) from error
+    output = given.output or f"{name}.onnx"
+    write_model(output, model)
+    if output != "-":
+        nodes = len(model.graph.node)
+        if given.json:
+            functions = [f.name for f in model.functions]
+            print_json({"path": output, "nodes": nodes, "functions": functions})
+        else:
+            size = Path(output).stat().st_size
+            print(f"{output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
+    return OK
+
+
+def _compiled(given: Any, path: Path, name: str) -> tuple[Any, str]:
+    """The model, and what it is called."""
+    found = find_program(path, name)
+    if not hasattr(found, "to_model_proto"):
+        changes = (given.type, given.attribute, given.opset, given.ir_version, given.functions)
+        if any(change is not None for change in changes):
+            raise Trouble(
+                f"`{MAKER}` of {path} gives the model as it is; name a script to change it"
+            )
+        return found, path.stem
     try:
-        model = script.to_model_proto(
+        made = found.to_model_proto(
             input_types=_types(given.type),
             attributes=dict(map(_attribute, given.attribute or ())),
             opset_version=given.opset,
@@ -67,27 +103,9 @@ def _run(given: Any) -> int:
     except Exception as error:
         if not is_too_large(error):
             raise
-        message = f"{script.name} holds over 2 GB of constants; make them inputs, or `External`"
+        message = f"{found.name} holds over 2 GB of constants; make them inputs, or `External`"
         raise Trouble(message, status=1) from error
-    if given.check:
-        import onnx
-
-        try:
-            onnx.checker.check_model(model, full_check=True)
-        except Exception as error:
-            words = str(error).strip()
-            raise Trouble(f"onnx.checker refuses the model: {words}", status=1) from error
-    output = given.output or f"{script.name}.onnx"
-    write_model(output, model)
-    if output != "-":
-        nodes = len(model.graph.node)
-        if given.json:
-            functions = [f.name for f in model.functions]
-            print_json({"path": output, "nodes": nodes, "functions": functions})
-        else:
-            size = Path(output).stat().st_size
-            print(f"{output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
-    return OK
+    return made, found.name
 
 
 def _types(texts: list[str] | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import Trouble
-from onnxwright.cli.programs import find_script, split_target
+from onnxwright.cli.programs import find_program, split_target
 
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
@@ -65,12 +65,14 @@ def load(argument: str, *, function: bool = False) -> Loaded:
         return Loaded(_parsed(sys.stdin.buffer.read(), "standard input"), None, "standard input")
     target = split_target(argument)
     if target is not None:
-        script = find_script(*target)
+        found = find_program(*target)
+        if not hasattr(found, "to_model_proto"):
+            return Loaded(found, None, argument)
         if function:
             from onnxwright.viz.view import read
 
-            return Loaded(read(script), None, argument)
-        return Loaded(script.to_model_proto(), None, argument)
+            return Loaded(read(found), None, argument)
+        return Loaded(found.to_model_proto(), None, argument)
     path = Path(argument)
     check_file(path)
     size = path.stat().st_size

@@ -7,16 +7,20 @@ import difflib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxwright.cli.console import Trouble
 from onnxwright.errors import OnnxwrightError
 
 if TYPE_CHECKING:
+    import onnx
+
     from onnxwright.dsl.function import ScriptFunction
+
+T = TypeVar("T")
 
 
 def executed(path: Path) -> ModuleType:
@@ -73,6 +77,37 @@ def split_target(argument: str) -> tuple[Path, str] | None:
     return (Path(head), name) if head.endswith(".py") else None
 
 
+MAKER = "make_model"
+"""What gives the whole model back in the Python that `to-script` writes."""
+
+
+def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.ModelProto:
+    """A script of a Python file; or, of one that `to-script` wrote, the model.
+
+    Args:
+        path: the file.
+        name: the script's name (`Class.name` for one of a class), or `make_model`; empty for what
+            the file is about: its `make_model`, or its only script.
+
+    Returns:
+        The script or the model.
+
+    Raises:
+        Trouble: there is no such file, script or model, or the file cannot be executed.
+    """
+    module = _module(path)
+    maker = vars(module).get(MAKER)
+    if name in ("", MAKER) and callable(maker) and not hasattr(maker, "__ow_script__"):
+        import onnx
+
+        with contextlib.redirect_stdout(sys.stderr):
+            made = _tried(path, maker)
+        if not isinstance(made, onnx.ModelProto):
+            raise Trouble(f"`{MAKER}` of {path} gives a {type(made).__name__}, which is no model")
+        return made
+    return _script(path, module, name)
+
+
 def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
     """A script of a Python file.
 
@@ -86,16 +121,28 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
     Raises:
         Trouble: there is no such file or script, or the file cannot be executed.
     """
+    return _script(path, _module(path), name)
+
+
+def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise Trouble(f"there is no file {path}")
+    # What the file prints is not the command's result, which may go through a pipe.
+    with contextlib.redirect_stdout(sys.stderr):
+        return _tried(path, lambda: executed(path))
+
+
+def _tried(path: Path, run: Callable[[], T]) -> T:
+    """What a part of the user's file gives; what it raises is told as theirs."""
     try:
-        # What the file prints is not the command's result, which may go through a pipe.
-        with contextlib.redirect_stdout(sys.stderr):
-            module = executed(path)
+        return run()
     except OnnxwrightError:
         raise
     except (Exception, SystemExit) as error:
         raise Trouble(failure_of(path, error)) from error
+
+
+def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., Any]:
     known = {s.function.__qualname__: s for s in scripts_of(module)}
     if not name:
         if len(known) == 1:
@@ -140,4 +187,4 @@ def _is_theirs(frame: traceback.FrameSummary) -> bool:
     return not frame.filename.startswith((ours, "<frozen"))
 
 
-__all__ = ["executed", "failure_of", "find_script", "scripts_of", "split_target"]
+__all__ = ["executed", "failure_of", "find_program", "find_script", "scripts_of", "split_target"]

@@ -302,22 +302,35 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
     return SourceUnit(function, file, text, node)
 
 
+# Where a tree keeps the functions that were found in it: a file of many scripts is walked once.
+_INDEX = "_ow_definitions"
+
+
 def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
     """The definition that made `code`: same name, first line (decorators count) and variables."""
     found: list[FunctionNode] = []
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            name = node.name
-        elif isinstance(node, ast.Lambda):
-            line, name = node.lineno, "<lambda>"
-        else:
-            continue
-        if name == code.co_name and first_line in (None, line) and _same_parameters(node, code):
-            found.append(node)  # type: ignore[arg-type]
+    for line, node in _definitions(tree).get(code.co_name, ()):
+        if first_line in (None, line) and _same_parameters(node, code):
+            found.append(node)
     if len(found) > 1 and code.co_name == "<lambda>":
         found = [n for n in found if isinstance(n, ast.Lambda) and _same_position(n, code)] or found
     return found[0] if found else None
+
+
+def _definitions(tree: ast.AST) -> dict[str, list[tuple[int, FunctionNode]]]:
+    """The functions of a file by name, with their first lines; found once for each tree."""
+    known: dict[str, list[tuple[int, FunctionNode]]] | None = getattr(tree, _INDEX, None)
+    if known is not None:
+        return known
+    known = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            known.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
+        elif isinstance(node, ast.Lambda):
+            known.setdefault("<lambda>", []).append((node.lineno, node))
+    setattr(tree, _INDEX, known)
+    return known
 
 
 def _same_parameters(node: Any, code: CodeType) -> bool:

@@ -50,7 +50,8 @@ class Places:
         """Every node in the order of places."""
         for unit in self.order.get(scope, ()):
             yield unit
-            for name in sorted(unit.graphs, key=lambda n: not is_plain(n)):
+            # As they are counted when the text is compiled, whatever stands first in the model.
+            for name in sorted(unit.graphs, key=lambda n: (not is_plain(n), n == "else_branch")):
                 for inner in unit.graphs[name]:
                     yield from self.all_units(inner)
 

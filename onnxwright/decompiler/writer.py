@@ -152,10 +152,11 @@ class Writer:
         if attr.ref_attr_name:
             return self.attributes.get(attr.ref_attr_name) if not attr.doc_string else None
         kind = attribute_kind(attr)
-        if kind == _A.GRAPH:
-            return self.functions[unit][attr.name][0]
-        if kind == _A.GRAPHS:
-            return listed(self.functions[unit][attr.name])
+        if kind in (_A.GRAPH, _A.GRAPHS):
+            graphs = self.functions.get(unit, {}).get(attr.name)
+            if not graphs:
+                return None
+            return graphs[0] if kind == _A.GRAPH else listed(graphs)
         value = plain_value(attr, signature)  # type: ignore[arg-type]
         if value is None:
             return None

@@ -327,7 +327,7 @@ class _Writer:
             if self._absent.intersection(outputs):
                 del node.output[:]
                 node.output.extend("" if name in self._absent else name for name in outputs)
-            for attr in node.attribute:
+            for attr in sorted(node.attribute, key=_is_else):
                 for inner in (attr.g, *attr.graphs) if attr.type in (5, 10) else ():
                     if inner.name in self.lowered.recorder.graphs:
                         self._finish_inner(inner, f"{place}.{attr.name}")
@@ -371,7 +371,7 @@ def _note_places(nodes: Iterable[ir.Node], places: dict[str, ir.Value], count: i
         count += 1
         for n, value in enumerate(node.outputs):
             places[f"{here}:{n}" if n else here] = value
-        for attr in node.attributes.values():
+        for attr in sorted(node.attributes.values(), key=_is_else):
             if attr.is_ref() or attr.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
                 continue
             graphs = [attr.as_graph()] if attr.type is ir.AttributeType.GRAPH else attr.as_graphs()
@@ -380,6 +380,11 @@ def _note_places(nodes: Iterable[ir.Node], places: dict[str, ir.Value], count: i
                     places.setdefault(f"{here}.{n}", value)
                 count = _note_places(graph, places, count)
     return count
+
+
+def _is_else(attr: Any) -> bool:
+    """The branch that is counted last, wherever it stands among the attributes."""
+    return bool(attr.name == "else_branch")
 
 
 def _by_place(table: Mapping[str, Any], final: Mapping[str, str]) -> dict[str, Any]:

@@ -167,6 +167,27 @@ def test_to_script_gives_a_program_that_compiles_to_the_model(command: Any, mode
     assert command("diff", "one model.onnx", "again.onnx").returncode == 0
 
 
+def test_compile_gives_back_the_whole_model_that_to_script_wrote(
+    command: Any, models: Path
+) -> None:
+    """With what a model says beside its graph, and with its functions."""
+    model = onnx.load(models / "one model.onnx")
+    model.producer_name, model.model_version = "someone", 7
+    model.metadata_props.add(key="k", value="v")
+    node = onnx.helper.make_node("Relu", ["a"], ["b"])  # noqa: TID251
+    imports = [onnx.helper.make_opsetid("", model.opset_import[0].version)]
+    model.functions.append(onnx.helper.make_function("my", "f", ["a"], ["b"], [node], imports))
+    onnx.save(model, models / "whole.onnx")
+    assert command("to-script", "whole.onnx", "-o", "whole.py").returncode == 0
+    assert command("diff", "whole.onnx", "whole.py").returncode == 0
+    done = command("compile", "whole.py", "-o", "same.onnx")
+    assert done.returncode == 0, done.stderr
+    assert command("diff", "whole.onnx", "same.onnx").returncode == 0
+    refused = command("compile", "whole.py", "--opset", "20")
+    assert refused.returncode == 2
+    assert "name a script to change it" in refused.stderr
+
+
 def test_diff_tells_by_its_exit_status(command: Any, models: Path) -> None:
     same = command("diff", "one model.onnx", "one model.onnx")
     assert (same.returncode, same.stdout) == (0, "no difference (2 nodes)\n")

@@ -189,3 +189,42 @@ def test_reasons_are_given() -> None:
     source = to_script(graph_model(GRAPHS["shapes at odds"]), explain=reasons)
     assert "op.Add(x, z)" in source
     assert any("is written as a call" in r for r in reasons)
+
+
+def test_branches_keep_their_names_whichever_stands_first() -> None:
+    """`helper.make_node` sorts attributes: `else_branch` then stands before `then_branch`."""
+
+    def branch(name: str, output: str, *nodes: onnx.NodeProto) -> onnx.GraphProto:
+        info = helper.make_tensor_value_info(output, 1, ["N"])
+        return helper.make_graph(nodes, name, [], [info])
+
+    def either(output: str, **branches: onnx.GraphProto) -> onnx.NodeProto:
+        return NODE("If", ["c"], [output], **branches)
+
+    inner = either(
+        "q",
+        then_branch=branch("first", "r", NODE("Relu", ["x"], ["r"])),
+        else_branch=branch("second", "s", NODE("Neg", ["x"], ["s"], name="negated")),
+    )
+    node = either(
+        "y",
+        then_branch=branch("third", "q", inner),
+        else_branch=branch("fourth", "t", NODE("Abs", ["x"], ["t"], name="absolute")),
+    )
+    inputs = [helper.make_tensor_value_info(*i) for i in (("x", 1, ["N"]), ("c", 9, []))]
+    outputs = [helper.make_tensor_value_info("y", 1, ["N"])]
+    model = helper.make_model(helper.make_graph([node], "g", inputs, outputs))
+    for operators in (True, False):
+        source = to_script(model, operators=operators)
+        assert_isomorphic(model, rebuild(source), node_names=True, subgraph_names=True)
+        assert to_script(rebuild(source), operators=operators) == source
+
+
+@pytest.mark.parametrize("kind", ["GRAPHS", "GRAPH", "TENSORS", "TYPE_PROTOS", "STRINGS"])
+def test_attributes_without_a_value_come_back(kind: str) -> None:
+    model = graph_model("g (float[N] x) => (float[N] y) { y = my.domain.Thing(x) }")
+    kinds = onnx.AttributeProto.AttributeType
+    model.graph.node[0].attribute.add(name="nothing", type=getattr(kinds, kind))
+    source = to_script(model)
+    assert_isomorphic(model, rebuild(source))
+    assert to_script(rebuild(source)) == source
