@@ -277,6 +277,7 @@ PLAIN_IN_HALF = {
     "Split Sigmoid Mul": F.glu,
     "Mod": lambda x: torch.fmod(x, 3),
     "ReduceL2": lambda x: x.norm(dim=1),
+    "ReduceL2 Neg": lambda x: -torch.linalg.matrix_norm(x),
     "CumSum": lambda x: x.cumsum(0),
     "Softmax": lambda x: x.softmax(-1),
     "LayerNormalization": lambda x: F.layer_norm(x, (4,)),

@@ -53,20 +53,18 @@ def _matrix_norm(
         x = algebra.each(lambda v: cast(op, v, dtype), x)
     if ord in _SINGULAR:
         return _singular_norm(op, x, ord, dim, keepdim)
+    if ord == "fro":
+        return TABLE["aten::linalg_vector_norm"](op, x, 2, list(dim), keepdim)
     x = _length(op, x)
     given = x.onnx_dtype
     x = cast(op, x, DType.FLOAT) if given.bits < 32 else x
     rows, columns = (axis_of(d, x.rank) for d in dim)
-    if ord == "fro":
-        result = op.Sqrt(op.ReduceSum(op.Mul(x, x), [rows, columns]))
-    else:
-        along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = op.ReduceSum(x, [along])
-        extreme = op.ReduceMax if ord > 0 else op.ReduceMin
-        if x.shape[over] == 0:  # torch: the largest of no lines is zero
-            sums = op.ReduceSum(sums, [over])
-        result = extreme(sums, [over])
-    result = cast(op, result, given)
+    along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = op.ReduceSum(x, [along])
+    extreme = op.ReduceMax if ord > 0 else op.ReduceMin
+    if x.shape[over] == 0:  # torch: the largest of no lines is zero
+        sums = op.ReduceSum(sums, [over])
+    result = cast(op, extreme(sums, [over]), given)
     return result if keepdim else op.Squeeze(result, sorted([rows, columns]))
 
 
