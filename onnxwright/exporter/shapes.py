@@ -270,16 +270,20 @@ def _check_dimension(dim: Any, size: int) -> None:
 
 
 def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
-    """A spec without strings; one name is one torch `Dim`."""
+    """A spec without strings; one name is one torch `Dim`, and None for an axis is `Dim.STATIC`."""
     if isinstance(spec, str):
         if not spec.isidentifier():
             return Dim.AUTO
         return named.setdefault(spec, Dim(spec))
     if isinstance(spec, Mapping):
-        return {k: _for_torch(v, named) for k, v in spec.items()}
+        return {k: _axis_for_torch(v, named) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_for_torch(v, named) for v in spec)
+        return type(spec)(_axis_for_torch(v, named) for v in spec)
     return spec
+
+
+def _axis_for_torch(dim: Any, named: dict[str, Any]) -> Any:
+    return Dim.STATIC if dim is None else _for_torch(dim, named)
 
 
 def _unused_size(inputs: Any) -> int:

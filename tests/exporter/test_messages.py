@@ -176,6 +176,13 @@ def test_a_file_that_is_no_program_is_said_without_a_log(
     assert capfd.readouterr().err == ""
 
 
+def test_no_log_of_torch_about_axes_that_are_none(capfd: pytest.CaptureFixture[str]) -> None:
+    """`None` for an axis is a form of ours, too."""
+    made = ow.export(LAYER, (X,), dynamic_shapes={"input": ["batch", None]})
+    assert str(made.model.graph.inputs[0].shape) == "[batch,8]"
+    assert capfd.readouterr().err == ""
+
+
 # -- programs --------------------------------------------------------------------------------------
 
 
