@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import torch_func
-from onnxwright.exporter.fakes import Substitutes, fakes, unchecked
+from onnxwright.exporter.fakes import Substitutes, fakes, unchecked, unmoved
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.places import is_of_torch, span_of_error
 from onnxwright.exporter.quiet import kept
@@ -47,7 +45,8 @@ class Outcome:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
+    with unmoved():
+        return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
 def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -99,7 +98,6 @@ def capture(
         ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
     module = as_module(model)
-    _know_caches()
     errors: list[Exception] = []
     second: tuple[ExportedProgram, bool] | None = None
     waiting = _ways(wanted, how)
@@ -285,19 +283,6 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
         if broadcasting is not None:
             found.append((f"{name}, sizes of 1 fixed", way, broadcasting, False))
     return found
-
-
-def _know_caches() -> None:
-    """Let torch flatten the key-value caches of transformers, where that package is in use."""
-    integration = sys.modules.get("transformers")
-    if integration is None:
-        return
-    try:
-        executorch = importlib.import_module(f"{integration.__name__}.integrations.executorch")
-        executorch.register_dynamic_cache_export_support()
-    except (ImportError, AttributeError, ValueError):
-        # An older or newer release, or caches that are registered already.
-        return
 
 
 def _reason(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 `fakes` gives torch shapes of results that it does not tell while it captures.  `substitutes` puts
 other functions in the place of some of torch's: they compute the same, without a decision in Python
-that is made of the values of tensors.  `unchecked` turns off what distributions check of values.
+that is made of the values of tensors.  `unchecked` turns off what distributions check of values,
+`unmoved` what a module does to get a type that it has.
 """
 
 from __future__ import annotations
@@ -123,6 +124,54 @@ def unchecked() -> Iterator[None]:
         yield
     finally:
         kind.set_default_validate_args(before)
+
+
+@contextmanager
+def unmoved() -> Iterator[None]:
+    """While it lasts, `module.to(...)` and `module.float()` that change nothing do nothing.
+
+    Otherwise torch puts other parameters in the place of the module's, which it refuses while it
+    captures.
+    """
+    module = torch.nn.Module
+    before = {name: getattr(module, name) for name in ("to", *_FLOATS)}
+
+    def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+        device, dtype, _, layout = torch._C._nn._parse_to(*args, **kwargs)
+        if layout is None and _is_there(self, device, dtype):
+            return self
+        return before["to"](self, *args, **kwargs)
+
+    def converting(name: str, dtype: torch.dtype) -> Any:
+        def convert(self: Any) -> Any:
+            return self if _is_there(self, None, dtype) else before[name](self)
+
+        return convert
+
+    module.to = to
+    for name, dtype in _FLOATS.items():
+        setattr(module, name, converting(name, dtype))
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(module, name, function)
+
+
+_FLOATS = {
+    "float": torch.float32,
+    "double": torch.float64,
+    "half": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+
+
+def _is_there(module: Any, device: Any, dtype: Any) -> bool:
+    """Whether all tensors of a module are on a device, and those of floats of a type."""
+    tensors = [*module.parameters(), *module.buffers()]
+    floats = [x for x in tensors if x.is_floating_point() or x.is_complex()]
+    here = device is None or all(x.device == device for x in tensors)
+    return here and (dtype is None or all(x.dtype == dtype for x in floats))
 
 
 def _equal(input: Any, other: Any) -> Any:  # noqa: A002 - torch's name

@@ -230,6 +230,23 @@ def test_memory_before_it_is_written_is_no_divergence() -> None:
     assert ow.export(filled, (torch.ones(3),)).first_divergence() is None
 
 
+def test_a_module_may_ask_for_the_type_it_has() -> None:
+    """torch would swap the parameters, and cannot while it captures."""
+
+    class Asks(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 2)
+
+        def forward(self, x: Any) -> Any:
+            self.first = self.first.to(x.dtype).to("cpu")
+            return self.second.float()(self.first(x))
+
+    before = torch.nn.Module.to, torch.nn.Module.float
+    assert ow.export(Asks(), (torch.ones(2, 3),), verify=True)
+    assert before == (torch.nn.Module.to, torch.nn.Module.float)
+
+
 # -- weights ---------------------------------------------------------------------------------------
 
 
