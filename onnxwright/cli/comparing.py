@@ -27,6 +27,9 @@ def add(commands: Any) -> None:
     )
     _two(made)
     made.add_argument("--limit", type=at_least(0), metavar="N", help="show the first N differences")
+    made.add_argument(
+        "-b", "--brief", action="store_true", help="a line for each place, and equal ones once"
+    )
     made.add_argument("--html", metavar="FILE", help="write a page with both side by side")
     made.add_argument("-q", "--quiet", action="store_true", help="only the exit status")
     add_json(made)
@@ -77,7 +80,8 @@ def _diff(given: Any) -> int:
     if given.json:
         print_json({"same": not found, "summary": found.summary(), "changes": found.data()})
     elif not given.quiet and given.html != "-":
-        lines = [clean(line) for line in found.text(given.limit).splitlines()]
+        text = found.brief(given.limit) if given.brief else found.text(given.limit)
+        lines = [clean(line) for line in text.splitlines()]
         if wants_color(given.color):
             lines = [_painted(line) for line in lines]
         print("\n".join(lines))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any, Literal, cast
 
+from onnxwright.testing.brief import block_lines, runs
 from onnxwright.testing.diff_page import page
 
 Kind = Literal["added", "removed", "changed", "rewired", "renamed"]
@@ -109,6 +111,41 @@ class Diff:
         if len(shown) < len(self.changes):
             lines.append(f"... and {len(self.changes) - len(shown)} more")
         return "\n".join(lines)
+
+    def brief(self, limit: int | None = None) -> str:
+        """The differences with nodes put together: a line for what replaces what, with a count.
+
+        Args:
+            limit: the number of lines to show.
+
+        Example:
+            >>> import onnxwright as ow
+            >>> from onnx import parser
+            >>> text = "g (float[2] x) => (float[2] y) { a = %s y = Neg(a) }"
+            >>> two = parser.parse_graph(text % "Relu(x) "), parser.parse_graph(text % "Abs(x) ")
+            >>> print(ow.diff(*two).brief())
+            1 node removed, 1 node added, 1 node rewired; 0 nodes the same
+            graph `g`:
+              ~ Relu -> Abs; Neg read it
+        """
+        lines = [self.summary()]
+        for where, part in groupby(self.changes, lambda c: c.where):
+            lines.append(" > ".join(where) + ":" if where else "model:")
+            for nodes, changes in runs(list(part)):
+                if not nodes:
+                    lines += [line for c in changes for line in _lines(cast("Change", c))]
+                    continue
+                for line, count, block in block_lines(changes):
+                    if len(block.changes) == count == 1:
+                        lines += _lines(cast("Change", block.changes[0]))
+                        continue
+                    places = dict.fromkeys(c.place for c in block.changes if c.place)
+                    place = f"  # {next(iter(places))}" if places else ""
+                    often = f"  ({count} times)" if count > 1 else ""
+                    lines.append(f"  {line}{often}{place}")
+        end = len(lines) if limit is None else 1 + max(limit, 0)
+        rest = [f"... and {counted(len(lines) - end, 'line')} more"] if len(lines) > end else []
+        return "\n".join([*lines[:end], *rest])
 
     def data(self) -> list[dict[str, Any]]:
         """The differences as plain data."""

@@ -24,8 +24,8 @@ def diff(a: Any, b: Any) -> Diff:
             model file.  External data is compared where the folder is known, that is for paths.
 
     Returns:
-        The differences; false where there are none, `str()` of it is a text, `.data()` and
-        `.json()` are data, `.html()` is a page.
+        The differences; false where there are none, `str()` of it is a text, `.brief()` a
+        shorter one, `.data()` and `.json()` are data, `.html()` is a page.
 
     Raises:
         TypeError: one of the two is none of these, or they are of different kinds.

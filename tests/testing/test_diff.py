@@ -170,3 +170,29 @@ def test_ten_thousand_nodes_are_fast() -> None:
     assert time.perf_counter() - start < 30
     assert ("removed", "Abs") in [(c.kind, c.name) for c in found.changes]
     assert len(found.changes) <= 3
+
+
+def test_a_brief_text_puts_places_together() -> None:
+    """Equal places are one line; what is no node, or stands alone, is told as ever."""
+    text = "g (float[2] x) => (float[2] y) { %s }"
+    many = " ".join(f"a{n} = Abs(b{n - 1}) b{n} = Exp(a{n})" for n in range(1, 5))
+    few = " ".join(f"b{n} = Softplus(b{n - 1})" for n in range(1, 5))
+    ends = "b0 = Neg(x) %s y = Mul(b4, b4)"
+    found = diff(parser.parse_graph(text % (ends % many)), parser.parse_graph(text % (ends % few)))
+    summary, graph, *lines = found.brief().splitlines()
+    assert summary == found.summary()
+    assert graph == "graph `g`:"
+    assert len(lines) < len(found.changes)
+    assert "Softplus" in lines[0]
+    assert found.brief(0).splitlines() == [summary, f"... and {len(lines) + 1} lines more"]
+    one = diff(parser.parse_graph(text % "y = Neg(x)"), parser.parse_graph(text % "y = Abs(x)"))
+    assert "Neg -> Abs" in one.brief()
+    assert (
+        diff(
+            parser.parse_graph(text % "y = Neg(x)"), parser.parse_graph(text % "y = Neg(x)")
+        ).brief()
+        == "no difference (1 node)"
+    )
+    old = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> ' + text % "y = Neg(x)")
+    new = parser.parse_model('<ir_version: 8, opset_import: ["" : 18]> ' + text % "y = Neg(x)")
+    assert "  ~ fact opset ai.onnx: 17 -> 18" in diff(old, new).brief()
