@@ -81,6 +81,7 @@ MODULES = (
     "ldl",
     "orthogonal",
     "singular",
+    "eigen",
     "pseudoinverse",
     "matrix_norms",
     "least_squares",

@@ -79,8 +79,8 @@ class OpTest:
         xfail: known failures.
         skip: samples that are not run.
         compare: `"values"`; `"shape"` for random results: dtype and shape only; `"svd"`,
-            `"svd with v"` or `"eigh"` where vectors are free to have another sign or phase: what
-            is unique of the results (`testing.unique_parts`).
+            `"svd with v"`, `"eigh"` or `"eig"` where vectors are free to have another sign or
+            phase: what is unique of the results (`testing.unique_parts`).
 
     Example:
         >>> OpTest("clamp").name

@@ -49,12 +49,6 @@ _ROWS = [
         "sparse.mm:reduce",
     ),
     *_known(
-        "eigenvalues of general matrices are not written yet",
-        "OW822",
-        "linalg.eig",
-        "linalg.eigvals",
-    ),
-    *_known(
         "the bits of numbers are combined, and no operator of ONNX reads them",
         "OW822",
         "hash_tensor",

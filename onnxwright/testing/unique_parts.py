@@ -44,7 +44,18 @@ def of_eigh(results: Sequence[Any]) -> list[Any]:
     return [values, again, vectors.mH @ vectors]
 
 
-# The comparison kind of an OpTest -> what is compared in place of the results.
-KINDS: dict[str, Parts] = {"svd": of_svd, "svd with v": of_old_svd, "eigh": of_eigh}
+def of_eig(results: Sequence[Any]) -> list[Any]:
+    """The eigenvalues in an order, the matrix again, and the lengths of the vectors."""
+    values, *vectors = results
+    key = values.real + 0.7548776662466927 * values.imag  # no two of a matrix fall together
+    ordered = values.gather(-1, key.argsort(-1))
+    if not vectors or not values.numel():
+        return [ordered]
+    (x,) = vectors
+    return [ordered, x * values.unsqueeze(-2) @ x.pinverse(), x.abs().square().sum(-2)]
 
-__all__ = ["KINDS", "Parts", "of_eigh", "of_old_svd", "of_svd"]
+
+# The comparison kind of an OpTest -> what is compared in place of the results.
+KINDS: dict[str, Parts] = {"svd": of_svd, "svd with v": of_old_svd, "eigh": of_eigh, "eig": of_eig}
+
+__all__ = ["KINDS", "Parts", "of_eig", "of_eigh", "of_old_svd", "of_svd"]

@@ -24,14 +24,22 @@ def real(x: Any) -> Any:
     return x.real if isinstance(x, Complex) else x
 
 
-def repeat(op: Any, count: Any, states: Sequence[Any], step: Step) -> tuple[list[Any], list[Any]]:
+def repeat(
+    op: Any,
+    count: Any,
+    states: Sequence[Any],
+    step: Step,
+    *,
+    going_on: Callable[[Sequence[Any]], Any] | None = None,
+) -> tuple[list[Any], list[Any]]:
     """A Loop whose states may be complex.
 
     Args:
         op: the operators.
-        count: how often.
+        count: how often, at most.
         states: what is carried.
         step: (number of the step, states) -> (states, what is stacked).
+        going_on: states -> whether there is another step; always if not given.
 
     Returns:
         The last states, and what was stacked along a first axis.
@@ -43,7 +51,8 @@ def repeat(op: Any, count: Any, states: Sequence[Any], step: Step) -> tuple[list
         rest = iter(given)
         made = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
         new, stacked = step(i, made)
-        return (op.And(condition, True), *(p for s in new for p in _parts(s)), *stacked)
+        again = op.And(condition, True) if going_on is None else going_on(new)
+        return (again, *(p for s in new for p in _parts(s)), *stacked)
 
     found = op.Loop(scalar(op, count, DType.INT64), op.constant(np.array(True)), *flat, body=body)
     every = list(found) if isinstance(found, (tuple, list)) else [found]
