@@ -19,7 +19,7 @@ from onnxwright.exporter.building import Settings, build
 from onnxwright.exporter.capture import Strategy, load_program
 from onnxwright.exporter.drafts import findings, tell
 from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.modules import as_module
+from onnxwright.exporter.modules import as_module, spelled_out
 from onnxwright.exporter.program import ONNXProgram
 from onnxwright.exporter.report import TARGETS, Report
 
@@ -164,10 +164,13 @@ def _captured(
         checks.captured_already(dynamic_shapes, how)
         _tell_draft(model, noted)
         return model, {}
-    checks.fit(as_module(model), args, kwargs)
-    wanted = shapes.read(model, args, kwargs, dynamic_shapes)
+    module = as_module(model)
+    checks.fit(module, args, kwargs)
+    if dynamic_shapes:
+        module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
+    wanted = shapes.read(module, args, kwargs, dynamic_shapes)
     with _timed(noted, "capture"):
-        program, relaxed = capturing.capture(model, wanted, how, noted.captures)
+        program, relaxed = capturing.capture(module, wanted, how, noted.captures)
     _tell_draft(program, noted)
     found = wanted.relaxed() if relaxed else None
     with reporting.warnings_noted(noted):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -37,6 +38,60 @@ def as_module(model: Any) -> torch.nn.Module:
             "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
         )
     return _FunctionModule(model)
+
+
+def spelled_out(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
+) -> tuple[torch.nn.Module, Any]:
+    """A module and dynamic shapes where `*args` and `**kwargs` stand for single arguments.
+
+    Torch takes the shapes of `*args` as one tuple, and none of `**kwargs`.
+
+    Args:
+        module: the module.
+        args, kwargs: example inputs.
+        dynamic_shapes: as the user wrote them: with an entry for each argument, or one for all of
+            `*args` and one for all of `**kwargs`.
+
+    Returns:
+        A module whose parameters are the keywords given, and the shapes of these.
+    """
+    try:
+        signature = inspect.signature(module.forward)
+        bound = signature.bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # torch tells what is wrong with the arguments
+        return module, dynamic_shapes
+    kinds = {p.kind: p.name for p in signature.parameters.values()}
+    several = kinds.get(inspect.Parameter.VAR_POSITIONAL)
+    if several in bound and isinstance(dynamic_shapes, (list, tuple)):
+        dynamic_shapes = _grouped(dynamic_shapes, bound, str(several))
+    keywords = kinds.get(inspect.Parameter.VAR_KEYWORD)
+    if keywords is None or keywords not in bound:
+        return module, dynamic_shapes
+    names = list(bound[keywords])
+    if isinstance(dynamic_shapes, Mapping):
+        flat = {n: spec for n, spec in dynamic_shapes.items() if n != keywords or n in names}
+        nested = dynamic_shapes.get(keywords) if keywords not in names else None
+        dynamic_shapes = flat | dict(nested or {})
+    made = copy.copy(module)
+    forward = _forward_of(module.forward)
+    plain = [p for p in signature.parameters.values() if p.name != keywords]
+    own = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names]
+    forward.__signature__ = signature.replace(parameters=[*plain, *own])  # type: ignore[attr-defined]
+    object.__setattr__(made, "forward", forward)
+    return made, dynamic_shapes
+
+
+def _grouped(specs: Sequence[Any], bound: Mapping[str, Any], several: str) -> Sequence[Any]:
+    """Specs by position, those of `*args` as one tuple."""
+    place, count = list(bound).index(several), len(bound[several])
+    if len(specs) != len(bound) - 1 + count:
+        return specs
+    first = specs[place]
+    if count == 1 and isinstance(first, (list, tuple)) and len(first) == 1:
+        if first[0] is None or isinstance(first[0], (Mapping, list, tuple)):
+            return specs
+    return [*specs[:place], tuple(specs[place : place + count]), *specs[place + count :]]
 
 
 def _refuse(reason: str, hint: str) -> NoReturn:

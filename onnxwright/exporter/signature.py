@@ -15,6 +15,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 
 WEIGHT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+# What a model can take.
+_COMPUTED = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool, int, float)
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
@@ -69,15 +71,12 @@ def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
     found = []
     for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
         constant = isinstance(spec.arg, ConstantArgument)
+        value = spec.arg.value if constant else None
+        if spec.kind is InputKind.USER_INPUT and not isinstance(node.meta.get("val"), _COMPUTED):
+            # An object of another class, such as a member of an Enum.
+            constant, value = True, value if constant else node.meta.get("val")
         found.append(
-            ProgramInput(
-                node,
-                spec.kind,
-                spec.target or "",
-                constant,
-                spec.arg.value if constant else None,
-                spec.persistent,
-            )
+            ProgramInput(node, spec.kind, spec.target or "", constant, value, spec.persistent)
         )
     return found
 

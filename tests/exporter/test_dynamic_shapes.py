@@ -162,6 +162,53 @@ def boolean_mask(x):
     return x[x > 0], torch.nonzero(x > 0)
 
 
+def _unequal() -> tuple[Any, ...]:
+    return (randn(2), randn(3))
+
+
+for name, form in {
+    "grouped": ({0: "n"}, ({0: "m"},)),
+    "single": ({0: "n"}, {0: "m"}),
+    "of_axes": (["n"], ["m"]),
+    "by_name": {"x": {0: "n"}, "rest": ({0: "m"},)},
+}.items():
+    PROGRAMS.append(
+        Program(
+            f"rest_{name}", lambda: lambda x, *rest: (x + 1, rest[0] * 2), _unequal, dynamic=form
+        )
+    )
+
+for name, form in {
+    "grouped": {"x": {0: "n"}, "others": {"a": {0: "m"}, "b": None}},
+    "single": {"x": {0: "n"}, "a": {0: "m"}},
+    "by_position": ({0: "n"}, {0: "m"}, None),
+}.items():
+    PROGRAMS.append(
+        Program(
+            f"keywords_{name}",
+            lambda: lambda x, **others: (x + 1, others["a"] * 2, others["b"]),
+            lambda: (randn(2),),
+            lambda: {"a": randn(3), "b": randn(4)},
+            dynamic=form,
+        )
+    )
+
+
+@PROGRAMS(
+    lambda: (randn(2, 3),), kwargs=lambda: {"scale": randn(2, 1)}, dynamic=({0: "n"}, {0: "n"})
+)
+class KeywordsOfModule(nn.Module):
+    """A module that takes any keyword."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x, **others):
+        """Scaled."""
+        return self.layer(x) * others["scale"]
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_a_dynamic_program_is_right_at_other_sizes(program: Program) -> None:
     """Larger ones, and 1."""

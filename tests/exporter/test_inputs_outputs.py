@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections import OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,19 @@ pytree.register_pytree_node(
     serialized_type_name="tests.exporter.Box",
     flatten_with_keys_fn=lambda box: ([(pytree.GetAttrKey("content"), box.content)], box.label),
 )
+
+
+class Way(enum.Enum):
+    """How to go."""
+
+    UP = 1
+    DOWN = 2
+
+
+@PROGRAMS(lambda: (randn(2), Way.UP))
+def member_of_enum(x, way):
+    """An argument that is no number."""
+    return x + 1 if way is Way.UP else x - 1
 
 
 @PROGRAMS(lambda: (randn(2), [randn(2), (randn(2), {"a": randn(2)})]))
@@ -365,3 +379,10 @@ def test_unused_parameters_are_not_in_the_model() -> None:
     """Nothing reads them."""
     program = check(UnusedParameters(), (randn(2),))
     assert not [n for n in program.model.graph.initializers if "dead" in n]
+
+
+def test_another_member_of_an_enum_is_refused() -> None:
+    """It chose what is in the model."""
+    program = ow.export(member_of_enum, (torch.ones(2), Way.UP))
+    with pytest.raises(errors.ExportTypeError, match=r"`way` was .*UP.* when"):
+        program(torch.ones(2), Way.DOWN)
