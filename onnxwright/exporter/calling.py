@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import onnx_ir as ir
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -158,8 +159,9 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
     """
     array: np.ndarray[Any, Any]
     if isinstance(value, torch.Tensor):
-        if value.is_meta:
-            _unfit(name, "a tensor of the meta device", wanted)
+        strange = _strange(value)
+        if strange:
+            _unfit(name, strange, wanted)
         if is_complex and value.is_complex():
             value = torch.view_as_real(value.resolve_conj())
         array = ir.tensor_adapters.TorchTensor(value.detach().cpu().contiguous()).numpy()
@@ -173,10 +175,56 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
         array = np.array(value, None if wanted.dtype is None else wanted.dtype.numpy())
     else:
         _unfit(name, f"a value of type {type(value).__name__}", wanted)
-    dtype = ir.DataType.from_numpy(array.dtype)
+    try:
+        dtype = ir.DataType.from_numpy(array.dtype)
+    except TypeError:
+        _unfit(name, f"an array of {array.dtype}", wanted)
     if not _fits(array, dtype, wanted):
         _unfit(name, f"{dtype.name}{list(array.shape)}", wanted)
     return array
+
+
+def _strange(value: torch.Tensor) -> str:
+    """Why a tensor has no plain numbers to give to a runtime; empty if it has."""
+    if isinstance(value, FakeTensor):
+        return "a fake tensor, without numbers"
+    if value.is_meta:
+        return "a tensor of the meta device, without numbers"
+    if value.layout is not torch.strided:
+        return f"a tensor of the layout {str(value.layout).removeprefix('torch.')}"
+    if value.is_quantized:
+        return f"a quantized tensor ({str(value.dtype).removeprefix('torch.')})"
+    return ""
+
+
+def check_sizes(
+    arrays: dict[str, np.ndarray[Any, Any]], inputs: dict[str | None, ir.Value]
+) -> None:
+    """Check that sizes of one name are one.
+
+    Args:
+        arrays: what the runtime is given.
+        inputs: the inputs of the model by their names.
+
+    Raises:
+        ExportTypeError: a name of the model has two sizes (OW826).
+    """
+    seen: dict[str, tuple[int, str]] = {}
+    for name, array in arrays.items():
+        for axis, size in enumerate(inputs[name].shape or ()):
+            word = getattr(size, "value", None)
+            if not isinstance(word, str):
+                continue
+            known, first = seen.setdefault(word, (array.shape[axis], f"axis {axis} of `{name}`"))
+            if known != array.shape[axis]:
+                fail(
+                    messages.BadProgramInput(
+                        reason=f"`{word}` is {known} in {first}, and {array.shape[axis]} in "
+                        f"axis {axis} of `{name}`",
+                        hint="sizes of one name are equal; export with two names if they need not",
+                        span=user_span(),
+                    )
+                )
 
 
 def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:

@@ -224,6 +224,7 @@ class ONNXProgram:
             elif name in kept:
                 is_complex = name in self._built.complex_inputs
                 found[name] = calling.array_of(name, value, kept[name], is_complex)
+        calling.check_sizes(found, kept)
         return found
 
     def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:

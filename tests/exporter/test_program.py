@@ -7,6 +7,7 @@ import io
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -105,3 +106,25 @@ def test_a_wrong_new_value_is_found() -> None:
 
     with pytest.raises(errors.ExportError, match="new value of x"):
         ow.export(write, (X,), custom_translation_table={"aten::mul.Tensor": wrong}, verify=True)
+
+
+def test_tensors_without_plain_numbers_are_told(program: Any) -> None:
+    fake = torch._subclasses.FakeTensorMode().from_tensor(X)
+    for value, words in (
+        (X.to_sparse(), "a tensor of the layout sparse_coo"),
+        (torch.quantize_per_tensor(X, 0.1, 0, torch.qint8), r"a quantized tensor \(qint8\)"),
+        (fake, "a fake tensor"),
+        (X.to("meta"), "the meta device"),
+        (np.zeros((2, 8), "M8[s]"), "an array of datetime64"),
+    ):
+        with pytest.raises(errors.ExportTypeError, match=words):
+            program(value)
+
+
+def test_one_name_is_one_size() -> None:
+    """ONNX Runtime would stretch a size of 1, where PyTorch says that the sizes differ."""
+    made = ow.export(lambda x, y: x + y, (X, X + 1), dynamic_shapes=({0: "n"}, {0: "n"}))
+    torch.testing.assert_close(made(X[:1], X[:1]), X[:1] * 2)
+    words = "`n` is 2 in axis 0 of `x`, and 1 in axis 0 of `y`"
+    with pytest.raises(errors.ExportTypeError, match=words):
+        made(X, X[:1])
