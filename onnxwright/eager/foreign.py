@@ -155,6 +155,8 @@ def to_torch(array: Array, device: Any = None) -> Any:
         return array
     if not array.flags.writeable:
         array = array.copy()
+    if array.dtype == np.uint64:  # ONNX Runtime's is C's `unsigned long long`, which torch refuses
+        array = array.view(np.uint64)
     exotic = _TORCH_EXOTIC.get(array.dtype.name)
     if exotic is None:
         made = torch.from_numpy(array)

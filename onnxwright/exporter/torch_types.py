@@ -96,6 +96,8 @@ def to_torch(array: Any) -> torch.Tensor:
     array = np.asarray(array)
     if not array.flags.writeable or not array.flags.c_contiguous:
         array = array.copy()
+    if array.dtype == np.uint64:  # ONNX Runtime's is C's `unsigned long long`, which torch refuses
+        array = array.view(np.uint64)
     bits = _BITS.get(array.dtype.name)
     if bits is None:
         return torch.from_numpy(array)

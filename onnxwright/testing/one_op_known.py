@@ -49,11 +49,6 @@ _ROWS = [
         "sparse.mm:reduce",
     ),
     *_known(
-        "the bits of numbers are combined, and no operator of ONNX reads them",
-        "OW822",
-        "hash_tensor",
-    ),
-    *_known(
         "ONNX has no complex numbers of halves: they are taken as COMPLEX64",
         "torch has torch.complex32",
         "chalf",

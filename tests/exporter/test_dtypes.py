@@ -64,6 +64,12 @@ def uint8(x):
     return x.float() / 255, x & 15, x.to(torch.int32) - 200, x > 100
 
 
+@PROGRAMS(lambda: (randint(0, 9, (2, 3)), randn(2, 3)))
+def unsigned(x, y):
+    """Results of the wide unsigned types."""
+    return x.to(torch.uint64), x.to(torch.uint32), torch.hash_tensor(x, 1), torch.hash_tensor(y, 0)
+
+
 @PROGRAMS(lambda: (randint(-9, 9, (2, 3), dtype=torch.int32), randint(-9, 9, (3,))))
 def mixed_integers(x, y):
     """int32 and int64."""

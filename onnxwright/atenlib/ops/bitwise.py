@@ -1,14 +1,18 @@
-"""Operations on the bits of integers, and shifts."""
+"""Operations on the bits of numbers, and shifts."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.ops.binary_functions import frexp
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.rules import elementwise
+from onnxwright.atenlib.rules import custom, elementwise
+from onnxwright.atenlib.steps import reduce, reduced_axes
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
@@ -131,3 +135,54 @@ def right_shift(op: Any, self: Any, other: Any) -> Any:
 def _down(op: Any, a: Any, b: Any, bits: int) -> Any:
     near = op.Min(op.Cast(b, to=DType.UINT64), bits - 1)
     return op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="RIGHT")
+
+
+@aten("aten::hash_tensor", rule=custom(lambda a: DType.UINT64), tests=[OpTest("hash_tensor")])  # noqa: ARG005
+def hash_tensor(
+    op: Any, self: Any, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
+) -> Any:
+    """The exclusive or, over axes, of the numbers as 64 bits: integers, or the bits of doubles."""
+    if mode != 0:
+        unsupported(f"mode {mode}: torch has none but 0")
+    axes = reduced_axes(list(dim), self.rank)
+    whole = _bits_of_float(op, self) if self.onnx_dtype.is_float else cast(op, self, DType.INT64)
+    if not axes:
+        return op.Cast(whole, to=DType.UINT64)
+    # A bit of the result is set where it is set in an odd number of numbers.
+    places = op.constant(np.arange(64, dtype=np.uint64))
+    word = op.Cast(op.Unsqueeze(whole, [-1]), to=DType.UINT64)
+    one = op.constant(np.array(1, np.uint64))
+    set_ = op.BitwiseAnd(op.BitShift(word, places, direction="RIGHT"), one)
+    count = reduce(op, "ReduceSum", op.Cast(set_, to=DType.INT64), axes, keepdim)
+    odd = op.BitwiseAnd(op.Cast(count, to=DType.UINT64), one)
+    # NOTE: ONNX Runtime sums INT64 as DOUBLE, so that a sum of more than 53 bits is not exact.
+    within = op.constant(np.arange(64, dtype=np.uint64) % np.uint64(32))
+    shifted = op.Cast(op.BitShift(odd, within, direction="LEFT"), to=DType.INT64)
+    last = shifted.rank - 1
+    low, high = (
+        op.Cast(reduce(op, "ReduceSum", half, [last]), to=DType.UINT64)
+        for half in op.Split(shifted, axis=last, num_outputs=2)
+    )
+    half_word = op.constant(np.array(32, np.uint64))
+    return op.BitwiseOr(op.BitShift(high, half_word, direction="LEFT"), low)
+
+
+def _bits_of_float(op: Any, x: Any) -> Any:
+    """The bits of numbers as doubles, in INT64; a NaN as the quiet one without a sign."""
+    x = cast(op, x, DType.DOUBLE)
+    fraction, exponent = frexp(op, x)
+    biased = op.Add(op.Cast(exponent, to=DType.INT64), 1022)
+    # Numbers below the normal ones have fewer digits, and the exponent of the least of these.
+    digits = op.Add(op.Cast(op.Min(biased, 1), to=DType.DOUBLE), 52.0)
+    two = op.constant(np.array(2.0))
+    mantissa = op.Cast(op.Mul(op.Abs(fraction), op.Pow(two, digits)), to=DType.INT64)
+    bits = op.Add(op.Mul(op.Sub(op.Max(biased, 1), 1), 1 << 52), mantissa)
+
+    def const(value: int) -> Any:
+        return op.constant(np.array(value, np.int64))
+
+    bits = op.Where(op.Equal(x, 0.0), const(0), bits)
+    bits = op.Where(op.Equal(op.Abs(x), math.inf), const(0x7FF << 52), bits)
+    negative = op.Or(op.Less(x, 0.0), op.Less(op.Reciprocal(x), 0.0))
+    bits = op.Add(bits, op.Where(negative, const(-(2**63)), const(0)))
+    return op.Where(op.IsNaN(x), const(0x7FF8 << 48), bits)
