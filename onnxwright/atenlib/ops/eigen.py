@@ -132,8 +132,9 @@ def _vectors(op: Any, q: Complex, t: Complex, values: Complex) -> Complex:
     largest = op.ArgMax(lengths, axis=-2)
     head = algebra.each(lambda v: op.GatherElements(v, largest, axis=-2), x)
     phase = algebra.conj(op, complex_math.sgn(op, head))
-    turned: Complex = algebra.mul(op, x, phase)
-    return algebra.each(lambda v: op.Div(v, total), turned)
+    turned = algebra.mul(op, x, phase)
+    made: Complex = algebra.each(lambda v: op.Div(v, total), turned)
+    return made
 
 
 def eig(op: Any, a: Any, *, vectors: bool) -> tuple[Complex, Complex | None]:
