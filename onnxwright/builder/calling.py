@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from onnxwright.builder import neighbourhood
 from onnxwright.builder.names import Names
+from onnxwright.builder.parts import BuilderOps
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.catalogue.names import NotCallable
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset.op import Op
 from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.literals import describe
 
 
 class Calling:
@@ -28,6 +32,7 @@ class Calling:
     """
 
     backend: TracingBackend
+    op: BuilderOps
     origins: bool
     _names: Names
     _made: Any
@@ -113,6 +118,20 @@ class Calling:
             yield
         except OnnxwrightError as error:
             raise self._explain(error, values) from error.__cause__
+
+    def _call_python(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run a plain function on values, with `op=` where it has such a parameter."""
+        if not callable(function):
+            shown = describe(function).replace("{", "(").replace("}", ")")
+            fail(NotCallable(what=shown, advice="give a script, a FunctionProto or a function"))
+        given = dict(kwargs)
+        try:
+            wanted = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            wanted = {}  # type: ignore[assignment]
+        if "op" in wanted and "op" not in given:
+            given["op"] = self.op
+        return function(*args, **given)
 
     def _explain(
         self, error: OnnxwrightError, values: Sequence[Any], signature: str | None = None

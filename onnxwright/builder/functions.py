@@ -55,7 +55,7 @@ class Functions:
             made = source.lowered_functions(self.b.opset.version)
         else:
             made = [ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source]
-        for function in made:
+        for function in (*_called_by(made[-1]), *made):
             self._register(function)
         key = made[-1].identifier()
         self._sources[key] = source
@@ -82,7 +82,8 @@ class Functions:
         """
         function: Any = ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source
         inputs, attributes = self._bind(function, args, kwargs)
-        return _results(call_function(self.b, function, inputs, attributes, self.known))
+        known = {**self.known, **{f.identifier(): f for f in _called_by(function)}}
+        return _results(call_function(self.b, function, inputs, attributes, known))
 
     def call(self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function.
@@ -180,6 +181,18 @@ class Functions:
             results = call_function(aside, function, values, attributes, self.known)
             found = self._types[key] = [None if r is None else r.kind for r in results]
         return found
+
+
+CALLED = "onnxwright.called"
+"""Where a function of onnx_ir that a builder made keeps those it calls."""
+
+
+def _called_by(function: ir.Function) -> list[ir.Function]:
+    """The functions that a function made by a builder calls, those that they call first."""
+    found: list[ir.Function] = []
+    for called in function.meta.get(CALLED, ()):
+        found += [*_called_by(called), called]
+    return found
 
 
 def _results(found: Sequence[Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import onnx
 import onnx_ir as ir
 
 from onnxwright.builder import neighbourhood
@@ -189,7 +190,7 @@ class GraphBuilder(Calling, Results):
         """Name a value as an output of the graph.
 
         Args:
-            value: the value, or a number or array.
+            value: the value, or its name, or a number or array.
             name: the output's name; by default the value's own.
             type: its type where it is not known, in any form that `input` takes.
             shape: its shape likewise.
@@ -198,7 +199,7 @@ class GraphBuilder(Calling, Results):
             ScriptNameError: there is an output of this name (OW544).
             ScriptValueError: the value is not of this graph (OW542, OW543).
         """
-        made = self._argument(value)
+        made = self._argument(self.value(value) if isinstance(value, str) else value)
         self._check((made,))
         kind = read_type(name or str(made.value.name), type, shape)
         if kind is not None:
@@ -302,6 +303,9 @@ class GraphBuilder(Calling, Results):
             self._check(a for a in args if isinstance(a, GraphValue))
             if getattr(function, "__ow_script__", False) and inline:
                 return self.backend.call_script(function, args, kwargs)
+            is_function = isinstance(function, (onnx.FunctionProto, ir.Function))
+            if not is_function and not getattr(function, "__ow_script__", False):
+                return self._call_python(function, args, kwargs)
             if inline:
                 return self._functions.inline(function, args, kwargs)
             return self._functions.call(self._functions.add(function), args, kwargs)

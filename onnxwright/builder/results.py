@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.builder.closing import ModelFacts
-from onnxwright.builder.functions import Functions
+from onnxwright.builder.functions import CALLED, Functions
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
@@ -108,6 +108,8 @@ class Results:
             self._made = ir.Function(
                 domain, name, overload, graph=graph, attributes=self._attributes
             )
+            # What it calls goes with it into the model that it is called in.
+            self._made.meta[CALLED] = list(self._functions.known.values())
         return self._made  # type: ignore[no-any-return]
 
     def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:

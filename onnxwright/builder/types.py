@@ -73,6 +73,8 @@ def _read(name: str, given: Any) -> OnnxType | None:
             return TensorType(DType(int(given)))
         except ValueError:
             _bad(name, given)
+    if isinstance(given, str) and given in DType.__members__:
+        return TensorType(DType[given])
     try:
         return TensorType(DType.from_numpy(given))
     except (OnnxwrightError, TypeError):

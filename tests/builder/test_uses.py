@@ -185,3 +185,41 @@ def test_a_wrong_call_shows_the_signature() -> None:
         g.op.Add(g.op.Relu(x, outputs=["h"]), n)
     assert "Add(A: T, B: T) -> C: T" in str(caught.value)
     assert "h: FLOAT[N] = Relu(x)" in str(caught.value)
+
+
+def test_a_function_brings_along_what_it_calls() -> None:
+    inner = GraphBuilder(opset=21)
+    inner.output(inner.op.Relu(inner.input("a")), "b")
+    outer = GraphBuilder(opset=21)
+    outer.output(outer.call(inner.to_ir_function("d", "inner"), outer.input("a")) + 1.0, "b")
+    function = outer.to_ir_function("d", "outer")
+    for inline, names in ((False, ["inner", "outer"]), (True, [])):
+        g = GraphBuilder(opset=21)
+        x = g.input("x", FLOAT["N", 3])
+        g.output(g.call(function, x, inline=inline), "y")
+        assert [f.name for f in g.to_model_proto().functions] == names
+        np.testing.assert_array_equal(run(g, x=X)[0], X + 1)
+
+
+def test_plain_functions_are_called() -> None:
+    g = GraphBuilder(opset=21)
+    x = g.input("x", FLOAT["N", 3])
+    with_op = g.call(lambda v, op, scale=2.0: op.Relu(v) * scale, x, scale=3.0)
+    g.output(g.call(lambda v: v + 1, with_op), "y")
+    np.testing.assert_array_equal(run(g, x=X)[0], 3 * X + 1)
+    h = GraphBuilder(opset=21)
+    z = h.input("z", FLOAT)
+    for nothing in (5, None, "f"):
+        with pytest.raises(OnnxwrightError, match="cannot be called"):
+            h.call(nothing, z)
+
+
+def test_names_of_types_and_of_outputs() -> None:
+    g = GraphBuilder(opset=21)
+    x = g.input("x", "FLOAT", ("N", 3))
+    g.op.Relu(x, outputs=["h"])
+    g.output("h")
+    assert str(x.kind) == "FLOAT[N, 3]"
+    np.testing.assert_array_equal(run(g, x=-X)[0], np.maximum(-X, 0))
+    with pytest.raises(OnnxwrightError, match="OW541"):
+        GraphBuilder(opset=21).output("nothing")
