@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from onnxwright.errors import OnnxwrightError
+from onnxwright.errors import ExportValueError, OnnxwrightError
+from onnxwright.exporter import checks
 from onnxwright.exporter.api import export
 from onnxwright.exporter.modules import as_module
 
@@ -75,6 +76,7 @@ def export_bisect(
         The failing modules, with their errors; `str()` of it tells all of them.
 
     Raises:
+        ExportValueError: an argument or an option cannot be used (OW825).
         Exception: what the model itself raises on these inputs.
 
     Source:
@@ -86,6 +88,8 @@ def export_bisect(
         every module can be exported (1 were tried)
     """
     model = as_module(model)
+    checks.inputs(args, kwargs)
+    checks.fit(model, args, kwargs or {})
     calls = _record(model, args, dict(kwargs or {}))
     found = Bisection(not_called=[n for n, _ in model.named_modules() if n and n not in calls])
     _visit("", model, calls, found, {"verify": verify, **options})
@@ -125,6 +129,8 @@ def _visit(
     try:
         export(module, args, kwargs, **options)
     except (OnnxwrightError, RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+        if not path and isinstance(error, ExportValueError):
+            raise  # of the options: no module is to blame
         parts = [
             _visit(f"{path}.{name}" if path else name, child, calls, found, options)
             for name, child in module.named_children()

@@ -17,7 +17,7 @@ from typing_extensions import Self
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter import calling, saving
+from onnxwright.exporter import calling, checks, saving
 from onnxwright.exporter import weights as weights_of_program
 from onnxwright.exporter.building import Built, Settings
 from onnxwright.exporter.divergence import FxDivergence, first_divergence
@@ -352,6 +352,7 @@ class ONNXProgram:
         known = self.exported_program.example_inputs
         if args is None and kwargs is None and known is not None:
             args, kwargs = known
+        checks.inputs(() if args is None else args, kwargs)
         return tuple(args or ()), dict(kwargs or {})
 
     def optimize(self) -> None:

@@ -69,6 +69,8 @@ class Verification:
             return wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
         worst = max((o.max_abs for o in self.outputs), default=0.0)
         count = len(self.outputs)
+        if not count:
+            return "there was nothing to compare"
         agree = "1 output agrees" if count == 1 else f"{count} outputs agree"
         return f"{agree}, largest difference {worst:.3g}"
 
@@ -199,7 +201,9 @@ def _run(
         with torch.no_grad():
             wanted = module(*given, **named)
     except Exception as error:  # noqa: BLE001 - whatever torch raises, there is nothing to compare
-        found.notes.append(f"PyTorch does not run the program on {run} inputs: {_line(error)}")
+        # Inputs of other sizes are made up here: that these do not fit says nothing of the model.
+        told = found.problems if run == "given" else found.notes
+        told.append(f"PyTorch does not run the program on {run} inputs: {_line(error)}")
         return
     try:
         got, new_values = program.run_with_new_values(args, kwargs)

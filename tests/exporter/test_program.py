@@ -128,3 +128,23 @@ def test_one_name_is_one_size() -> None:
     words = "`n` is 2 in axis 0 of `x`, and 1 in axis 0 of `y`"
     with pytest.raises(errors.ExportTypeError, match=words):
         made(X, X[:1])
+
+
+def test_a_check_on_inputs_that_do_not_fit_is_no_success(program: Any) -> None:
+    found = program.verify((X.double(),))
+    assert not found.ok
+    assert "PyTorch does not run the program on given inputs" in found.summary()
+    for check in (program.verify, program.first_divergence):
+        with pytest.raises(errors.ExportValueError, match="`args`: an object of type Tensor"):
+            check(X)
+
+
+def test_a_bisection_blames_no_module_for_its_arguments() -> None:
+    layer = torch.nn.Linear(8, 3)
+    for args, options, words in (
+        (X, {}, "`args`: an object of type Tensor"),
+        ((), {}, "missing a required argument"),
+        ((X,), {"opset_version": 3}, "3 is not possible"),
+    ):
+        with pytest.raises(errors.ExportValueError, match=words):
+            ow.export_bisect(layer, args, **options)
