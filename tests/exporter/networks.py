@@ -535,6 +535,27 @@ def mamba2() -> Made:
     return Made(hub.Mamba2ForCausalLM(config), {"input_ids": _ids()}, {"input_ids": {0: B}})
 
 
+_MAMBA = {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100, "state_size": 4}
+
+
+@_network("state space", slow=True)
+def mamba_first_words() -> Made:
+    """The states are results."""
+    model = hub.MambaForCausalLM(hub.MambaConfig(**_MAMBA))
+    return Made(model, {"input_ids": _ids()}, {"input_ids": {0: B}})
+
+
+@_network("state space", slow=True)
+def mamba_next_word() -> Made:
+    """The states are inputs; what is written to them becomes further outputs."""
+    model = hub.MambaForCausalLM(hub.MambaConfig(**_MAMBA)).eval()
+    with torch.no_grad():
+        states = model(input_ids=_ids(), use_cache=True).cache_params
+    kwargs = {"input_ids": _ids(2, 1), "cache_params": states, "use_cache": True}
+    axes = {"conv_states.0": {0: B}, "recurrent_states.0": {0: B}}
+    return Made(model, kwargs, {"input_ids": {0: B}, "cache_params": [axes] * 2})
+
+
 # -- mixtures of experts ---------------------------------------------------------------------------
 
 
