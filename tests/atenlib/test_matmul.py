@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from onnxwright.atenlib import find
 from tests.atenlib.one_op import check
 
 aten = torch.ops.aten
@@ -20,6 +23,17 @@ def test_chain_of_matrices() -> None:
 def test_addmm_activation(use_gelu: bool) -> None:
     args = (torch.randn(4), torch.randn(3, 5), torch.randn(5, 4))
     check(aten._addmm_activation.default, *args, beta=0.5, alpha=2, use_gelu=use_gelu, tol=TOL)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [("ij,kj->ik", [(3, 0), (2, 0)]), ("ij,jk", [(0, 4), (4, 2)]), ("...i->...", [(2, 0)])],
+)
+def test_einstein_sums_of_nothing(equation: str, shapes: list[tuple[int, ...]], dtype: Any) -> None:
+    tensors = [torch.zeros(shape, dtype=dtype) for shape in shapes]
+    ours = find("aten::einsum").run(equation, tensors)
+    torch.testing.assert_close(ours, torch.einsum(equation, *tensors))
 
 
 def test_int8_product() -> None:

@@ -14,7 +14,8 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like
-from onnxwright.atenlib.support import cast, product, size, sizes, vector
+from onnxwright.atenlib.shaping import real_part
+from onnxwright.atenlib.support import cast, full, product, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 _LAST = 2**63 - 1
@@ -90,10 +91,22 @@ def _plain(op: Any, equation: str, tensors: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _einsum(op: Any, equation: str, tensors: list[Any]) -> Any:
+    if any(0 in t.shape for t in tensors):
+        return _sum_of_nothing(op, equation, tensors)
     if len(tensors) > 2:
         tensors = [algebra.einsum_operand(op, t) for t in tensors]
         return op.Einsum(*tensors, equation=equation)
     return algebra.einsum(op, equation, *tensors)
+
+
+def _sum_of_nothing(op: Any, equation: str, tensors: list[Any]) -> Any:
+    """Zeros; ONNX Runtime's Einsum divides by the number of elements, which ends the process."""
+    left, _, right = equation.partition("->")
+    known: dict[str, Any] = {}
+    for term, t in zip(left.split(","), tensors, strict=True):
+        known.update(zip(term, sizes(op, real_part(t)), strict=True))
+    shape = [known[c] for c in right]
+    return algebra.each(lambda v: full(op, shape, 0, v.onnx_dtype), tensors[0])
 
 
 @aten("aten::bilinear", rule=like("input1"), tests=[OpTest("nn.functional.bilinear", tol=_HALF)])
