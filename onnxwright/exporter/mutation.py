@@ -18,6 +18,10 @@ from torch.fx import Graph, GraphModule, Node
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.support import sizes
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import ExportError
 from onnxwright.exporter.places import target_name
 
 # Regions that change what the operators inside compute.
@@ -73,11 +77,29 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     """
     root = program.graph_module
     inner = [m for m in root.modules() if isinstance(m, GraphModule) and m is not root]
-    if any(_writes(n) or _changes(n) for m in inner for n in m.graph.nodes):
+    if any(_changes(node) for m in (root, *inner) for node in m.graph.nodes):
+        return _resolved(program)
+    if _covered(root.graph) and all(_covered(m.graph, local=True) for m in inner):
+        return program
+    return _resolved(program)
+
+
+def _resolved(program: ExportedProgram) -> ExportedProgram:
+    """What torch's functionalization makes of a program."""
+    try:
         return program.run_decompositions({})
-    if any(_changes(node) for node in root.graph.nodes) or not _covered(root.graph):
-        return program.run_decompositions({})
-    return program
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds
+        try:
+            fail(
+                messages.CaptureFailed(
+                    hint="PyTorch cannot say what a tensor is after a write into a view of it: "
+                    "write to a copy, or use the operator without a trailing underscore",
+                    notes=(f"run_decompositions: {str(error).splitlines()[0]}",),
+                    span=user_span(),
+                )
+            )
+        except ExportError as told:
+            raise told from error
 
 
 def _changes(node: Node) -> bool:
@@ -121,8 +143,13 @@ def _writes(node: Node) -> bool:
     return not str(schema.name).startswith("aten::_assert") and schema.name != "aten::detach_"
 
 
-def _covered(graph: Graph) -> bool:
-    """Whether all writes of a graph are into first arguments, through views with an inverse."""
+def _covered(graph: Graph, *, local: bool = False) -> bool:
+    """Whether all writes of a graph are into first arguments, through views with an inverse.
+
+    Args:
+        graph: the graph.
+        local: whether they have to be into tensors made within the graph.
+    """
     parents = parents_of(graph)
     for node in graph.nodes:
         if not _writes(node):
@@ -139,6 +166,8 @@ def _covered(graph: Graph) -> bool:
                 return False
             child = parents[child]
         if child is None or _hidden_views(graph, child, parents):
+            return False
+        if local and child.op != "call_function":
             return False
     return True
 

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch import nn, randn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
+from onnxwright import errors  # noqa: E402
 from onnxwright.exporter.running import Session  # noqa: E402
 from onnxwright.exporter.torch_types import to_torch  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, equal, run  # noqa: E402
@@ -103,6 +104,24 @@ def detached(x):
     z = y.detach()
     z *= 2
     return y
+
+
+@PROGRAMS(lambda: (randn(4, 6),), dynamic=ROWS, ops={"If": 1})
+def writes_in_branches(x):
+    """Each branch writes to tensors of its own."""
+
+    def one(x):
+        y = x.clone()
+        y[0] = 0
+        y[:, 1].add_(2)
+        return y
+
+    def other(x):
+        y = torch.zeros_like(x)
+        y.diagonal().fill_(1)
+        return y
+
+    return torch.cond(x.sum() > 0, one, other, (x,))
 
 
 @PROGRAMS(_matrix)
@@ -301,3 +320,15 @@ def test_exporting_leaves_the_module_as_it_was() -> None:
     assert model.training
     assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
     assert torch.equal(x, given)
+
+
+def test_a_write_that_torch_cannot_resolve_is_told() -> None:
+    """Into a strided view of a view."""
+
+    def model(x: Any) -> Any:
+        y = x.clone()
+        y[1:].t().as_strided((3, 3), (1, 6), 6).zero_()
+        return y
+
+    with pytest.raises(errors.ExportError, match="write to a copy"):
+        ow.export(model, (randn(4, 6),))
