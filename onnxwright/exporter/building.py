@@ -200,6 +200,7 @@ class _Builder:
             kept += self._every_value({name for name, _ in kept})
         model = self.t.backend.to_ir_model([v for _, v in kept], names=[n for n, _ in kept])
         model.producer_name = "onnxwright"
+        self._rename_weights(model)
         if not self.every:
             turn_weights(model)
         if self.settings.functions == "aten":
@@ -207,7 +208,9 @@ class _Builder:
         elif self.settings.modules_as_functions:
             chosen = self.settings.modules_as_functions
             outline_modules(model, self.stacks, self.weights.values(), chosen)
-        self.notes.finish(model, self.program, self.inputs, list(zip(outputs, names, strict=True)))
+        self.notes.finish(
+            model, self.program, self.inputs, list(zip(outputs, names, strict=True)), self.weights
+        )
         return Built(
             model,
             self.program,
@@ -258,6 +261,16 @@ class _Builder:
         name, value = shared[key]
         self.weights[entry.target] = name
         return value
+
+    def _rename_weights(self, model: ir.Model) -> None:
+        """Know weights by the names they have got: one may be called like an input."""
+        given = {
+            value.const_value.name: str(name)
+            for name, value in model.graph.initializers.items()
+            if value.const_value is not None and value.const_value.name != name
+        }
+        if given:
+            self.weights = {n: given.get(name, name) for n, name in self.weights.items()}
 
     def _every_value(self, taken: set[str]) -> list[tuple[str, Any]]:
         """The results of all nodes as outputs."""

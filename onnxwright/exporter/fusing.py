@@ -16,24 +16,29 @@ from onnxwright.exporter.derived import Names
 _SINCE = 23
 
 
-def fuse(model: ir.Model) -> None:
+def fuse(model: ir.Model) -> bool:
     """Put one node in the place of several, where the opset of the model has it.
 
     Args:
         model: the model; it is changed.
+
+    Returns:
+        Whether it was; nodes that nothing reads any more are still there.
     """
     if model.graph.opset_imports.get("", 1) < _SINCE:
-        return
+        return False
+    changed = False
     rotations = _Rotations(model.graph)
     for node in model.graph:
         if node.domain:
             continue
         if node.op_type == "Mul":
-            _root_mean_square(model.graph, node)
+            changed |= _root_mean_square(model.graph, node)
         elif node.op_type == "Add":
-            rotations.fuse(node)
+            changed |= rotations.fuse(node)
         elif node.op_type == "Attention":
-            _grouped(node)
+            changed |= _grouped(node)
+    return changed
 
 
 def _made_by(value: ir.Value | None, *kinds: str, alone: bool = True) -> ir.Node | None:
@@ -80,17 +85,19 @@ _KINDS = {int: ir.AttributeType.INT, float: ir.AttributeType.FLOAT}
 # -- heads of keys and values that several heads of queries share ----------------------------------
 
 
-def _grouped(node: ir.Node) -> None:
+def _grouped(node: ir.Node) -> bool:
     """Let an Attention read keys and values once that are repeated for each group of queries."""
     queries, keys, values = node.inputs[:3]
     once, twice = _repeated(keys), _repeated(values)
     if queries is None or queries.shape is None or once is None or twice is None:
-        return
+        return False
     if len(queries.shape) != 4 or once.shape[1] != twice.shape[1]:  # type: ignore[index]
-        return
+        return False
     if keys is not None and keys.shape is not None and queries.shape[1] == keys.shape[1]:
         node.replace_input_with(1, once)
         node.replace_input_with(2, twice)
+        return True
+    return False
 
 
 def _repeated(value: ir.Value | None) -> ir.Value | None:
@@ -114,7 +121,7 @@ def _repeated(value: ir.Value | None) -> ir.Value | None:
 # -- x / sqrt(mean(x * x) + epsilon) * scale -------------------------------------------------------
 
 
-def _root_mean_square(graph: ir.Graph, node: ir.Node) -> None:
+def _root_mean_square(graph: ir.Graph, node: ir.Node) -> bool:
     for scale, normal in _either(node):
         if scale is None or scale.shape is None or len(scale.shape) != 1:
             continue
@@ -132,7 +139,8 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node) -> None:
                 x = widened.inputs[0]
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
             _put(graph, node, "RMSNormalization", [x, scale], attrs)
-            return
+            return True
+    return False
 
 
 def _epsilon(x: ir.Value | None, root: ir.Value | None) -> float | None:
@@ -185,7 +193,7 @@ class _Rotations:
         self.place: Any = None
         self._tables: dict[Any, ir.Value] = {}
 
-    def fuse(self, node: ir.Node) -> None:
+    def fuse(self, node: ir.Node) -> bool:
         """Put a RotaryEmbedding in the place of an Add that ends one."""
         for left, right in _either(node):
             plain, turned = _made_by(left, "Mul"), _made_by(right, "Mul")
@@ -194,7 +202,8 @@ class _Rotations:
             for x, cos in _either(plain):
                 for half, sin in _either(turned):
                     if self._rotated(x, half) and self._replace(node, x, cos, sin):
-                        return
+                        return True
+        return False
 
     def _rotated(self, x: ir.Value | None, half: ir.Value | None) -> bool:
         """Whether a value is another with its halves exchanged, the second one negated."""

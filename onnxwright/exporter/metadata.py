@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -64,6 +64,7 @@ class Notes:
         program: ExportedProgram,
         inputs: Sequence[tuple[ProgramInput, str | None]],
         outputs: Sequence[tuple[ProgramOutput, str | None]],
+        weights: Mapping[str, str],
     ) -> None:
         """Note on the graph, its inputs, outputs and initializers what they were in the program."""
         if self.level != "full":
@@ -84,8 +85,9 @@ class Notes:
         for spec, node in zip(
             program.graph_signature.input_specs, program.graph.nodes, strict=False
         ):
-            value = graph.initializers.get(spec.target) if spec.target else None
-            if value is not None:
+            value = graph.initializers.get(weights.get(str(spec.target), ""))
+            # Of tied weights the first one is told of.
+            if value is not None and _KIND not in value.metadata_props:
                 value.metadata_props[_KIND] = spec.kind.name
                 value.metadata_props[_ORIGINAL] = node.name
                 if spec.persistent is not None:

@@ -25,8 +25,8 @@ def optimize(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
     """
     CommonSubexpressionEliminationPass(size_limit=0)(model)
     # NOTE: before anything is made of weights: tables of angles are known by how they are computed.
-    fuse(model)
-    RemoveUnusedNodesPass()(model)
+    if fuse(model):
+        RemoveUnusedNodesPass()(model)
     freeze(model, fixed)
     fold_norms(model, fixed)
     RemoveUnusedNodesPass()(model)

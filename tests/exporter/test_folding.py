@@ -259,3 +259,22 @@ def test_buffers_that_are_written_stay_what_they_are(tmp_path: Path) -> None:
     assert "seen" in _names(program)
     path = program.save(tmp_path / "m.onnx", keep_initializers_as_inputs=True)
     assert "seen" in [i.name for i in onnx.load(path).graph.input]
+
+
+class Named(nn.Module):
+    """A weight that is called like an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return x + self.x
+
+
+def test_a_weight_called_like_an_input_is_given_under_its_name() -> None:
+    program = ow.export(Named(), (torch.zeros(3),))
+    program.apply_weights({"x": torch.full((3,), 5.0)})
+    assert program(torch.zeros(3)).tolist() == [5.0] * 3
+    (weight,) = program.model.graph.initializers.values()
+    assert "pkg.torch.export.graph_signature.InputSpec.kind" in weight.metadata_props
