@@ -204,12 +204,60 @@ def _gaussian_nll_loss(
     return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](loss)
 
 
+def _get(self: Any, index: Any) -> Any:
+    """`x[..., i]`, where `i` may be a tensor without axes."""
+    found = _apart(self, index)
+    return self[index] if found is None else torch.ops.aten.index(*found)
+
+
+def _set(self: Any, index: Any, value: Any) -> None:
+    """`x[..., i] = value`, where `i` may be a tensor without axes."""
+    found = _apart(self, index)
+    if found is None:
+        self[index] = value
+        return
+    if not isinstance(value, torch.Tensor):
+        value = torch.full((), value, dtype=self.dtype)
+    torch.ops.aten.index_put_(*found, value.to(self.dtype))
+
+
+def _apart(self: Any, index: Any) -> tuple[Any, list[Any]] | None:
+    """The view of `x` by what is known of an index, and an index of that for each axis.
+
+    Python takes an integer out of a tensor without axes.  None if there is no such tensor, or
+    others that are indices too.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    tensors = [p for p in parts if isinstance(p, (torch.Tensor, list))]
+    if not tensors or not all(_is_place(p) for p in tensors):
+        return None
+    if not any(p is Ellipsis for p in parts):
+        parts.append(Ellipsis)
+    used = sum(p is not None and p is not Ellipsis for p in parts)
+    places: list[Any] = []
+    for part in parts:
+        if part is Ellipsis:
+            places += [None] * (self.ndim - used)
+        elif not isinstance(part, (int, torch.SymInt)):
+            places.append(part if _is_place(part) else None)
+    known = tuple(slice(None) if _is_place(p) else p for p in parts)
+    return self[known], places
+
+
+def _is_place(part: Any) -> bool:
+    """Whether a part of an index is an integer as a tensor."""
+    kinds = (torch.int64, torch.int32, torch.int16, torch.int8)
+    return isinstance(part, torch.Tensor) and part.ndim == 0 and part.dtype in kinds
+
+
 SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     torch.equal: _equal,
     torch.Tensor.equal: _equal,
     torch.allclose: _allclose,
     torch.Tensor.allclose: _allclose,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
+    torch.Tensor.__getitem__: _get,
+    torch.Tensor.__setitem__: _set,
 }
 """Functions that decide in Python -> what computes the same without a decision."""
 

@@ -124,6 +124,26 @@ def writes_in_branches(x):
     return torch.cond(x.sum() > 0, one, other, (x,))
 
 
+@PROGRAMS(lambda: (randn(4, 6), torch.tensor(2)), dynamic=ROWS)
+class PlacesAsTensors(nn.Module):
+    """Indices that are tensors without axes, as of a cache that is filled step by step."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.tensor(0))
+        self.register_buffer("kept", torch.zeros(3, 6))
+
+    def forward(self, x, i):
+        """Write and read at places that are computed."""
+        self.steps += 1
+        self.kept[self.steps % 3] = x.mean(0)
+        y = x.clone()
+        y[:, i] = 0
+        y[None, ..., i - 3] = x[:, 0] * 2
+        y[0, i] = 5.0
+        return y, self.kept[i], y[:, i, None], y[..., -1]
+
+
 @PROGRAMS(_matrix)
 def views_of_itself(x):
     """`unsqueeze_`, `t_` and the like make the tensor another view of its memory."""
