@@ -14,6 +14,7 @@ from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.scope import Options, Weights
 from onnxwright.decompiler.settle import settle, write
 from onnxwright.decompiler.sugar import Sugar, element_types
+from onnxwright.decompiler.validity import problem_of
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -61,7 +62,8 @@ def to_script(
     Raises:
         ScriptTypeError: `model` is none of these (OW740).
         ScriptValueError: a file holds no model (OW741), `weights` does not say where arrays go
-            (OW742), or the numbers of a tensor cannot be read (OW743).
+            (OW742), the numbers of a tensor cannot be read (OW743), or the model contradicts
+            itself (OW744).
 
     Source:
         onnx.proto.
@@ -78,6 +80,10 @@ def to_script(
         <BLANKLINE>
     """
     proto, folder = _load(model)
+    problem = problem_of(proto)
+    if problem is not None:
+        reason = problem.replace("{", "(").replace("}", ")")
+        fail(messages.ModelAtOdds(reason=reason, span=user_span()))
     limit = {True: 1 << 62, False: 0}.get(inline_constants, int(inline_constants)) if isinstance(
         inline_constants, bool) else int(inline_constants)  # fmt: skip
     npz = Path(weights_file) if weights_file is not None else None

@@ -228,3 +228,45 @@ def test_attributes_without_a_value_come_back(kind: str) -> None:
     source = to_script(model)
     assert_isomorphic(model, rebuild(source))
     assert to_script(rebuild(source)) == source
+
+
+AT_ODDS = {
+    "made twice": ("y = Relu(x) y = Neg(x)", "`y` is made twice in graph `g`"),
+    "input made": ("x = Relu(x) y = Neg(x)", "`x` is made twice"),
+    "never made": (
+        "y = Add(x, ghost)",
+        "`ghost` is read by Add in graph `g`, and nothing makes it",
+    ),
+    "circle": ("y = Add(x, a) a = Relu(y)", "made of each other"),
+    "attributes": ("y = LeakyRelu<alpha = 1.0, alpha = 2.0>(x)", "two attributes `alpha`"),
+    "output": ("z = Relu(x)", "`y` is an output of graph `g`, and nothing makes it"),
+}
+
+
+@pytest.mark.parametrize("name", AT_ODDS)
+def test_models_at_odds_with_themselves_are_refused(name: str) -> None:
+    body, reason = AT_ODDS[name]
+    graph = parser.parse_graph(f"g (float[N] x) => (float[N] y) {{ {body} }}")
+    with pytest.raises(ScriptValueError) as caught:
+        to_script(graph)
+    assert "OW744" in str(caught.value)
+    assert reason in str(caught.value)
+
+
+def test_functions_in_a_circle_and_odd_tensors_are_refused() -> None:
+    made = [
+        helper.make_function(
+            "my.domain", name, ["a"], ["b"], [NODE(other, ["a"], ["b"], domain="my.domain")],
+            [helper.make_opsetid("my.domain", 2)],
+        )
+        for name, other in (("f", "g"), ("g", "f"))
+    ]  # fmt: skip
+    model = graph_model("g (float[N] x) => (float[N] y) { y = my.domain.f(x) }")
+    model.functions.extend(made)
+    with pytest.raises(ScriptValueError, match="call each other in a circle"):
+        to_script(model)
+    for odd, reason in (({"data_type": 77}, "type 77"), ({"dims": [-1]}, "negative dimension")):
+        model = graph_model("g (float[N] x) => (float[N] y) { y = Add(x, w) }")
+        model.graph.initializer.add(name="w", **{"data_type": 1, "raw_data": b"1234", **odd})
+        with pytest.raises(ScriptValueError, match=reason):
+            to_script(model)

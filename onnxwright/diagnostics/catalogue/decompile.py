@@ -61,3 +61,15 @@ class ExternalDataMissing(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     name: str
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAtOdds(Diagnostic):
+    """A model contradicts itself: a value is made twice or never, or things go in a circle."""
+
+    code: ClassVar[str] = "OW744"
+    title: ClassVar[str] = "the model contradicts itself: {reason}"
+    label: ClassVar[str] = "when this model is written"
+    help: ClassVar[str] = "no runtime runs it; mend it where it was made"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    reason: str
