@@ -17,12 +17,14 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import torch_func
+from onnxwright.exporter.drafts import draft
 from onnxwright.exporter.fakes import Substitutes, fakes, unchecked, unmoved
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.places import is_of_torch, span_of_error
 from onnxwright.exporter.quiet import kept
 from onnxwright.exporter.shapes import Wanted
 from onnxwright.exporter.soundness import fixed_values, lost_constants, unwound
+from onnxwright.exporter.stacks import user_frames
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -53,10 +55,6 @@ def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
     return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
-def _draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    return torch.export.draft_export(model, args, kwargs, dynamic_shapes=dims)
-
-
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     with Substitutes():
         return _non_strict(model, args, kwargs, dims)
@@ -73,7 +71,7 @@ STRATEGIES: dict[str, Strategy] = {
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 
-NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": _draft}
+NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": draft}
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
 it; a draft is never tried by itself, as it assumes."""
 
@@ -117,8 +115,8 @@ def capture(
                 waiting = _ways(wanted, "torch.func") + waiting
             continue
         found = _checked(program, name), relaxed
-        if way is _draft or how != "auto" or not fixed_values(found[0]):
-            if way is not _draft:
+        if way is draft or how != "auto" or not fixed_values(found[0]):
+            if way is not draft:
                 told.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
@@ -142,7 +140,7 @@ def _is_about_func(error: Exception) -> bool:
 def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with unwound(), fakes(), unchecked():
+        with unwound(), fakes(), unchecked(), user_frames():
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
@@ -178,12 +176,17 @@ def _refuse(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
         fail(
             messages.CaptureFailed(
                 hint=_OWN_ERROR if own else _hint(outcomes),
-                notes=tuple(f"{' and '.join(ways)}: {text}" for text, ways in reasons.items()),
+                notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
         )
     except ExportError as error:
         raise error from errors[0]
+
+
+def _each(ways: list[str], outcomes: list[Outcome]) -> str:
+    """The ways that ended alike, in words."""
+    return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
 _OWN_ERROR = (
@@ -244,6 +247,8 @@ def _hint(outcomes: list[Outcome]) -> str:
     for signs, hint in _HINTS:
         if any(s.lower() in text.lower() for s in signs):
             return hint
+    if any(o.strategy == "draft" for o in outcomes):
+        return "the error before this one is torch's own"
     return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
 
 
