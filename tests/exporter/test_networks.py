@@ -1,6 +1,6 @@
 """Real networks, tiny and with random weights: exported, checked, run, compared with PyTorch.
 
-The default run takes those of `networks.py` that are not slow; all of them:
+The default run takes those of `networks.py` and `networks_more.py` that are not slow; all of them:
 
     pytest tests/exporter/test_networks.py -m "slow or not slow"
 """
@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 pytest.importorskip("transformers", minversion="5.20", reason="the networks are of transformers")
 
 import onnxwright as ow  # noqa: E402
+from tests.exporter import networks_more  # noqa: E402, F401 - registers its own
 from tests.exporter.networks import NETWORKS, Network, made  # noqa: E402
 
 _CASES = [pytest.param(n, id=n.name, marks=[pytest.mark.slow] * n.slow) for n in NETWORKS]
