@@ -27,7 +27,7 @@ def know_caches() -> None:
     if integration is None:
         return
     try:
-        executorch = importlib.import_module("transformers.integrations.executorch")
+        executorch = importlib.import_module(f"{integration.__name__}.integrations.executorch")
         executorch.register_dynamic_cache_export_support()
     except (ImportError, AttributeError, ValueError):
         pass  # an older or newer release, or caches that are registered already
@@ -82,7 +82,7 @@ def _flatten_static(cache: Any) -> _Flat:
 
 
 def _unflatten_static(children: Any, context: Any) -> Any:
-    utils = importlib.import_module("transformers.cache_utils")
+    utils = _utils()
     layers = []
     for child, length in zip(children, context, strict=True):
         layer = utils.StaticLayer(max_cache_len=length)
@@ -140,9 +140,14 @@ def _know_states(kind: Any) -> None:
     _register(kind, flatten, unflatten, named)
 
 
+def _utils() -> Any:
+    """The module of the caches; where there is a cache it is loaded."""
+    return sys.modules["transformers"].cache_utils
+
+
 def _cache_of(kind: Any, layers: list[Any]) -> Any:
     made = object.__new__(kind)
-    importlib.import_module("transformers.cache_utils").Cache.__init__(made, layers=layers)
+    _utils().Cache.__init__(made, layers=layers)
     return made
 
 
@@ -164,7 +169,7 @@ def _apart(layer: Any) -> tuple[dict[str, Any], list[Any]]:
 
 def _together(tensors: dict[str, Any], described: list[Any]) -> Any:
     kind, rest = described
-    layer = object.__new__(getattr(importlib.import_module("transformers.cache_utils"), kind))
+    layer = object.__new__(getattr(_utils(), kind))
     state = vars(layer)
     state |= {k: dict(v) if isinstance(v, dict) else v for k, v in rest.items()}
     for name, value in tensors.items():
