@@ -8,6 +8,7 @@ Programs with writes that are not covered are made functional by PyTorch.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,10 @@ def functional(program: ExportedProgram) -> ExportedProgram:
 def _resolved(program: ExportedProgram) -> ExportedProgram:
     """What torch's functionalization makes of a program."""
     try:
-        return program.run_decompositions({})
+        with warnings.catch_warnings():
+            # Torch copies its tree specs by what it deprecates itself.
+            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+            return program.run_decompositions({})
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         try:
             fail(
