@@ -75,7 +75,8 @@ def export(
             becomes a model-local function; equal ones are shared.
         functions: "aten": each operator becomes a model-local function.
         external_data: where `save` puts weights if it is not told: see `ONNXProgram.save`.
-        optimize: remove what the translation left over (repeated nodes, what nothing reads).
+        optimize: remove repeated nodes, what nothing reads and what the weights settle: see
+            `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
             dynamic; a difference is an error.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
