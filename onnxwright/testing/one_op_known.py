@@ -49,6 +49,12 @@ _ROWS = [
         "sparse.mm:reduce",
     ),
     *_known(
+        "torch cannot capture a complex number that is an element of a tensor",
+        "OW821",
+        "item",
+        dtypes=("complex64",),
+    ),
+    *_known(
         "ONNX has no complex numbers of halves: they are taken as COMPLEX64",
         "torch has torch.complex32",
         "chalf",
