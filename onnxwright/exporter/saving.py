@@ -67,6 +67,9 @@ def save(
     """
     if external_data not in (None, True, False, "per_tensor"):
         _refuse("external_data", f"{external_data!r} is no way to write weights")
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 0:
+        hint = "give the bytes from which on a weight is written beside the model: 1024"
+        _refuse("threshold", f"{threshold!r} is no number of bytes", hint)
     _check_place(path)
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
@@ -97,15 +100,11 @@ def _check_place(path: Path) -> None:
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
-def _refuse(name: str, reason: str) -> None:
-    fail(
-        messages.BadExportArgument(
-            name=name,
-            reason=reason,
-            hint="choose True (one file beside the model), 'per_tensor', False or None",
-            span=user_span(),
-        )
-    )
+_CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
+
+
+def _refuse(name: str, reason: str, hint: str = _CHOICES) -> None:
+    fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
 
 
 def _leave_out(model: ir.Model) -> None:

@@ -116,6 +116,9 @@ def test_an_unknown_way_is_said(tmp_path: Path) -> None:
     program = ow.export(nn.ReLU(), (randn(2),))
     with pytest.raises(errors.ExportValueError, match="is no way to write weights"):
         program.save(tmp_path / "m.onnx", external_data="zip")
+    for threshold in (-1, "a", True):
+        with pytest.raises(errors.ExportValueError, match="is no number of bytes"):
+            program.save(tmp_path / "m.onnx", threshold=threshold)
     assert files(tmp_path) == []
 
 
