@@ -67,7 +67,7 @@ def save(
     """
     if external_data not in (None, True, False, "per_tensor"):
         _refuse("external_data", f"{external_data!r} is no way to write weights")
-    if isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 0:
+    if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
         _refuse("threshold", f"{threshold!r} is no number of bytes", hint)
     _check_place(path)
