@@ -9,7 +9,7 @@ COMPOSITES: tuple[OpTest, ...] = (
     OpTest("contiguous"),
     OpTest("nn.functional.interpolate:area"),
     OpTest("nn.functional.multilabel_soft_margin_loss"),
-    # Several steps of half precision, which a graph may round elsewhere: two units in the last place.
+    # Several steps of half precision, which a graph may round elsewhere.
     OpTest("nn.functional.gaussian_nll_loss", tol={"float16": Tol(2e-3, 1e-3)}),
     OpTest("nn.functional.linear_cross_entropy"),
     OpTest("nn.functional.softsign"),

@@ -1,8 +1,8 @@
 """What is computed from weights alone is an initializer: made of them, before the run.
 
 Weights that a model only wants in another form (the gates of an LSTM in another order, `1 + w`,
-`-exp(w)`) take no node and no time at run time.  The model does not grow by it: where the weights
-are needed as they are, too, large results stay nodes.
+`-exp(w)`) take no node and no time at run time.  The model does not grow by it: where weights are
+needed as they are, too, they are not written a second time, and large results stay nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onnxwright.exporter.derived import (
     is_fixed,
 )
 
-# What a group of nodes may add to the model.
+# What a group of nodes may add to the model, if no weight stays that it reads.
 _SLACK = 256 * 1024
 # Arrays of at most so many bytes do not tie groups together.
 _SMALL = 1024
@@ -56,7 +56,7 @@ def freeze(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
     names = Names(graph)
     for group in _groups(list(frozen)):
         results = _results(group)
-        if results is not None and _growth(graph, group, results) <= _SLACK:
+        if results is not None and _is_worth_it(group, results):
             _replace(names, model, group, results)
 
 
@@ -135,16 +135,20 @@ def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
     return found
 
 
-def _growth(graph: ir.Graph, group: Sequence[ir.Node], results: Sequence[ir.Value]) -> int:
-    """By how many bytes the model grows if the results are initializers."""
+def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value]) -> bool:
+    """Whether the model stays as small as it is, if the results are initializers."""
     inside = set(group)
-    freed = 0
+    growth = sum(_bytes(value) or 0 for value in results)
+    slack = _SLACK
     for value in {v: None for node in group for v in node.inputs if v is not None}:
-        if value.const_value is None or value.is_graph_output():
+        tensor: Any = value.const_value
+        if tensor is None:
             continue
-        if all(use.node in inside for use in value.uses()):
-            freed += value.const_value.nbytes
-    return sum(_bytes(value) or 0 for value in results) - freed
+        if value.is_graph_output() or any(use.node not in inside for use in value.uses()):
+            slack = 0 if _is_weight(tensor) else slack
+        else:
+            growth -= tensor.nbytes
+    return growth <= slack
 
 
 def _replace(
@@ -165,7 +169,12 @@ def _replace(
 def _importance(value: ir.Value) -> tuple[bool, int]:
     """Weights before constants, and the larger before the smaller."""
     tensor: Any = value.const_value
-    return type(tensor) is not ir.Tensor, tensor.nbytes
+    return _is_weight(tensor), tensor.nbytes
+
+
+def _is_weight(tensor: Any) -> bool:
+    """Whether a tensor is of the module, not a constant of the program."""
+    return type(tensor) is not ir.Tensor
 
 
 def _cone(value: ir.Value, inside: set[ir.Node]) -> tuple[list[ir.Node], list[ir.Value]]:

@@ -30,7 +30,14 @@ def _assert_no_more_nodes(model: Any, args: Any, kwargs: Any, dynamic: Any) -> N
         for name in sorted({*counts[0], *counts[1]})
         if counts[0][name] != counts[1][name]
     }
-    assert counts[0].total() <= counts[1].total(), f"ours, theirs: {more}"
+    allowed = counts[1].total() + _turned_ties(program.model)
+    assert counts[0].total() <= allowed, f"ours, theirs: {more}"
+
+
+def _turned_ties(model: Any) -> int:
+    """The Transposes of tied weights, which torch.onnx writes a second time where they are small."""
+    turned = [n.inputs[0] for n in model.graph if n.op_type == "Transpose"]
+    return sum(len(v.uses()) > 1 for v in turned if v.is_initializer())
 
 
 def _convolutions(*size: int) -> list[nn.Module]:
