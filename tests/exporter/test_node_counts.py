@@ -35,7 +35,7 @@ def _assert_no_more_nodes(model: Any, args: Any, kwargs: Any, dynamic: Any) -> N
 
 
 def _turned_ties(model: Any) -> int:
-    """The Transposes of tied weights, which torch.onnx writes a second time where they are small."""
+    """The Transposes of tied weights: torch.onnx writes small ones a second time."""
     turned = [n.inputs[0] for n in model.graph if n.op_type == "Transpose"]
     return sum(len(v.uses()) > 1 for v in turned if v.is_initializer())
 
