@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.scattering import scatter_nd
 from onnxwright.atenlib.shaping import arithmetic, as_index, flat, size
@@ -73,7 +73,19 @@ def _row_norms(op: Any, x: Any, p: float) -> Any:
 
 # torch rounds each partial sum, and the scale of a row that is made shorter.
 _HALF = {"float16": Tol(1e-2, 1e-2), "bfloat16": Tol(5e-2, 5e-2)}
-_BAG = (OpTest("nn.functional.embedding_bag", tol=_HALF),)
+_BAG = (
+    OpTest(
+        "nn.functional.embedding_bag",
+        tol=_HALF,
+        skip=[
+            Skip(
+                "offsets that are repeated do not ascend: torch reads beside its memory",
+                matcher=lambda s: s.kwargs.get("offsets") is not None,
+                modes=("dynamic",),
+            )
+        ],
+    ),
+)
 _SUM, _MEAN, _MAX = range(3)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.indexing import mask_of
-from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.positions import (
     clamped,
     is_mask,
@@ -114,6 +114,13 @@ def _where_mask(op: Any, x: Any, axis: int, mask: Any, values: Any, accumulate: 
             "_unsafe_masked_index_put_accumulate",
             # torch rounds each partial sum of some twenty numbers, ours only the last.
             tol={"float16": Tol(3e-3, 1e-1), "bfloat16": Tol(3e-2, 1.0)},
+            skip=[
+                Skip(
+                    "torch rounds each of a hundred partial sums",
+                    dtypes=("float16", "bfloat16"),
+                    modes=("dynamic",),
+                )
+            ],
         )
     ],
 )
