@@ -263,7 +263,7 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     """Run a model on plain values; its session is kept for the next time.
 
     Args:
-        model: an `onnx.ModelProto` or `onnx_ir.Model`.
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file.
         inputs: the inputs by name, or in the model's order.
 
     Returns:
@@ -272,14 +272,22 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     Raises:
         EagerError: the inputs do not fit, or the runtime failed.
     """
-    model = as_proto(model)
-    data = model.SerializeToString()
+    compiled = _compiled(as_proto(model))
+    if isinstance(inputs, Mapping):
+        return compiled.run(compiled._bind((), inputs))
+    return compiled.run(compiled._bind(inputs, {}))
+
+
+def _compiled(model: Any) -> CompiledModel:
+    """The session of a model, kept by what the model is; of a file, which may change, a new one."""
+    serialize = getattr(model, "SerializeToString", None)
+    if serialize is None and not isinstance(model, bytes):
+        return CompiledModel(model)
+    data = serialize() if serialize is not None else model
     key = hashlib.blake2b(data, digest_size=16).digest()
     kept = compiled_models.get(key)
     if kept is None:
         made = CompiledModel(model)
         kept = compiled_models.add(key, Kept(made, ort_session.SESSION_BYTES + 2 * len(data)))
-    compiled: CompiledModel = kept.model
-    if isinstance(inputs, Mapping):
-        return compiled.run(compiled._bind((), inputs))
-    return compiled.run(compiled._bind(inputs, {}))
+    found: CompiledModel = kept.model
+    return found

@@ -115,6 +115,17 @@ def test_an_onnx_ir_model_is_a_model() -> None:
     assert [r.op for r in debug(ir_model, [X])] == ["Neg"]
 
 
+def test_run_model_takes_bytes_and_files(tmp_path: Path) -> None:
+    path = tmp_path / "neg.onnx"
+    path.write_bytes(NEG.SerializeToString())
+    for given in (NEG.SerializeToString(), path, str(path)):
+        assert run_model(given, [X])[0].tolist() == (-X).tolist()
+    with pytest.raises(EagerError, match="OW622"):
+        run_model(tmp_path / "none.onnx", [X])
+    with pytest.raises(EagerError, match="OW622"):
+        run_model(7, [X])
+
+
 def test_run_model_keeps_its_session() -> None:
     assert run_model(NEG, [X])[0].tolist() == (-X).tolist()
     assert run_model(NEG, {"x": X})[0].tolist() == (-X).tolist()
