@@ -89,7 +89,7 @@ class Lowering(Calls):
                 self.block(made.body)
                 value = self.frame.env.get(hir.RESULT, _MISSING)
                 return self._checked_result(value, signature, made)
-        except (OnnxwrightError, RecursionError):
+        except (OnnxwrightError, RecursionError, Warning):
             raise
         except Exception as error:
             reason = str(error).replace("{", "(").replace("}", ")")

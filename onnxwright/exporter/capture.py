@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,7 +141,9 @@ def _is_about_func(error: Exception) -> bool:
 def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with unwound(), fakes(), unchecked(), user_frames():
+        with unwound(), fakes(), unchecked(), user_frames(), warnings.catch_warnings():
+            # Recurrent modules note their own weights.
+            warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
@@ -231,6 +234,10 @@ _HINTS = (
     (
         ("size mismatch", "same reduction dim", "shapes cannot be", "must match the size"),
         "the shapes of the example inputs do not fit the model: does it run on them?",
+    ),
+    (
+        ("do not support aliasing", "Encountered aliasing"),
+        "a branch or body hands on one of its inputs as it is: return `x.clone()`",
     ),
     (
         ("no fake impl", "fake kernel", "register_fake"),

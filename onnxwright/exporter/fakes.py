@@ -74,6 +74,19 @@ def _least_squares(mode: Any, func: Any, a: Any, b: Any, rcond: Any = None, **op
     )
 
 
+def _recurrent(
+    x: Any, state: Any, params: Any, has_biases: bool, layers: int, dropout: float, train: bool,
+    both_ways: bool, batch_first: bool,
+) -> Any:  # fmt: skip
+    """The last layer at each time, and the last states; torch itself goes through all times."""
+    states = [state] if isinstance(state, torch.Tensor) else list(state)
+    width = states[0].shape[-1] * (2 if both_ways else 1)
+    return (
+        x.new_empty([x.shape[0], x.shape[1], width]),
+        *(x.new_empty(s.shape, dtype=s.dtype) for s in states),
+    )
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     aten.cov.default: _covariances,
     aten.corrcoef.default: _coefficients,
@@ -81,6 +94,10 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.ctc_loss.IntList: _ctc_loss,
     aten.ctc_loss.Tensor: _ctc_loss,
     aten.one_hot.default: _one_hot,
+    aten.gru.input: _recurrent,
+    aten.lstm.input: _recurrent,
+    aten.rnn_relu.input: _recurrent,
+    aten.rnn_tanh.input: _recurrent,
 }
 """Operators that torch runs by others -> what gives a result of the same type and shape."""
 

@@ -42,7 +42,7 @@ def told(noted: Report, where: bool | str | Path) -> Iterator[None]:
     except OnnxwrightError as error:
         _give(error, noted, path)
         raise
-    except (MemoryError, RecursionError):
+    except (MemoryError, RecursionError, Warning):
         raise
     except Exception as error:
         reason = str(error).split("\n")[0].replace("{", "(").replace("}", ")")

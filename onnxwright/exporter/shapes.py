@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     if not dynamic_shapes:
         return Wanted(tuple(args), given, None, [])
     combined = _combine_args(module, tuple(args), given)
-    shapes = _by_name(combined, dynamic_shapes)
+    shapes = _by_name(combined, dynamic_shapes, inspect.signature(module.forward).parameters)
     axes: Axes = []
     larger: list[Any] = []
     kept: list[Any] = []
@@ -116,7 +116,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
         larger.append(_enlarged(leaf, wanted, unused))
         named = {n: d for n, d in wanted.items() if not _is_hint(d, "AUTO")}
         kept.append(_enlarged(leaf, named, unused))
-        return _for_torch(spec, dimensions)
+        return _for_torch(_from_front(leaf, spec), dimensions)
 
     shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
     cleaned, wrong = _mapped(visit, combined, shapes)
@@ -184,8 +184,11 @@ def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict
     return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
 
 
-def _by_name(combined: dict[str, Any], shapes: Any) -> dict[str, Any]:
-    """Shapes for every argument by its name; None for those that are not mentioned."""
+def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) -> dict[str, Any]:
+    """Shapes for every argument by its name; None for those that are not mentioned.
+
+    A parameter that keeps its default may be mentioned with None.
+    """
     if not isinstance(shapes, (Mapping, list, tuple)):
         fail(
             messages.BadExportArgument(
@@ -196,7 +199,8 @@ def _by_name(combined: dict[str, Any], shapes: Any) -> dict[str, Any]:
             )
         )
     if isinstance(shapes, Mapping):
-        unknown = [n for n in shapes if n not in combined]
+        defaults = [n for n, spec in shapes.items() if spec is None and n in parameters]
+        unknown = [n for n in shapes if n not in combined and n not in defaults]
         if unknown:
             fail(
                 messages.BadExportArgument(
@@ -255,6 +259,13 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
         if dim is not None and not isinstance(dim, int) and not _is_hint(dim, "STATIC"):
             found[axis % max(leaf.ndim, 1)] = dim
     return found
+
+
+def _from_front(leaf: Any, spec: Any) -> Any:
+    """A spec whose axes are counted from the front: torch forgets those below 0."""
+    if not isinstance(leaf, torch.Tensor) or not isinstance(spec, Mapping):
+        return spec
+    return {axis % max(leaf.ndim, 1): dim for axis, dim in spec.items()}
 
 
 def _is_hint(dim: Any, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import onnxwright as ow
+from onnxwright import errors
 from onnxwright.exporter import ONNXProgram
 
 # torch.testing's tolerances, ten times wider: whole programs add up rounding.
@@ -104,18 +106,24 @@ def check(
     sizes: tuple[Mapping[str, int], ...] | None = None,
     compare: bool = True,
     tolerance: tuple[float, float] | None = None,
+    fixed: bool = False,
     **options: Any,
 ) -> ONNXProgram:
     """Export a model, check it, and run it beside PyTorch, at other sizes too if it is dynamic."""
     kwargs = kwargs or {}
-    program = ow.export(
-        model,
-        copy.deepcopy(args),
-        copy.deepcopy(kwargs),
-        dynamic_shapes=dynamic_shapes,
-        strict=True,
-        **options,
-    )
+    with warnings.catch_warnings():
+        if not fixed:
+            # What has a name is dynamic: other sizes would not be tried otherwise.
+            told = r"warning.OW827.: dimension \d+ of `.*` \(`"
+            warnings.filterwarnings("error", told, errors.OnnxwrightWarning)
+        program = ow.export(
+            model,
+            copy.deepcopy(args),
+            copy.deepcopy(kwargs),
+            dynamic_shapes=dynamic_shapes,
+            strict=True,
+            **options,
+        )
     valid(program)
     same(program, model, args, kwargs, compare=compare, tolerance=tolerance)
     names = dynamic_names(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -261,8 +262,18 @@ def test_derived_dimensions_are_expressions() -> None:
 def test_a_dimension_torch_fixed_is_a_number_and_told() -> None:
     """`view(3, 4)` makes the batch 3."""
     with pytest.warns(errors.OnnxwrightWarning, match=r"dimension 0 of `x` \(`batch`\)"):
-        program = check(lambda x: x.view(3, 4) + 1, (randn(3, 4),), None, {"x": {0: "batch"}})
+        program = check(
+            lambda x: x.view(3, 4) + 1, (randn(3, 4),), None, {"x": {0: "batch"}}, fixed=True
+        )
     assert shapes(program)["x"] == [3, 4]
+
+
+def test_a_warning_may_be_an_error() -> None:
+    """As with any other warning of Python, not as a bug of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.OnnxwrightWarning)
+        with pytest.raises(errors.OnnxwrightWarning, match="OW827"):
+            ow.export(lambda x: x.view(3, 4) + 1, (randn(3, 4),), dynamic_shapes=({0: "b"},))
 
 
 def test_two_dimensions_of_one_name_are_told_apart() -> None:
@@ -302,6 +313,18 @@ def test_shapes_that_do_not_fit_are_said(form: Any, match: str) -> None:
     """Names, counts and nesting."""
     with pytest.raises(errors.ExportValueError, match=match):
         ow.export(add, _two(), dynamic_shapes=form)
+
+
+def test_a_parameter_that_keeps_its_default_may_be_mentioned() -> None:
+    """With None, as there is nothing to say of it."""
+
+    def optional(x: Any, bias: Any = None) -> Any:
+        return x if bias is None else x + bias
+
+    program = ow.export(optional, (randn(2),), dynamic_shapes={"x": {0: "n"}, "bias": None})
+    assert shapes(program)["x"] == ["n"]
+    with pytest.raises(errors.ExportValueError, match="there is no argument `bias`"):
+        ow.export(optional, (randn(2),), dynamic_shapes={"bias": {0: "n"}})
 
 
 def test_static_sizes_cost_no_nodes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 
 from torch import nn, randn  # noqa: E402
 
+import onnxwright as ow  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
 
 PROGRAMS = Programs()
@@ -114,3 +116,17 @@ def test_exporting_twice_gives_the_same_bytes(kind: str) -> None:
     )
     assert first == second
     assert operators(check(module, (x,), None, TIME))[kind] == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("capture", ["non-strict", "strict"])
+def test_time_is_dynamic_in_what_comes_out(kind: str, capture: str) -> None:
+    """One node, no sizes of the example, and no warnings of torch."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module = KINDS[kind](4, 3, bidirectional=True, batch_first=True)
+        program = ow.export(module, (randn(2, 5, 4),), dynamic_shapes=TIME, capture=capture)
+    assert [list(v.shape) for v in program.model.graph.outputs][0] == ["batch", "time", 6]
+    assert operators(program)[kind] == 1
+    x = randn(3, 11, 4)
+    torch.testing.assert_close(program(x)[0], module(x)[0].detach())

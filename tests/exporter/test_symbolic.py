@@ -136,9 +136,9 @@ def bool_item(flag, x):
 
 
 @PROGRAMS(lambda: (randn(4, 3),), dynamic={"x": {0: "n"}})
-def linspace_of_size(x):
-    """A range of floats whose length is dynamic."""
-    return torch.linspace(0, 1, x.shape[0]), torch.arange(0, x.shape[0], 2)
+def ranges_of_size(x):
+    """Ranges whose length is dynamic (torch fixes that of a linspace)."""
+    return torch.arange(x.shape[0]) / x.shape[0], torch.arange(0, x.shape[0], 2)
 
 
 @PROGRAMS(lambda: (randn(2, 6, 4),), dynamic={"x": {0: "b", 1: "t"}})
