@@ -110,8 +110,9 @@ def numbers_and_none(x):
 @PROGRAMS(lambda: (randn(7, 4),), dynamic=ROWS)
 def arithmetic_of_sizes(x):
     n = x.shape[0]
-    scaled = round(n / 2) + n % 3 + min(n, 3) + max(n, 5) + (n == 7)
-    return x.new_ones(max(n - 3, 0)), scaled, x[: min(n, 4)], round(n * 0.3, 1)
+    # Torch itself fixes `n` where a truth value is added to it.
+    scaled = round(n / 2) + n % 3 + min(n, 3) + max(n, 5)
+    return x.new_ones(max(n - 3, 0)), scaled, x[: min(n, 4)], round(n * 0.3, 1), n == 7
 
 
 @PROGRAMS(lambda: (randn(2, 4, 3, 8),), dynamic=({0: "batch", 2: "time"},))
