@@ -22,9 +22,11 @@ from torch.overrides import TorchFunctionMode
 aten = torch.ops.aten
 
 
-def _covariances(x: Any, **_: Any) -> Any:
+def _covariances(x: Any, aweights: Any = None, **_: Any) -> Any:
     """One number for each pair of rows."""
     kind = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.get_default_dtype()
+    if aweights is not None:
+        kind = torch.promote_types(kind, aweights.dtype)
     return x.new_empty([x.shape[0]] * 2 if x.ndim == 2 else [], dtype=kind)
 
 

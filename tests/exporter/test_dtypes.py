@@ -299,3 +299,13 @@ def test_half_precision_is_not_cast_without_need(operators: str) -> None:
     program = export(function, (x,))
     assert " ".join(node.op_type for node in program.model.graph) == operators
     torch.testing.assert_close(program(x), function(x), rtol=2e-3, atol=1e-3)
+
+
+def test_covariances_have_the_wider_type_of_numbers_and_weights() -> None:
+    """Half precision with weights of single precision is single precision."""
+    program = check(
+        lambda x, w: torch.cov(x, aweights=w),
+        (randn(3, 5).half(), torch.rand(5)),
+        tolerance=(1e-2, 1e-2),
+    )
+    assert program(randn(3, 5).half(), torch.rand(5)).dtype == torch.float32

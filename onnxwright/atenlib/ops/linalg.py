@@ -16,6 +16,7 @@ from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import cast, scalar, size
 from onnxwright.types.dtypes import DType
+from onnxwright.types.promotion import promote_types
 
 _TOL = {
     "float32": Tol(2e-3, 2e-4),
@@ -68,6 +69,9 @@ def _floating(op: Any, x: Any) -> Any:
 def _covariance(op: Any, x: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     """As torch computes it, step by step; observations are along the last axis."""
     x = _floating(op, x)
+    if aweights is not None:
+        wider = promote_types(real(x).onnx_dtype, aweights.onnx_dtype)
+        x = algebra.each(lambda v: cast(op, v, wider), x)
     for _ in range(2 - x.rank):
         x = algebra.unsqueeze(op, x, [0])
     dtype = real(x).onnx_dtype
