@@ -128,7 +128,7 @@ def _visit(
     found.exported += 1
     try:
         export(module, args, kwargs, **options)
-    except (OnnxwrightError, RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+    except (OnnxwrightError, RecursionError) as error:
         if not path and isinstance(error, ExportValueError):
             raise  # of the options: no module is to blame
         parts = [

@@ -17,7 +17,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
-from onnxwright.exporter import torch_func
+from onnxwright.exporter import checks, torch_func
 from onnxwright.exporter.drafts import draft
 from onnxwright.exporter.fakes import Substitutes, fakes, unchecked, unmoved
 from onnxwright.exporter.modules import as_module
@@ -157,13 +157,10 @@ def _checked(program: Any, name: str) -> ExportedProgram:
     """What a way to capture gave, if it is a program."""
     if isinstance(program, ExportedProgram):
         return program
-    fail(
-        messages.BadExportArgument(
-            name="capture",
-            reason=f"`{name}` gave an object of type {type(program).__name__}",
-            hint="the function returns what `torch.export.export` gives, an `ExportedProgram`",
-            span=user_span(),
-        )
+    checks.refuse(
+        "capture",
+        f"`{name}` gave an object of type {type(program).__name__}",
+        "the function returns what `torch.export.export` gives, an `ExportedProgram`",
     )
 
 
@@ -278,13 +275,10 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
         return [(getattr(how, "__name__", "given function"), how, wanted, False)]
     if how != "auto" and how not in NAMED:
         known = ", ".join(repr(n) for n in ("auto", *NAMED))
-        fail(
-            messages.BadExportArgument(
-                name="capture",
-                reason=f"there is no way {how!r}",
-                hint=f"choose one of {known}, or give a function",
-                span=user_span(),
-            )
+        checks.refuse(
+            "capture",
+            f"there is no way {how!r}",
+            f"choose one of {known}, or give a function",
         )
     found: list[tuple[str, Strategy, Wanted, bool]] = []
     relaxed, broadcasting = wanted.relaxed(), wanted.broadcasting()
@@ -322,11 +316,8 @@ def load_program(path: str | Path) -> ExportedProgram:
                 return torch.export.load(str(path))
         except Exception as error:  # noqa: BLE001 - torch raises many kinds
             reason = _reason(error).splitlines()[0]
-    fail(
-        messages.BadExportArgument(
-            name="model",
-            reason=f"`{path}` is not an exported program: {reason}",
-            hint="give a module, or the path of a file written by torch.export.save",
-            span=user_span(),
-        )
+    checks.refuse(
+        "model",
+        f"`{path}` is not an exported program: {reason}",
+        "give a module, or the path of a file written by torch.export.save",
     )

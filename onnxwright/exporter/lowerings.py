@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import torch
 
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import checks
 from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
 from onnxwright.exporter.places import target_name
 
 Lowering = Callable[..., Any]
+_TABLE = "custom_translation_table"
 
 TABLE = "`custom_translation_table`"
 FALLBACK = "`fallback`"
@@ -52,7 +51,11 @@ class Lowerings:
         self.custom: dict[str, Lowering] = {}
         for key, function in (custom or {}).items():
             if not callable(function):
-                _refuse(f"what stands for {key} is no function, but {function!r}", "give functions")
+                checks.refuse(
+                    _TABLE,
+                    f"what stands for {key} is no function, but {function!r}",
+                    "give functions",
+                )
             for name in _names(key):
                 self.custom[name] = _as_lowering(function)
         self.fallback = fallback
@@ -104,7 +107,8 @@ def _names(key: Any) -> list[str]:
         return [target_name(key)]
     if _is_on_sizes(key):
         return [target_name(key)]
-    _refuse(
+    checks.refuse(
+        _TABLE,
         f"{_shown(key)} is no operator",
         "write its full name (`'aten::add.Tensor'`) or the operator (`torch.ops.aten.add.Tensor`)",
     )
@@ -125,12 +129,16 @@ def _shown(key: Any) -> str:
 
 def _check_kinds(custom: Any, fallback: Any) -> None:
     if not isinstance(custom, (Mapping, type(None))):
-        _refuse(f"an object of type {type(custom).__name__}", "give a dict: operator -> function")
+        checks.refuse(
+            _TABLE,
+            f"an object of type {type(custom).__name__}",
+            "give a dict: operator -> function",
+        )
     if fallback is not None and not callable(fallback):
-        _refuse(
+        checks.refuse(
+            "fallback",
             f"{fallback!r} is no function",
             "give a function from the full name of an operator to a lowering or None",
-            "fallback",
         )
 
 
@@ -139,19 +147,27 @@ def _check_name(key: str) -> None:
     space, _, name = key.partition("::")
     packet, _, overload = name.partition(".")
     if not hasattr(torch.ops, space) or not packet:
-        _refuse(f"`{key}` is no full name of an operator", "write it as `aten::add.Tensor`")
+        checks.refuse(
+            _TABLE,
+            f"`{key}` is no full name of an operator",
+            "write it as `aten::add.Tensor`",
+        )
     if space.startswith("_") or space in ("math", "higher_order", "builtins"):
         return
     found = getattr(getattr(torch.ops, space), packet, None)
     if found is None:
-        _refuse(f"torch has no operator `{key}`", "is it registered, and its module imported?")
+        checks.refuse(
+            _TABLE,
+            f"torch has no operator `{key}`",
+            "is it registered, and its module imported?",
+        )
     known = [o for o in getattr(found, "overloads", list)() if o != "default"]
     if overload and overload not in known:
-        _refuse(f"`{space}::{packet}` has no overload `{overload}`", f"it has {', '.join(known)}")
-
-
-def _refuse(reason: str, hint: str, name: str = "custom_translation_table") -> NoReturn:
-    fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
+        checks.refuse(
+            _TABLE,
+            f"`{space}::{packet}` has no overload `{overload}`",
+            f"it has {', '.join(known)}",
+        )
 
 
 def _as_lowering(function: Any) -> Lowering:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import checks
 
 
 def as_module(model: Any) -> torch.nn.Module:
@@ -27,13 +25,22 @@ def as_module(model: Any) -> torch.nn.Module:
         ExportValueError: it is nothing that can be exported.
     """
     if isinstance(model, torch.jit.ScriptModule):
-        _refuse("a TorchScript module cannot be exported", "give the module it was made from")
+        checks.refuse(
+            "model",
+            "a TorchScript module cannot be exported",
+            "give the module it was made from",
+        )
     if isinstance(model, torch.nn.Module):
         return model
     if isinstance(model, type) and issubclass(model, torch.nn.Module):
-        _refuse(f"`{model.__name__}` is a class", f"give a module: `{model.__name__}(...)`")
+        checks.refuse(
+            "model",
+            f"`{model.__name__}` is a class",
+            f"give a module: `{model.__name__}(...)`",
+        )
     if not callable(model):
-        _refuse(
+        checks.refuse(
+            "model",
             f"an object of type {type(model).__name__} cannot be exported",
             "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
         )
@@ -92,10 +99,6 @@ def _grouped(specs: Sequence[Any], bound: Mapping[str, Any], several: str) -> Se
         if first[0] is None or isinstance(first[0], (Mapping, list, tuple)):
             return specs
     return [*specs[:place], tuple(specs[place : place + count]), *specs[place + count :]]
-
-
-def _refuse(reason: str, hint: str) -> NoReturn:
-    fail(messages.BadExportArgument(name="model", reason=reason, hint=hint, span=user_span()))
 
 
 class _FunctionModule(torch.nn.Module):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,21 +25,21 @@ summary{cursor:pointer;font-weight:600;margin-top:.8rem}
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(ABC):
     """What stands under a heading."""
 
     @property
+    @abstractmethod
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        raise NotImplementedError
 
+    @abstractmethod
     def markdown(self) -> list[str]:
         """Its lines as Markdown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def html(self) -> str:
         """It as HTML."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

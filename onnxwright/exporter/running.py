@@ -31,7 +31,7 @@ class Session:
 
     Weights that would have to be copied for that (those stored transposed, those made of others)
     go through a file of their own instead where they are many: the runtime maps it, packs one
-    weight after the other, and lets go of each.
+    weight after the other, and lets go of each.  With options of the user's all large weights do.
 
     Args:
         model: the model; it is the same afterwards.
@@ -47,22 +47,30 @@ class Session:
         session_options: Any = None,
     ) -> None:
         proto, taken = hollow(model)
-        options = session_options if session_options is not None else model_options()
         copied = {name: t for name, t in taken.items() if not _is_shared(t)}
-        if sum(t.nbytes for t in copied.values()) < _MANY:
+        if session_options is not None:
+            # Options keep what is added to them: those of the user may serve other models, too.
+            copied = taken
+        elif sum(t.nbytes for t in copied.values()) < _MANY:
             copied = {}
         weights = {n: (t.numpy(), _dtype(t)) for n, t in taken.items() if n not in copied}
+        source: Any = proto
+        options = session_options if session_options is not None else model_options()
         folder = None
         if copied:
             folder = tempfile.TemporaryDirectory(
                 prefix="onnxwright-", ignore_cleanup_errors=os.name == "nt"
             )
-            options.add_session_config_entry(_FOLDER, folder.name)
         try:
             if folder is not None:
                 _write(proto, copied, Path(folder.name))
+                if session_options is None:
+                    options.add_session_config_entry(_FOLDER, folder.name)
+                else:
+                    source = Path(folder.name) / "model.onnx"
+                    source.write_bytes(proto.SerializeToString())
             self.compiled = CompiledModel(
-                proto, providers=providers, session_options=options, weights=weights
+                source, providers=providers, session_options=options, weights=weights
             )
         finally:
             # What is mapped can be read on when its name is gone, except on Windows.

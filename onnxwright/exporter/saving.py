@@ -9,15 +9,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import checks
 from onnxwright.exporter.files import Staging
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
 _LIMIT = 1_500_000_000
 # Tensors begin at multiples of this, so that they can be mapped into memory.
 _ALIGNMENT = 4096
+_CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
 
 
 def weight_bytes(model: ir.Model) -> int:
@@ -66,16 +65,28 @@ def save(
         OSError: the file cannot be written.
     """
     if external_data not in (None, True, False, "per_tensor"):
-        _refuse("external_data", f"{external_data!r} is no way to write weights")
+        checks.refuse(
+            "external_data",
+            f"{external_data!r} is no way to write weights",
+            _CHOICES,
+        )
     if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
-        _refuse("threshold", f"{threshold!r} is no number of bytes", hint)
+        checks.refuse(
+            "threshold",
+            f"{threshold!r} is no number of bytes",
+            hint,
+        )
     _check_place(path)
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
         external_data = size > _LIMIT
     if external_data is False and size > _LIMIT:
-        _refuse("external_data", f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB")
+        checks.refuse(
+            "external_data",
+            f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB",
+            _CHOICES,
+        )
     kept = [(v, v.const_value) for v in _weights(model)]
     inputs = list(model.graph.inputs)
     try:
@@ -98,13 +109,6 @@ def _check_place(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, "the model cannot be written: a folder", str(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
-
-
-_CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
-
-
-def _refuse(name: str, reason: str, hint: str = _CHOICES) -> None:
-    fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
 
 
 def _leave_out(model: ir.Model) -> None:

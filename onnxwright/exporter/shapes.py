@@ -15,7 +15,8 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter import checks
 from onnxwright.exporter.caches import know_caches
 from onnxwright.exporter.modules import as_module
 from onnxwright.exporter.signature import inputs_of
@@ -121,14 +122,11 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
     cleaned, wrong = _mapped(visit, combined, shapes)
     if wrong:
-        fail(
-            messages.BadExportArgument(
-                name="dynamic_shapes",
-                reason=f"it does not have the form of the inputs ({wrong})",
-                hint="nest it as the inputs are, by argument name or by position; "
-                "None stands for inputs without dynamic dimensions",
-                span=user_span(),
-            )
+        checks.refuse(
+            "dynamic_shapes",
+            f"it does not have the form of the inputs ({wrong})",
+            "nest it as the inputs are, by argument name or by position; "
+            "None stands for inputs without dynamic dimensions",
         )
     _refuse_first(problems)
     flat, spec = pytree.tree_flatten((tuple(args), given))
@@ -190,35 +188,26 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
     A parameter that keeps its default may be mentioned with None.
     """
     if not isinstance(shapes, (Mapping, list, tuple)):
-        fail(
-            messages.BadExportArgument(
-                name="dynamic_shapes",
-                reason=f"{shapes!r} is no list, tuple or dict",
-                hint=f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
-                span=user_span(),
-            )
+        checks.refuse(
+            "dynamic_shapes",
+            f"{shapes!r} is no list, tuple or dict",
+            f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
         )
     if isinstance(shapes, Mapping):
         defaults = [n for n, spec in shapes.items() if spec is None and n in parameters]
         unknown = [n for n in shapes if n not in combined and n not in defaults]
         if unknown:
-            fail(
-                messages.BadExportArgument(
-                    name="dynamic_shapes",
-                    reason=f"there is no argument `{unknown[0]}`",
-                    hint=f"the arguments given are {', '.join(combined) or 'none'}",
-                    span=user_span(),
-                )
+            checks.refuse(
+                "dynamic_shapes",
+                f"there is no argument `{unknown[0]}`",
+                f"the arguments given are {', '.join(combined) or 'none'}",
             )
         return {name: shapes.get(name) for name in combined}
     if len(shapes) != len(combined):
-        fail(
-            messages.BadExportArgument(
-                name="dynamic_shapes",
-                reason=f"{len(shapes)} entries for {len(combined)} arguments",
-                hint=f"the arguments given are {', '.join(combined)}",
-                span=user_span(),
-            )
+        checks.refuse(
+            "dynamic_shapes",
+            f"{len(shapes)} entries for {len(combined)} arguments",
+            f"the arguments given are {', '.join(combined)}",
         )
     return dict(zip(combined, shapes, strict=True))
 
@@ -227,14 +216,11 @@ def _refuse_first(problems: list[tuple[Any, str]]) -> None:
     """Tell of the first input whose shapes cannot be, with its place."""
     if problems:
         path, reason = problems[0]
-        fail(
-            messages.BadExportArgument(
-                name=f"dynamic_shapes{pytree.keystr(path)}",
-                reason=reason,
-                hint="write the axes of a tensor as `{0: 'batch'}` or as a list with an entry for "
-                "each; an entry is a name, a `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, a size or None",
-                span=user_span(),
-            )
+        checks.refuse(
+            f"dynamic_shapes{pytree.keystr(path)}",
+            reason,
+            "write the axes of a tensor as `{0: 'batch'}` or as a list with an entry for "
+            "each; an entry is a name, a `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, a size or None",
         )
 
 

@@ -10,9 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter import checks
 
 WEIGHT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 # What a model can take.
@@ -144,33 +142,24 @@ def checked_names(
     everything: list[object] = [*names]
     wrong = [n for n in everything if not isinstance(n, str) or not n]
     if wrong:
-        fail(
-            messages.BadExportArgument(
-                name=kind,
-                reason=f"{wrong[0]!r} is no name",
-                hint="give strings that are not empty",
-                span=user_span(),
-            )
+        checks.refuse(
+            kind,
+            f"{wrong[0]!r} is no name",
+            "give strings that are not empty",
         )
     if len(names) > len(own):
-        fail(
-            messages.BadExportArgument(
-                name=kind,
-                reason=f"{len(names)} names for {len(own)} values: {', '.join(own) or 'none'}",
-                hint="give at most one name for each value",
-                span=user_span(),
-            )
+        checks.refuse(
+            kind,
+            f"{len(names)} names for {len(own)} values: {', '.join(own) or 'none'}",
+            "give at most one name for each value",
         )
     twice = {n for n in names if names.count(n) > 1 or n in reserved}
     if twice:
-        fail(
-            messages.BadExportArgument(
-                name=kind,
-                reason=f"`{min(twice)}` "
-                + ("is an input" if min(twice) in reserved else "stands there twice"),
-                hint="give each value a name of its own",
-                span=user_span(),
-            )
+        checks.refuse(
+            kind,
+            f"`{min(twice)}` "
+            + ("is an input" if min(twice) in reserved else "stands there twice"),
+            "give each value a name of its own",
         )
     taken = {*names, *reserved}
     for name in own[len(names) :]:

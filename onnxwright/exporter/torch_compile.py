@@ -61,13 +61,10 @@ def torch_backend(
         tensor([2., 4.])
     """
     if runtime not in ("ort", "reference"):
-        fail(
-            messages.BadExportArgument(
-                name="runtime",
-                reason=f"there is no runtime {runtime!r}",
-                hint="choose 'ort' or 'reference'",
-                span=user_span(),
-            )
+        checks.refuse(
+            "runtime",
+            f"there is no runtime {runtime!r}",
+            "choose 'ort' or 'reference'",
         )
 
     checks.opset(opset_version)

@@ -228,7 +228,7 @@ class Translator:
         kwargs = {k: self.convert(v, env) for k, v in node.kwargs.items()}
         if name == "_operator::getitem" and isinstance(args[0], (list, tuple)):
             return args[0][args[1]]
-        if any(a is MISSING for a in torch.utils._pytree.tree_leaves((args, kwargs))):
+        if self.missing and _lacks((args, kwargs)):
             if self._found(name) is None and self._decomposition(node) is None:
                 self.missing.setdefault(name, []).append(node)
             return _missing_like(node)
@@ -431,6 +431,11 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
+
+
+def _lacks(x: Any) -> bool:
+    """Whether what stands for a missing result is in a nest of arguments."""
+    return any(leaf is MISSING for leaf in torch.utils._pytree.tree_leaves(x))
 
 
 def _missing_like(node: Node) -> Any:

@@ -6,16 +6,13 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 import torch
 
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter import derived
+from onnxwright.exporter import checks, derived
 from onnxwright.exporter.derived import is_missing
 from onnxwright.exporter.torch_types import onnx_tensor
 
@@ -64,27 +61,29 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
     for name, tensor in _entries(weights):
         target = names.get(name)
         if target is None:
-            _refuse(f"the model has no weight `{name}`", _near(name, names))
+            checks.refuse(
+                "weights",
+                f"the model has no weight `{name}`",
+                _near(name, names),
+            )
         old = known.get(target)
         if old is None:
             continue  # nothing in the model uses it
         if tuple(tensor.shape) != tuple(old.shape):
-            _refuse(
+            checks.refuse(
+                "weights",
                 f"`{name}` has shape {list(tensor.shape)}, the model has {list(old.shape)}",
                 "give the weights of the model that was exported",
             )
         if tensor.dtype != old.dtype:
-            _refuse(
+            checks.refuse(
+                "weights",
                 f"`{name}` is {tensor.dtype.name}, the model has {old.dtype.name}",
                 "convert the weights, or export the model in their type",
             )
         given[target] = tensor
     # Only when all of them fit: an error leaves the model as it was.
     derived.give(model, given)
-
-
-def _refuse(reason: str, hint: str) -> NoReturn:
-    fail(messages.BadExportArgument(name="weights", reason=reason, hint=hint, span=user_span()))
 
 
 def _near(name: str, names: Iterable[str]) -> str:
@@ -106,12 +105,17 @@ def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
                 yield name, _held(tensor, name)
         if weights and not found:
             keys = ", ".join(f"`{k}`" for k in list(weights)[:4])
-            _refuse(f"there is no tensor under {keys}", "give the state dict that is inside")
+            checks.refuse(
+                "weights",
+                f"there is no tensor under {keys}",
+                "give the state dict that is inside",
+            )
         return
     if isinstance(weights, (str, Path)):
         weights = [weights]
     if not isinstance(weights, (list, tuple)):
-        _refuse(
+        checks.refuse(
+            "weights",
             f"an object of type {type(weights).__name__}",
             "give a state dict (`module.state_dict()`), the path of a file, or a list of paths",
         )
@@ -127,7 +131,11 @@ def _held(tensor: torch.Tensor, name: str) -> Any:
 
 def _file(path: Path) -> Iterator[tuple[str, Any]]:
     if not path.is_file():
-        _refuse(f"there is no file `{path}`", "give the path of a .safetensors or .pt file")
+        checks.refuse(
+            "weights",
+            f"there is no file `{path}`",
+            "give the path of a .safetensors or .pt file",
+        )
     if path.suffix == ".safetensors":
         yield from _safetensors(path)
         return
@@ -135,7 +143,11 @@ def _file(path: Path) -> Iterator[tuple[str, Any]]:
         found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         reason = str(error).strip().splitlines()[:1]
-        _refuse(f"`{path}` cannot be read ({''.join(reason)})", "write it with `torch.save`")
+        checks.refuse(
+            "weights",
+            f"`{path}` cannot be read ({''.join(reason)})",
+            "write it with `torch.save`",
+        )
     yield from _entries(found)
 
 
@@ -148,7 +160,11 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         start = file.read(8)
         (length,) = struct.unpack("<Q", start) if len(start) == 8 else (0,)
         if not 0 < length <= path.stat().st_size - 8:
-            _refuse(f"`{path}` is not a safetensors file", "the header is broken")
+            checks.refuse(
+                "weights",
+                f"`{path}` is not a safetensors file",
+                "the header is broken",
+            )
         header = json.loads(file.read(length))
     base = 8 + length
     for name, entry in header.items():
@@ -157,7 +173,11 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         begin, end = entry["data_offsets"]
         known = _SAFETENSORS_DTYPES.get(entry["dtype"])
         if known is None:
-            _refuse(f"`{name}` has the type {entry['dtype']}", "ONNX has no such type")
+            checks.refuse(
+                "weights",
+                f"`{name}` has the type {entry['dtype']}",
+                "ONNX has no such type",
+            )
         yield (
             name,
             ir.ExternalTensor(

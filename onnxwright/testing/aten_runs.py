@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of
 
 
-class _Play:
+class _Play(ABC):
     """Plays recorded calls with values of ours in the place of tensors."""
 
     def __init__(self, op: Ops) -> None:
@@ -39,9 +40,9 @@ class _Play:
         # A number that a call gave, by type and text: torch makes a new object of it -> ours.
         self.numbers: dict[tuple[type, str], Any] = {}
 
+    @abstractmethod
     def outside(self, tensor: torch.Tensor) -> Any:
         """The value of a tensor that no call made."""
-        raise NotImplementedError
 
     def convert(self, x: Any) -> Any:
         """An argument as our functions take it."""

@@ -148,3 +148,17 @@ def test_a_bisection_blames_no_module_for_its_arguments() -> None:
     ):
         with pytest.raises(errors.ExportValueError, match=words):
             ow.export_bisect(layer, args, **options)
+
+
+def test_options_serve_several_sessions() -> None:
+    """Nothing of one model stays in them."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    x = torch.randn(2, 64)
+    for size in (8, 4):
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, size)).eval()
+        program = ow.export(model, (x,))
+        for _ in range(2):
+            program.initialize_inference_session(session_options=options)
+        torch.testing.assert_close(program(x), model(x).detach())

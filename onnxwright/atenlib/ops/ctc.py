@@ -114,6 +114,14 @@ def _likelihoods(
     return losses, op.Transpose(every, perm=[1, 0, 2])
 
 
+def _losses(op: Any, x: Any, targets: Any, inputs: Any, lengths: Any, blank: int) -> Any:
+    """A loss for each sequence, and the forward variables; one sequence is a batch of one."""
+    if x.rank == 2:
+        x = op.Unsqueeze(x, [1])
+        targets = op.Unsqueeze(targets, [0]) if targets.rank == 1 else targets
+    return _likelihoods(op, x, _padded_targets(op, targets, lengths), inputs, lengths, blank)
+
+
 @aten(
     "aten::ctc_loss.IntList",
     "aten::ctc_loss.Tensor",
@@ -131,13 +139,8 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Any:
     """The negative log likelihood of target sequences over all alignments, `[T, N, C]`."""
-    single = log_probs.rank == 2
-    probs = op.Unsqueeze(log_probs, [1]) if single else log_probs
-    inputs, lengths = _lengths(op, input_lengths), _lengths(op, target_lengths)
-    if single and targets.rank == 1:
-        targets = op.Unsqueeze(targets, [0])
-    rows = _padded_targets(op, targets, lengths)
-    losses, _ = _likelihoods(op, probs, rows, inputs, lengths, blank)
+    lengths = _lengths(op, target_lengths)
+    losses, _ = _losses(op, log_probs, targets, _lengths(op, input_lengths), lengths, blank)
     dtype = losses.onnx_dtype
     if zero_infinity:
         endless = op.Equal(losses, scalar(op, math.inf, dtype))
@@ -147,7 +150,7 @@ def ctc_loss(
         return reduce(op, "ReduceMean", shares, [0])
     if reduction == SUM:
         return reduce(op, "ReduceSum", losses, [0])
-    return op.Squeeze(losses, [0]) if single else losses
+    return losses if log_probs.rank == 3 else op.Squeeze(losses, [0])
 
 
 @aten(
@@ -166,16 +169,12 @@ def _ctc_loss(
     zero_infinity: bool = False,
 ) -> Any:
     """The negative log likelihoods, and the forward variables they are made of."""
-    single = log_probs.rank == 2
-    probs = op.Unsqueeze(log_probs, [1]) if single else log_probs
-    inputs, lengths = _lengths(op, input_lengths), _lengths(op, target_lengths)
-    if single and targets.rank == 1:
-        targets = op.Unsqueeze(targets, [0])
-    rows = _padded_targets(op, targets, lengths)
-    losses, alphas = _likelihoods(op, probs, rows, inputs, lengths, blank)
+    del zero_infinity  # it is about gradients
+    lengths = _lengths(op, target_lengths)
+    losses, alphas = _losses(op, log_probs, targets, _lengths(op, input_lengths), lengths, blank)
     # As wide as the longest target asks.
     longest = op.Add(op.Mul(reduce(op, "ReduceMax", lengths, [0]), 2), 1)
     alphas = op.Slice(alphas, [0], op.Unsqueeze(longest, [0]), [2])
-    if not single:
+    if log_probs.rank == 3:
         return losses, alphas
     return op.Squeeze(losses, [0]), op.Squeeze(alphas, [0])
