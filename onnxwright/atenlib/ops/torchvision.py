@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import (

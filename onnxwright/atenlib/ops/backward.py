@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate
+from onnxwright.atenlib.helpers import accurate
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise, like
