@@ -14,7 +14,7 @@ from onnxwright.atenlib.rules import elementwise, like
 from onnxwright.atenlib.support import full_like, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
-BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_gradients.py does"
+BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_backward.py does"
 OF_INPUT = elementwise(("grad_output", "self"), at_least=DType.FLOAT)
 OF_OUTPUT = elementwise(("grad_output", "output"), at_least=DType.FLOAT)
 

@@ -1,7 +1,7 @@
 """Random counts by the inverse of their distribution function, and gamma and Dirichlet numbers.
 
-An iteration of a Loop never draws what an earlier one has drawn for the same element: the masks that
-`random_numbers` uses from opset 22 on are not independent from call to call.
+An iteration of a Loop never draws what an earlier one has drawn for the same element: the masks
+that `random_numbers` uses from opset 22 on are not independent from call to call.
 """
 
 from __future__ import annotations
