@@ -37,6 +37,9 @@ _RANDOM = frozenset(
 )  # fmt: skip
 
 
+# Arrays of a builder's user of more bytes are weights, not numbers written down in code.
+LITERAL_BYTES = 1024
+
 _NONE: Mapping[str, object] = {}
 
 
@@ -127,10 +130,18 @@ class TracingBackend(GraphBackend):
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""
-        return self._pooled(self.pool.array(np.asarray(array)))
+        array = np.asarray(array)
+        if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
+            return self._pooled(self.pool.initializer(array))
+        return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
         return self.wrap(value, self.recorder.types[value])
+
+    def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a weight that is held in memory."""
+        held = self.pool.held.get(value.value, (None, None))[0]
+        return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
