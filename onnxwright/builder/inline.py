@@ -19,7 +19,7 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.versions import same_meaning
+from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset

@@ -11,7 +11,7 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import type_proto
-from onnxwright.ir.versions import same_meaning
+from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend
