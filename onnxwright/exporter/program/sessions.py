@@ -11,8 +11,8 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import EagerError
-from onnxwright.exporter.report import TARGETS
-from onnxwright.exporter.running import Session
+from onnxwright.exporter.program.running import Session
+from onnxwright.exporter.report.export_report import TARGETS
 
 _LACKS = re.compile(r"Could not find an implementation for (?P<op>\w+)\(\d+\).*'(?P<node>[^']*)'")
 

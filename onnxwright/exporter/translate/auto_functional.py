@@ -13,9 +13,9 @@ from torch.fx import Node
 
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.op import unsupported
-from onnxwright.exporter import refusals
-from onnxwright.exporter.lowerings import Found
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.translate import errors
+from onnxwright.exporter.translate.lowerings import Found
 
 Translator = Any  # `exporter.translate.Translator`, which reads the table of `higher_order`
 
@@ -152,7 +152,7 @@ def _called(
     try:
         result = found.function(t.op, *positional, **named)
     except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
-        refusals.refuse_lowering(node, name, error, found, t.noted)
+        errors.raise_lowering_failed(node, name, error, found, t.report)
     written = [n for n in _mutable(operator) if given.get(n) is not None]
     count = len(operator._schema.returns)
     wanted = count + len(written)
@@ -164,7 +164,7 @@ def _called(
             f"the function gives {len(values)} values, {wanted} are wanted: {count} results, then "
             f"new values of {', '.join(f'`{n}`' for n in written)}"
         )
-        refusals.refuse_kind(node, name, reason, found, t.noted)
+        errors.raise_wrong_kind(node, name, reason, found, t.report)
     made = dict.fromkeys(_mutable(operator)) | dict(zip(written, values[count:], strict=True))
     return values[:count] or [None], made
 

@@ -75,7 +75,7 @@ def findings(program: ExportedProgram) -> list[Finding]:
     return [_finding(failure, files) for failure in report.failures]
 
 
-def tell(found: list[Finding]) -> None:
+def warn_draft(found: list[Finding]) -> None:
     """Warn of what a draft assumes (OW830).
 
     Args:

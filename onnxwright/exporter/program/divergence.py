@@ -10,11 +10,11 @@ import torch
 from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.building import Built, Settings, build_with
 from onnxwright.exporter.places import module_of, span_of, target_name
-from onnxwright.exporter.sessions import session_of
+from onnxwright.exporter.program.sessions import session_of
+from onnxwright.exporter.program.verify import OutputCheck, compare
 from onnxwright.exporter.torch_types import to_complex, to_torch
-from onnxwright.exporter.verify import OutputCheck, compare
+from onnxwright.exporter.translate.building import Built, Settings, build_with
 
 
 @dataclass(frozen=True)

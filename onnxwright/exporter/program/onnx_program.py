@@ -17,22 +17,23 @@ from typing_extensions import Self
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter import calling, checks, saving
-from onnxwright.exporter import weights as weights_of_program
-from onnxwright.exporter.building import Built, Settings
-from onnxwright.exporter.divergence import FxDivergence, first_divergence
+from onnxwright.exporter import checks
 from onnxwright.exporter.optimizing import optimize
-from onnxwright.exporter.running import Session, hollow
-from onnxwright.exporter.sessions import session_of
+from onnxwright.exporter.program import calling, saving
+from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
+from onnxwright.exporter.program.running import Session, hollow
+from onnxwright.exporter.program.sessions import session_of
+from onnxwright.exporter.program.verify import Verification, verify
 from onnxwright.exporter.signature import MUTATIONS, ProgramInput
 from onnxwright.exporter.torch_types import to_complex, to_torch
-from onnxwright.exporter.verify import Verification, verify
+from onnxwright.exporter.translate.building import Built, Settings
+from onnxwright.exporter.weights import initializers as weights_of_program
 
 if TYPE_CHECKING:
     import onnx
     import torch
 
-    from onnxwright.exporter.report import Report
+    from onnxwright.exporter.report.export_report import Report
     from onnxwright.viz.showing import Shown
 
 

@@ -12,7 +12,7 @@ from torch.fx import _pytree as fx_pytree
 from torch.utils import _pytree as pytree
 
 
-def know_caches() -> None:
+def register_caches() -> None:
     """Let torch flatten the caches of transformers, where that package is in use.
 
     A `DynamicCache` is `[keys of each layer, values of each layer]`, as transformers itself has it;
@@ -21,7 +21,7 @@ def know_caches() -> None:
     length]` for each layer, of nothing for a layer that is not initialized.
 
     Example:
-        >>> know_caches()
+        >>> register_caches()
     """
     integration = sys.modules.get("transformers")
     if integration is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -15,21 +16,19 @@ from torch.export import ExportedProgram
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.models import CompilerBug
 from onnxwright.errors import InternalError, OnnxwrightError, OnnxwrightWarning
-from onnxwright.exporter.building import Built
-from onnxwright.exporter.checks import DEFAULT_REPORT
 from onnxwright.exporter.places import operator_text
-from onnxwright.exporter.report import Report
-from onnxwright.exporter.signature import MUTATIONS
+from onnxwright.exporter.report.export_report import DEFAULT_REPORT, Report
+from onnxwright.exporter.signature import MUTATIONS, ProgramOutput
 
 _PACKAGES = ("onnxwright", "torch", "onnx", "onnx-ir", "onnxruntime")
 
 
 @contextmanager
-def told(noted: Report, where: bool | str | Path) -> Iterator[None]:
+def report_on_exit(report: Report, where: bool | str | Path) -> Iterator[None]:
     """Run an export; its report is written at the end, and given with its error.
 
     Args:
-        noted: the report.
+        report: the report.
         where: False, True, or the path of the report.
 
     Raises:
@@ -40,7 +39,7 @@ def told(noted: Report, where: bool | str | Path) -> Iterator[None]:
     try:
         yield
     except OnnxwrightError as error:
-        _give(error, noted, path)
+        _give(error, report, path)
         raise
     except (MemoryError, RecursionError, Warning):
         raise
@@ -48,17 +47,17 @@ def told(noted: Report, where: bool | str | Path) -> Iterator[None]:
         reason = str(error).split("\n")[0].replace("{", "(").replace("}", ")")
         bug = CompilerBug(exception=type(error).__name__, reason=reason, span=user_span())
         found = InternalError(bug)
-        _give(found, noted, path)
+        _give(found, report, path)
         raise found from error
     if path is not None:
-        _written(noted, path)
+        _written(report, path)
 
 
-def _give(error: OnnxwrightError, noted: Report, path: Path | None) -> None:
+def _give(error: OnnxwrightError, report: Report, path: Path | None) -> None:
     """Give an error its report, and name the files of it."""
-    noted.error = str(error)
-    error.report = noted
-    written = _written(noted, path) if path is not None else None
+    report.error = str(error)
+    error.report = report
+    written = _written(report, path) if path is not None else None
     if written is not None:
         first, *more = error.diagnostics
         note = f"the report is in {written[0]} and {written[1].name}"
@@ -66,28 +65,28 @@ def _give(error: OnnxwrightError, noted: Report, path: Path | None) -> None:
         error.diagnostics = error.args = (first, *more)
 
 
-def _written(noted: Report, path: Path) -> tuple[Path, Path] | None:
+def _written(report: Report, path: Path) -> tuple[Path, Path] | None:
     """The files of a report; None with a warning where they cannot be written."""
     try:
-        return noted.save(path)
+        return report.save(path)
     except OSError as error:
         warnings.warn(f"the report of the export cannot be written: {error}", stacklevel=2)
         return None
 
 
 @contextmanager
-def warnings_noted(noted: Report) -> Iterator[None]:
+def warnings_recorded(report: Report) -> Iterator[None]:
     """Note our warnings inside in a report; they are shown as ever.
 
     Args:
-        noted: the report.
+        report: the report.
     """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", OnnxwrightWarning)
         yield
     for one in found:
         if isinstance(one.message, OnnxwrightWarning):
-            noted.warnings.append(str(one.message))
+            report.warnings.append(str(one.message))
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
@@ -106,21 +105,23 @@ def operators(program: ExportedProgram) -> list[str]:
     ]
 
 
-def note_model(noted: Report, model: ir.Model, built: Built) -> None:
-    """Note what a model has: its operators, inputs, outputs, and what it writes to.
+def record_model(
+    report: Report, model: ir.Model, outputs: Iterable[tuple[ProgramOutput, str | None]]
+) -> None:
+    """Record what a model has: its operators, inputs, outputs, and what it writes to.
 
     Args:
-        noted: the report.
-        model: the model as it is in the end.
-        built: how it belongs to the program.
+        report: the report.
+        model: the model after optimization.
+        outputs: for each result of the program, the name of the model's output or None.
     """
     graph = model.graph
-    noted.onnx_ops.update(node.op_type for node in graph)
-    noted.inputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.inputs]
-    noted.outputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.outputs]
-    for entry, name in built.outputs:
+    report.onnx_ops.update(node.op_type for node in graph)
+    report.inputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.inputs]
+    report.outputs = [f"{v.name}: {v.type}{v.shape}" for v in graph.outputs]
+    for entry, name in outputs:
         if entry.kind in MUTATIONS:
-            noted.mutations[entry.target] = name or ""
+            report.mutations[entry.target] = name or ""
 
 
 def versions() -> dict[str, str]:
@@ -132,3 +133,18 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+@contextmanager
+def timed(report: Report, step: str) -> Iterator[None]:
+    """Record the seconds of a step.
+
+    Args:
+        report: the report.
+        step: its name.
+    """
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        report.seconds[step] = time.perf_counter() - begun

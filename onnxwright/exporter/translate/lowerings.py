@@ -51,7 +51,7 @@ class Lowerings:
         self.custom: dict[str, Lowering] = {}
         for key, function in (custom or {}).items():
             if not callable(function):
-                checks.refuse(
+                checks.raise_bad_argument(
                     _TABLE,
                     f"what stands for {key} is no function, but {function!r}",
                     "give functions",
@@ -107,7 +107,7 @@ def _names(key: Any) -> list[str]:
         return [target_name(key)]
     if _is_on_sizes(key):
         return [target_name(key)]
-    checks.refuse(
+    checks.raise_bad_argument(
         _TABLE,
         f"{_shown(key)} is no operator",
         "write its full name (`'aten::add.Tensor'`) or the operator (`torch.ops.aten.add.Tensor`)",
@@ -129,13 +129,13 @@ def _shown(key: Any) -> str:
 
 def _check_kinds(custom: Any, fallback: Any) -> None:
     if not isinstance(custom, (Mapping, type(None))):
-        checks.refuse(
+        checks.raise_bad_argument(
             _TABLE,
             f"an object of type {type(custom).__name__}",
             "give a dict: operator -> function",
         )
     if fallback is not None and not callable(fallback):
-        checks.refuse(
+        checks.raise_bad_argument(
             "fallback",
             f"{fallback!r} is no function",
             "give a function from the full name of an operator to a lowering or None",
@@ -147,7 +147,7 @@ def _check_name(key: str) -> None:
     space, _, name = key.partition("::")
     packet, _, overload = name.partition(".")
     if not hasattr(torch.ops, space) or not packet:
-        checks.refuse(
+        checks.raise_bad_argument(
             _TABLE,
             f"`{key}` is no full name of an operator",
             "write it as `aten::add.Tensor`",
@@ -156,14 +156,14 @@ def _check_name(key: str) -> None:
         return
     found = getattr(getattr(torch.ops, space), packet, None)
     if found is None:
-        checks.refuse(
+        checks.raise_bad_argument(
             _TABLE,
             f"torch has no operator `{key}`",
             "is it registered, and its module imported?",
         )
     known = [o for o in getattr(found, "overloads", list)() if o != "default"]
     if overload and overload not in known:
-        checks.refuse(
+        checks.raise_bad_argument(
             _TABLE,
             f"`{space}::{packet}` has no overload `{overload}`",
             f"it has {', '.join(known)}",

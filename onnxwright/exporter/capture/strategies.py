@@ -17,15 +17,24 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
-from onnxwright.exporter import checks, torch_func
-from onnxwright.exporter.drafts import draft
-from onnxwright.exporter.fakes import Substitutes, fakes, unchecked, unmoved
-from onnxwright.exporter.modules import as_module
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.fakes import (
+    Substitutes,
+    distribution_checks_disabled,
+    fakes,
+    skip_noop_module_casts,
+)
+from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.specialization import (
+    fixed_values,
+    forward_ad_unwound,
+    lost_constants,
+)
+from onnxwright.exporter.capture.stack_traces import user_frames
+from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.places import is_of_torch, span_of_error
-from onnxwright.exporter.quiet import kept
-from onnxwright.exporter.shapes import Wanted
-from onnxwright.exporter.soundness import fixed_values, lost_constants, unwound
-from onnxwright.exporter.stacks import user_frames
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -48,7 +57,7 @@ class Outcome:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with unmoved():
+    with skip_noop_module_casts():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -83,7 +92,7 @@ def capture(
     """Capture a model.
 
     Args:
-        model: a module, a function or a method.
+        model: a module.
         wanted: example inputs, and which dimensions are dynamic.
         how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
@@ -96,7 +105,6 @@ def capture(
         ExportError: none worked (OW821); the message has the reason of each.
         ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
-    module = as_module(model)
     errors: list[Exception] = []
     second: tuple[ExportedProgram, bool] | None = None
     waiting = _ways(wanted, how)
@@ -105,11 +113,11 @@ def capture(
         if second is not None and way is not _strict:
             continue
         begun = time.perf_counter()
-        with kept() as told:
-            program, error = _tried(way, module, inputs)
+        with capture_torch_output() as output:
+            program, error = _tried(way, model, inputs)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
-        outcomes.append(Outcome(name, seconds, reason, told.text))
+        outcomes.append(Outcome(name, seconds, reason, output.text))
         if error is not None:
             errors.append(error)
             if how == "auto" and _is_about_func(error) and way is _non_strict:
@@ -118,13 +126,13 @@ def capture(
         found = _checked(program, name), relaxed
         if way is draft or how != "auto" or not fixed_values(found[0]):
             if way is not draft:
-                told.replay()
+                output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
         second = second or found
     if second is not None:
         return second
-    _refuse(errors, outcomes)
+    _raise_uncaptured(errors, outcomes)
 
 
 class LostConstantError(RuntimeError):
@@ -141,7 +149,13 @@ def _is_about_func(error: Exception) -> bool:
 def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with unwound(), fakes(), unchecked(), user_frames(), warnings.catch_warnings():
+        with (
+            forward_ad_unwound(),
+            fakes(),
+            distribution_checks_disabled(),
+            user_frames(),
+            warnings.catch_warnings(),
+        ):
             # Recurrent modules note their own weights.
             warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
@@ -157,14 +171,14 @@ def _checked(program: Any, name: str) -> ExportedProgram:
     """What a way to capture gave, if it is a program."""
     if isinstance(program, ExportedProgram):
         return program
-    checks.refuse(
+    checks.raise_bad_argument(
         "capture",
         f"`{name}` gave an object of type {type(program).__name__}",
         "the function returns what `torch.export.export` gives, an `ExportedProgram`",
     )
 
 
-def _refuse(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
+def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
     """Tell why no way worked; the first is the one closest to plain Python."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -275,7 +289,7 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
         return [(getattr(how, "__name__", "given function"), how, wanted, False)]
     if how != "auto" and how not in NAMED:
         known = ", ".join(repr(n) for n in ("auto", *NAMED))
-        checks.refuse(
+        checks.raise_bad_argument(
             "capture",
             f"there is no way {how!r}",
             f"choose one of {known}, or give a function",
@@ -312,11 +326,11 @@ def load_program(path: str | Path) -> ExportedProgram:
     reason = "there is no such file"
     if Path(path).exists():
         try:
-            with kept():
+            with capture_torch_output():
                 return torch.export.load(str(path))
         except Exception as error:  # noqa: BLE001 - torch raises many kinds
             reason = _reason(error).splitlines()[0]
-    checks.refuse(
+    checks.raise_bad_argument(
         "model",
         f"`{path}` is not an exported program: {reason}",
         "give a module, or the path of a file written by torch.export.save",

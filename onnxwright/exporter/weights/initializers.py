@@ -61,7 +61,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
     for name, tensor in _entries(weights):
         target = names.get(name)
         if target is None:
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"the model has no weight `{name}`",
                 _near(name, names),
@@ -70,13 +70,13 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
         if old is None:
             continue  # nothing in the model uses it
         if tuple(tensor.shape) != tuple(old.shape):
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"`{name}` has shape {list(tensor.shape)}, the model has {list(old.shape)}",
                 "give the weights of the model that was exported",
             )
         if tensor.dtype != old.dtype:
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"`{name}` is {tensor.dtype.name}, the model has {old.dtype.name}",
                 "convert the weights, or export the model in their type",
@@ -105,7 +105,7 @@ def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
                 yield name, _held(tensor, name)
         if weights and not found:
             keys = ", ".join(f"`{k}`" for k in list(weights)[:4])
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"there is no tensor under {keys}",
                 "give the state dict that is inside",
@@ -114,7 +114,7 @@ def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(weights, (str, Path)):
         weights = [weights]
     if not isinstance(weights, (list, tuple)):
-        checks.refuse(
+        checks.raise_bad_argument(
             "weights",
             f"an object of type {type(weights).__name__}",
             "give a state dict (`module.state_dict()`), the path of a file, or a list of paths",
@@ -131,7 +131,7 @@ def _held(tensor: torch.Tensor, name: str) -> Any:
 
 def _file(path: Path) -> Iterator[tuple[str, Any]]:
     if not path.is_file():
-        checks.refuse(
+        checks.raise_bad_argument(
             "weights",
             f"there is no file `{path}`",
             "give the path of a .safetensors or .pt file",
@@ -143,7 +143,7 @@ def _file(path: Path) -> Iterator[tuple[str, Any]]:
         found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         reason = str(error).strip().splitlines()[:1]
-        checks.refuse(
+        checks.raise_bad_argument(
             "weights",
             f"`{path}` cannot be read ({''.join(reason)})",
             "write it with `torch.save`",
@@ -160,7 +160,7 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         start = file.read(8)
         (length,) = struct.unpack("<Q", start) if len(start) == 8 else (0,)
         if not 0 < length <= path.stat().st_size - 8:
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"`{path}` is not a safetensors file",
                 "the header is broken",
@@ -173,7 +173,7 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
         begin, end = entry["data_offsets"]
         known = _SAFETENSORS_DTYPES.get(entry["dtype"])
         if known is None:
-            checks.refuse(
+            checks.raise_bad_argument(
                 "weights",
                 f"`{name}` has the type {entry['dtype']}",
                 "ONNX has no such type",

@@ -16,20 +16,20 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.errors import AtenError, OnnxwrightError
-from onnxwright.exporter.failures import inputs_of, note_of, type_of
-from onnxwright.exporter.lowerings import OWN, Found, Lowerings
 from onnxwright.exporter.places import module_of, operator_text, span_of, span_of_error, target_name
-from onnxwright.exporter.report import Report
+from onnxwright.exporter.report.export_report import Report
+from onnxwright.exporter.translate.lowerings import OWN, Found, Lowerings
+from onnxwright.exporter.translate.node_facts import inputs_of, note_of, type_of
 from onnxwright.semantics.graph_backend import GraphValue
 
 _TABLE = "`custom_translation_table`"
 
 
-def refuse_missing(
+def raise_missing(
     missing: Mapping[str, Sequence[Node]],
     unresolved: Mapping[str, set[str]],
     lowerings: Lowerings,
-    noted: Report,
+    report: Report,
 ) -> None:
     """Tell of all operators that had no function, at once.
 
@@ -37,7 +37,7 @@ def refuse_missing(
         missing: the nodes of each such operator, by its full name.
         unresolved: what torch's decomposition of such an operator lacks in turn.
         lowerings: the functions there are.
-        noted: the report; the nodes are added to it.
+        report: the report; the nodes are added to it.
 
     Raises:
         ExportError: there is one at least (OW822).
@@ -49,10 +49,10 @@ def refuse_missing(
     labels: list[Label] = []
     first = span_of(missing[names[0]][0])
     for name in names:
-        notes += _about(name, missing[name], unresolved.get(name, set()), lowerings, noted)
-        noted.ways |= dict.fromkeys((operator_text(n.target) for n in missing[name]), "(nothing)")
-        noted.failures += [
-            note_of(node, "there is no ONNX for it", noted.dimensions) for node in missing[name]
+        notes += _about(name, missing[name], unresolved.get(name, set()), lowerings, report)
+        report.ways |= dict.fromkeys((operator_text(n.target) for n in missing[name]), "(nothing)")
+        report.failures += [
+            note_of(node, "there is no ONNX for it", report.dimensions) for node in missing[name]
         ]
         span = span_of(missing[name][0])
         if span is not None and first is not None and span != first:
@@ -75,16 +75,16 @@ def refuse_missing(
 
 
 def _about(
-    name: str, nodes: Sequence[Node], lacking: set[str], lowerings: Lowerings, noted: Report
+    name: str, nodes: Sequence[Node], lacking: set[str], lowerings: Lowerings, report: Report
 ) -> list[str]:
     """What is said of one operator without a function."""
     count = "once," if len(nodes) == 1 else f"{len(nodes)} times, first"
     path, kind = module_of(nodes[0])
     place = f" in `{path}` ({kind})" if path else ""
-    results = type_of(nodes[0].meta.get("val"), noted.dimensions)
+    results = type_of(nodes[0].meta.get("val"), report.dimensions)
     near = lowerings.nearest(name)
     hint = f"; the nearest function is `{near}`" if near else ""
-    given = ", ".join(inputs_of(nodes[0], noted.dimensions))
+    given = ", ".join(inputs_of(nodes[0], report.dimensions))
     lines = [f"{name}, {count} as `{nodes[0].name}`{place}{hint}\nof ({given}) -> {results}"]
     if lacking:
         needs = ", ".join(sorted(lacking))
@@ -99,8 +99,8 @@ def _parameters(target: Any) -> str:
     return ", ".join(["op", *names])
 
 
-def refuse_lowering(
-    node: Node, name: str, error: Exception, found: Found | None, noted: Report
+def raise_lowering_failed(
+    node: Node, name: str, error: Exception, found: Found | None, report: Report
 ) -> NoReturn:
     """Tell that the function for a node failed.
 
@@ -109,7 +109,7 @@ def refuse_lowering(
         name: its operator.
         error: what the function raised.
         found: the function; None for torch's decomposition.
-        noted: the report; the node is added to it.
+        report: the report; the node is added to it.
 
     Raises:
         ExportError: always (OW823).
@@ -120,10 +120,10 @@ def refuse_lowering(
         first = error.diagnostic
         reason = first.words(type(first).title)
         hint = first.optional_words(type(first).help) if isinstance(error, AtenError) else ""
-    notes = [*_node_notes(node, noted)]
+    notes = [*_node_notes(node, report)]
     own = found is not None and found.way in OWN
     if found is not None and own:
-        notes.append(_called_with(node, found.function, noted))
+        notes.append(_called_with(node, found.function, report))
     elif not isinstance(error, OnnxwrightError):
         hint = f"this is a fault of onnxwright's function; another may stand in {_TABLE} meanwhile"
     if not hint:
@@ -132,7 +132,7 @@ def refuse_lowering(
             if found is not None and own
             else f"give a function of your own with {_TABLE}"
         )
-    noted.failures.append(note_of(node, reason, noted.dimensions))
+    report.failures.append(note_of(node, reason, report.dimensions))
     place = _place_in(error, found.function) if found is not None and own else None
     failed = messages.LoweringFailed(
         node=node.name,
@@ -183,7 +183,7 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, (GraphValue, Complex))
 
 
-def refuse_kind(node: Node, name: str, reason: str, found: Found, noted: Report) -> NoReturn:
+def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: Report) -> NoReturn:
     """Tell that a function of the user's gives something that cannot be the result of a node.
 
     Args:
@@ -191,12 +191,12 @@ def refuse_kind(node: Node, name: str, reason: str, found: Found, noted: Report)
         name: its operator.
         reason: what is wrong.
         found: the function; None for torch's decomposition.
-        noted: the report; the node is added to it.
+        report: the report; the node is added to it.
 
     Raises:
         ExportError: always (OW823).
     """
-    noted.failures.append(note_of(node, reason, noted.dimensions))
+    report.failures.append(note_of(node, reason, report.dimensions))
     place = _definition(found.function)
     fail(
         messages.LoweringFailed(
@@ -204,15 +204,15 @@ def refuse_kind(node: Node, name: str, reason: str, found: Found, noted: Report)
             target=name,
             reason=reason,
             hint=f"the function is the one that {found.way} gives; return what `op` makes",
-            notes=(*_node_notes(node, noted), _called_with(node, found.function, noted)),
+            notes=(*_node_notes(node, report), _called_with(node, found.function, report)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
         )
     )
 
 
-def refuse_result(
-    node: Node, name: str, got: str, wanted: str, found: Found | None, noted: Report
+def raise_wrong_result(
+    node: Node, name: str, got: str, wanted: str, found: Found | None, report: Report
 ) -> NoReturn:
     """Tell that a result has another element type or shape than torch says.
 
@@ -221,12 +221,12 @@ def refuse_result(
         name: its operator.
         got, wanted: both types.
         found: the function; None for torch's decomposition.
-        noted: the report; the node is added to it.
+        report: the report; the node is added to it.
 
     Raises:
         ExportError: always (OW824).
     """
-    noted.failures.append(note_of(node, f"the model has {got}", noted.dimensions))
+    report.failures.append(note_of(node, f"the model has {got}", report.dimensions))
     place = _definition(found.function) if found is not None and found.way in OWN else None
     fail(
         messages.WrongResult(
@@ -234,16 +234,16 @@ def refuse_result(
             target=name,
             got=got,
             wanted=wanted,
-            notes=tuple(_node_notes(node, noted)),
+            notes=tuple(_node_notes(node, report)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
         )
     )
 
 
-def _node_notes(node: Node, noted: Report) -> list[str]:
-    results = type_of(node.meta.get("val"), noted.dimensions)
-    given = ", ".join(inputs_of(node, noted.dimensions))
+def _node_notes(node: Node, report: Report) -> list[str]:
+    results = type_of(node.meta.get("val"), report.dimensions)
+    given = ", ".join(inputs_of(node, report.dimensions))
     lines = [f"the node: {target_name(node.target)}({given}) -> {results}"]
     path, kind = module_of(node)
     if path or kind:
@@ -251,11 +251,11 @@ def _node_notes(node: Node, noted: Report) -> list[str]:
     return lines
 
 
-def _called_with(node: Node, function: Any, noted: Report) -> str:
+def _called_with(node: Node, function: Any, report: Report) -> str:
     """What a function of the user's takes, and what it is given."""
     inner = getattr(function, "__wrapped__", function)
     name = getattr(inner, "__name__", type(inner).__name__)
-    given = [*(["op"] if inner is function else []), *inputs_of(node, noted.dimensions)]
+    given = [*(["op"] if inner is function else []), *inputs_of(node, report.dimensions)]
     try:
         takes = str(inspect.signature(inner))
     except (TypeError, ValueError):

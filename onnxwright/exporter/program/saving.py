@@ -65,14 +65,14 @@ def save(
         OSError: the file cannot be written.
     """
     if external_data not in (None, True, False, "per_tensor"):
-        checks.refuse(
+        checks.raise_bad_argument(
             "external_data",
             f"{external_data!r} is no way to write weights",
             _CHOICES,
         )
     if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
-        checks.refuse(
+        checks.raise_bad_argument(
             "threshold",
             f"{threshold!r} is no number of bytes",
             hint,
@@ -82,7 +82,7 @@ def save(
     if external_data is None:
         external_data = size > _LIMIT
     if external_data is False and size > _LIMIT:
-        checks.refuse(
+        checks.raise_bad_argument(
             "external_data",
             f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB",
             _CHOICES,

@@ -12,7 +12,7 @@ import onnx
 import torch
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.running import hollow
+from onnxwright.exporter.program.running import hollow
 
 # torch.testing's tolerances by dtype, ten times wider: whole networks add up rounding.
 _TOLERANCES = {

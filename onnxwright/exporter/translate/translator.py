@@ -17,11 +17,13 @@ from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.errors import ExportError
-from onnxwright.exporter import refusals
 from onnxwright.exporter.dimensions import Dimensions
-from onnxwright.exporter.failures import note_of
-from onnxwright.exporter.higher_order import HANDLERS
-from onnxwright.exporter.lowerings import (
+from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
+from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
+from onnxwright.exporter.translate import errors
+from onnxwright.exporter.translate.higher_order import HANDLERS
+from onnxwright.exporter.translate.lowerings import (
     DECOMPOSED,
     EXPORTER,
     FALLBACK,
@@ -30,10 +32,8 @@ from onnxwright.exporter.lowerings import (
     Lowerings,
     decompose,
 )
-from onnxwright.exporter.mutation import Writes, written_by
-from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
-from onnxwright.exporter.report import TARGETS, Report
-from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
+from onnxwright.exporter.translate.mutation import Writes, written_by
+from onnxwright.exporter.translate.node_facts import note_of
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
@@ -82,7 +82,7 @@ class Translator:
         dimensions: the names of dynamic sizes.
         strict: make a result of another type or shape than torch's an error.
         watch: called with each FX node and what it became; for metadata and reports.
-        noted: the report to write failing nodes and ways of translation to.
+        report: the report to write failing nodes and ways of translation to.
         target: "onnxruntime-cpu": compute in a wider type where that runtime has no kernel; "any".
     """
 
@@ -94,12 +94,12 @@ class Translator:
         *,
         strict: bool = False,
         watch: Callable[[Node, Any, int], None] | None = None,
-        noted: Report | None = None,
+        report: Report | None = None,
         target: str = TARGETS[0],
     ) -> None:
         self.recorder = Recorder()
-        self.noted = noted if noted is not None else Report()
-        self.noted.dimensions = dimensions
+        self.report = report if report is not None else Report()
+        self.report.dimensions = dimensions
         backend = AtenTracingBackend if target == TARGETS[0] else TracingBackend
         self.backend = backend(self.recorder, Opset("", opset_version))
         self.op = AtenOps(self.backend)
@@ -240,7 +240,7 @@ class Translator:
         except ExportError:
             raise
         except Exception as error:  # noqa: BLE001 - a function may raise anything
-            refusals.refuse_lowering(node, name, error, found, self.noted)
+            errors.raise_lowering_failed(node, name, error, found, self.report)
         if result is MISSING:
             return self.lacking(node, name)
         if isinstance(result, (list, tuple)) and len(result) == 1:
@@ -286,15 +286,15 @@ class Translator:
 
     def _note(self, node: Node, name: str, found: Found, result: Any) -> None:
         """Note how a node was translated, and check what a function of the user's gives."""
-        self.noted.ways[operator_text(node.target)] = found.way
+        self.report.ways[operator_text(node.target)] = found.way
         if found.way not in OWN:
             return
         if found.way == FALLBACK:
-            self.noted.fallbacks[name] = self.noted.fallbacks.get(name, 0) + 1
-            self.noted.fallen.append(note_of(node, names=self.dimensions))
-        reason = refusals.wrong_kind(node, result)
+            self.report.fallbacks[name] = self.report.fallbacks.get(name, 0) + 1
+            self.report.fallen.append(note_of(node, names=self.dimensions))
+        reason = errors.wrong_kind(node, result)
         if reason:
-            refusals.refuse_kind(node, name, reason, found, self.noted)
+            errors.raise_wrong_kind(node, name, reason, found, self.report)
 
     def _decomposed(self, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The result by torch's decomposition of this one operator; MISSING without one."""
@@ -302,7 +302,7 @@ class Translator:
         if made is None:
             return MISSING
         inner, fakes = made
-        self.noted.ways[operator_text(node.target)] = DECOMPOSED
+        self.report.ways[operator_text(node.target)] = DECOMPOSED
         return self.inlined(node, inner, fakes, (args, kwargs))
 
     @staticmethod
@@ -402,9 +402,9 @@ class Translator:
             return
         own = found is not None and found.way in OWN
         if fits and not (self.strict or own):
-            self.noted.warnings.append(f"`{node.name}` ({name}) is {got}, PyTorch says {wanted}")
+            self.report.warnings.append(f"`{node.name}` ({name}) is {got}, PyTorch says {wanted}")
             return
-        refusals.refuse_result(node, name, str(got), str(wanted), found, self.noted)
+        errors.raise_wrong_result(node, name, str(got), str(wanted), found, self.report)
 
 
 def _sizes_fit(got: Any, wanted: Any) -> bool:

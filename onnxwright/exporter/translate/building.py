@@ -13,13 +13,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
-from onnxwright.exporter import metadata, mutation
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
-from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.outlining import Stack, outline_modules, outline_operators, stack_of
 from onnxwright.exporter.places import target_name
-from onnxwright.exporter.refusals import refuse_missing
-from onnxwright.exporter.report import TARGETS, Report
+from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
     WEIGHT_KINDS,
@@ -30,7 +26,16 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
-from onnxwright.exporter.translate import MISSING, Translator, as_array
+from onnxwright.exporter.translate import metadata, mutation
+from onnxwright.exporter.translate.errors import raise_missing
+from onnxwright.exporter.translate.lowerings import Lowerings
+from onnxwright.exporter.translate.outlining import (
+    Stack,
+    outline_modules,
+    outline_operators,
+    stack_of,
+)
+from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
 from onnxwright.exporter.turning import turn_weights
 
 # An FX node, and for each of its values the name of the output (None for a plain number) and
@@ -98,13 +103,13 @@ class Built:
     nodes: list[tuple[str, str, int]]
 
 
-def build(program: ExportedProgram, settings: Settings, noted: Report | None = None) -> Built:
+def build(program: ExportedProgram, settings: Settings, report: Report | None = None) -> Built:
     """Translate a program.
 
     Args:
         program: the exported program.
         settings: how.
-        noted: the report to write to.
+        report: the report to write to.
 
     Returns:
         The model, and how it belongs to the program.
@@ -117,7 +122,7 @@ def build(program: ExportedProgram, settings: Settings, noted: Report | None = N
     program = mutation.functional(program)
     seconds["functionalize"] = time.perf_counter() - begun
     begun = time.perf_counter()
-    builder = _Builder(program, settings, noted=noted)
+    builder = _Builder(program, settings, report=report)
     built = builder.build(seconds)
     seconds["translate"] = time.perf_counter() - begun
     return built
@@ -145,10 +150,10 @@ class _Builder:
         settings: Settings,
         *,
         every: bool = False,
-        noted: Report | None = None,
+        report: Report | None = None,
     ) -> None:
         self.every = every
-        self.noted = noted if noted is not None else Report()
+        self.report = report if report is not None else Report()
         self.every_result: list[tuple[Any, Any]] = []
         self.every_output: NodeOutputs = []
         self.program = program
@@ -164,7 +169,7 @@ class _Builder:
             self.dimensions,
             strict=settings.strict,
             watch=self._watch,
-            noted=self.noted,
+            report=self.report,
             target=settings.target,
         )
         self.inputs: list[tuple[ProgramInput, str | None]] = []
@@ -189,7 +194,7 @@ class _Builder:
         entries = inputs_of(self.program)
         values = self._placeholders(entries)
         results = self.t.run(self.program.graph_module, values)
-        refuse_missing(self.t.missing, self.t.unresolved, self.settings.lowerings, self.noted)
+        raise_missing(self.t.missing, self.t.unresolved, self.settings.lowerings, self.report)
         outputs = outputs_of(self.program)
         for entry in entries:
             if entry.node in self.t.written:

@@ -1,9 +1,9 @@
-"""What torch does not trace as it is: shapes of some results, and functions that read values.
+"""Patches of torch for the time of a capture: fake kernels, substitutes, checks turned off.
 
-`fakes` gives torch shapes of results that it does not tell while it captures.  `substitutes` puts
-other functions in the place of some of torch's: they compute the same, without a decision in Python
-that is made of the values of tensors.  `unchecked` turns off what distributions check of values,
-`unmoved` what a module does to get a type that it has.
+`fakes` registers shape functions for operators that torch decomposes or cannot trace.
+`Substitutes` replaces functions that branch on tensor values in Python by equivalents that do not.
+`distribution_checks_disabled` turns off the value checks of distributions, and
+`skip_noop_module_casts` module casts to a type the module already has.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def fakes() -> Iterator[None]:
 
 
 @contextmanager
-def unchecked() -> Iterator[None]:
+def distribution_checks_disabled() -> Iterator[None]:
     """While it lasts, distributions do not look at the values of their parameters and samples.
 
     Such a look is a decision by values in Python; a model computes and does not check.
@@ -146,7 +146,7 @@ def unchecked() -> Iterator[None]:
 
 
 @contextmanager
-def unmoved() -> Iterator[None]:
+def skip_noop_module_casts() -> Iterator[None]:
     """While it lasts, `module.to(...)` and `module.float()` that change nothing do nothing.
 
     Otherwise torch puts other parameters in the place of the module's, which it refuses while it

@@ -78,7 +78,7 @@ def fixed_values(program: ExportedProgram) -> list[FixedValue]:
     return list(found.values())
 
 
-def tell_fixed_values(program: ExportedProgram, names: dict[str, str]) -> None:
+def warn_specialized_dims(program: ExportedProgram, names: dict[str, str]) -> None:
     """Warn of numbers that follow from dynamic sizes and are constants (OW827).
 
     Args:
@@ -147,7 +147,7 @@ def _needed(program: ExportedProgram) -> set[torch.fx.Node]:
 
 
 @contextmanager
-def unwound() -> Iterator[None]:
+def forward_ad_unwound() -> Iterator[None]:
     """Leave no level of torch.func behind, where one fails in the middle of a capture."""
     before, dual = _level(), forward_ad._current_level
     try:

@@ -11,10 +11,13 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
-from onnxwright.exporter.auto_functional import auto_functionalized, auto_functionalized_v2
-from onnxwright.exporter.lowerings import traced
-from onnxwright.exporter.strided import strided
-from onnxwright.exporter.symbolic_ops import onnx_operator, symbolic
+from onnxwright.exporter.translate.auto_functional import (
+    auto_functionalized,
+    auto_functionalized_v2,
+)
+from onnxwright.exporter.translate.lowerings import traced
+from onnxwright.exporter.translate.strided import strided
+from onnxwright.exporter.translate.symbolic_ops import onnx_operator, symbolic
 
 Translator = Any  # `exporter.translate.Translator`, which reads the table of this module
 Handler = Callable[[Translator, Node, list[Any], dict[str, Any]], Any]

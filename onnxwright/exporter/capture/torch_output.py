@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 
-class Kept:
+class TorchOutput:
     """What was printed on the error stream and logged by torch.
 
     Fields:
@@ -37,7 +37,7 @@ class Kept:
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[Kept]:
+def capture_torch_output() -> Iterator[TorchOutput]:
     """Keep what torch prints and logs inside; nothing is kept where `TORCH_LOGS` asks for logs.
 
     Yields:
@@ -45,12 +45,12 @@ def kept() -> Iterator[Kept]:
 
     Example:
         >>> import logging
-        >>> with kept() as told:
+        >>> with capture_torch_output() as output:
         ...     logging.getLogger("torch.export").warning("a graph")
-        >>> told.text
+        >>> output.text
         'a graph'
     """
-    found = Kept()
+    found = TorchOutput()
     if os.environ.get("TORCH_LOGS"):
         yield found
         return
@@ -58,7 +58,7 @@ def kept() -> Iterator[Kept]:
     held = [(logger, logger.handlers, logger.propagate) for logger in loggers]
     try:
         for logger in loggers:
-            logger.handlers = [_Keeper(found, logger)]
+            logger.handlers = [_Recorder(found, logger)]
             logger.propagate = False
         with contextlib.redirect_stderr(found.stream):
             yield found
@@ -75,10 +75,10 @@ def _loggers() -> list[logging.Logger]:
     return [logger for logger in found if logger.handlers or logger.name == "torch"]
 
 
-class _Keeper(logging.Handler):
+class _Recorder(logging.Handler):
     """A handler that keeps the records of one logger."""
 
-    def __init__(self, kept_in: Kept, logger: logging.Logger) -> None:
+    def __init__(self, kept_in: TorchOutput, logger: logging.Logger) -> None:
         super().__init__()
         self.kept_in = kept_in
         self.logger = logger

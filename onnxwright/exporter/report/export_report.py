@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.exporter.files import Staging
-from onnxwright.exporter.report_pages import Block, Code, Items, Page, Section, Table
+from onnxwright.exporter.report.pages import Block, Code, Items, Page, Section, Table
 
+DEFAULT_REPORT = "onnxwright_export"
 TARGETS = ("onnxruntime-cpu", "any")
 """What a model may be written for; the first is the default."""
 

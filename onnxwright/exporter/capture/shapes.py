@@ -17,8 +17,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
-from onnxwright.exporter.caches import know_caches
-from onnxwright.exporter.modules import as_module
+from onnxwright.exporter.capture.caches import register_caches
 from onnxwright.exporter.signature import inputs_of
 
 # torch's named dimensions, derived ones too.
@@ -77,11 +76,13 @@ def _without_dims(spec: Any) -> Any:
     return spec
 
 
-def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Wanted:
+def read(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
+) -> Wanted:
     """Read the dynamic shapes of an export.
 
     Args:
-        model: a module or function.
+        module: a module.
         args, kwargs: example inputs.
         dynamic_shapes: by argument name or by position, nested as the inputs; a dimension is a
             torch `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, `Dim.STATIC`, a string, an int or None.
@@ -92,8 +93,7 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     Raises:
         ExportValueError: the shapes do not have the form of the inputs (OW825).
     """
-    module = as_module(model)
-    know_caches()
+    register_caches()
     args, by_name = _apart(tuple(args), dict(kwargs))
     given = _in_signature_order(module, by_name)
     if not dynamic_shapes:
@@ -122,13 +122,13 @@ def read(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_sha
     shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
     cleaned, wrong = _mapped(visit, combined, shapes)
     if wrong:
-        checks.refuse(
+        checks.raise_bad_argument(
             "dynamic_shapes",
             f"it does not have the form of the inputs ({wrong})",
             "nest it as the inputs are, by argument name or by position; "
             "None stands for inputs without dynamic dimensions",
         )
-    _refuse_first(problems)
+    _raise_first(problems)
     flat, spec = pytree.tree_flatten((tuple(args), given))
     if not isinstance(dynamic_shapes, Mapping):
         cleaned = tuple(cleaned.values())
@@ -188,7 +188,7 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
     A parameter that keeps its default may be mentioned with None.
     """
     if not isinstance(shapes, (Mapping, list, tuple)):
-        checks.refuse(
+        checks.raise_bad_argument(
             "dynamic_shapes",
             f"{shapes!r} is no list, tuple or dict",
             f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
@@ -197,14 +197,14 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
         defaults = [n for n, spec in shapes.items() if spec is None and n in parameters]
         unknown = [n for n in shapes if n not in combined and n not in defaults]
         if unknown:
-            checks.refuse(
+            checks.raise_bad_argument(
                 "dynamic_shapes",
                 f"there is no argument `{unknown[0]}`",
                 f"the arguments given are {', '.join(combined) or 'none'}",
             )
         return {name: shapes.get(name) for name in combined}
     if len(shapes) != len(combined):
-        checks.refuse(
+        checks.raise_bad_argument(
             "dynamic_shapes",
             f"{len(shapes)} entries for {len(combined)} arguments",
             f"the arguments given are {', '.join(combined)}",
@@ -212,11 +212,11 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
     return dict(zip(combined, shapes, strict=True))
 
 
-def _refuse_first(problems: list[tuple[Any, str]]) -> None:
+def _raise_first(problems: list[tuple[Any, str]]) -> None:
     """Tell of the first input whose shapes cannot be, with its place."""
     if problems:
         path, reason = problems[0]
-        checks.refuse(
+        checks.raise_bad_argument(
             f"dynamic_shapes{pytree.keystr(path)}",
             reason,
             "write the axes of a tensor as `{0: 'batch'}` or as a list with an entry for "

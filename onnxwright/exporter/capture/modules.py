@@ -25,7 +25,7 @@ def as_module(model: Any) -> torch.nn.Module:
         ExportValueError: it is nothing that can be exported.
     """
     if isinstance(model, torch.jit.ScriptModule):
-        checks.refuse(
+        checks.raise_bad_argument(
             "model",
             "a TorchScript module cannot be exported",
             "give the module it was made from",
@@ -33,13 +33,13 @@ def as_module(model: Any) -> torch.nn.Module:
     if isinstance(model, torch.nn.Module):
         return model
     if isinstance(model, type) and issubclass(model, torch.nn.Module):
-        checks.refuse(
+        checks.raise_bad_argument(
             "model",
             f"`{model.__name__}` is a class",
             f"give a module: `{model.__name__}(...)`",
         )
     if not callable(model):
-        checks.refuse(
+        checks.raise_bad_argument(
             "model",
             f"an object of type {type(model).__name__} cannot be exported",
             "give a torch.nn.Module, a function, an ExportedProgram or a .pt2 path",
