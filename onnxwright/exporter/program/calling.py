@@ -52,7 +52,7 @@ def flat_inputs(
     args, kwargs = _in_order((args, kwargs), wanted)
     flat, spec = pytree.tree_flatten((args, kwargs))
     if spec != wanted:
-        _raise_uncaptured(program, wanted, order, args, kwargs, names)
+        _raise_not_fitting(program, wanted, order, args, kwargs, names)
     return flat
 
 
@@ -92,7 +92,7 @@ def _placed(
     return tuple(by_name[n] for n in names[:positional]), {n: by_name[n] for n in keywords}
 
 
-def _raise_uncaptured(
+def _raise_not_fitting(
     program: ExportedProgram,
     wanted: pytree.TreeSpec,
     keywords: list[str],
