@@ -5,7 +5,7 @@ A mutation deletes, doubles or swaps tokens or tree nodes, or changes a name, a 
 operator.  What is no Python any more, and what Python itself refuses before a script is compiled,
 does not count.  The command
 
-    python -m onnxwright.testing.mutations --count 5000 --seed 0
+    python -m tests.harness.mutations --count 5000 --seed 0
 
 prints a table and every way a mutation ended that it may not end.
 """
@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import onnxwright
 from onnxwright.errors import InternalError, OnnxwrightError, ScriptError
-from onnxwright.testing.programs import make_program
+from tests.harness.programs import make_program
 
 SECONDS = 20
 """A compilation that takes longer than this hangs."""
@@ -39,7 +40,7 @@ SECONDS = 20
 _WORDS = ("nope", "op", "x", "None", "True", "script", "i", "y", "len", "range", "self", "abs")
 _NUMBERS = ("0", "-1", "1", "7", "1.5", "2**63", "''", "None", "True", "1e400", "3j", "[]")
 _files = itertools.count()
-_HOME = str(Path(__file__).resolve().parents[1])
+_HOME = str(Path(onnxwright.__file__).resolve().parent)
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ def _short(error: BaseException) -> str:
 def _is_ours(error: BaseException) -> bool:
     """Whether onnxwright was at work when it was raised, and not Python alone."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    return any(file.startswith(_HOME) and file != __file__ for file in files)
+    return any(file.startswith(_HOME) for file in files)
 
 
 @contextlib.contextmanager
@@ -371,7 +372,7 @@ def run_mutations(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many mutations and print a table; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m onnxwright.testing.mutations")
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.mutations")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=5, help="failures to print")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 
-from onnxwright.testing.program_expressions import Expressions, Scope, Slot
+from tests.harness.program_expressions import Expressions, Scope, Slot
 
 Lines = list[str]
 

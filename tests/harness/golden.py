@@ -5,7 +5,7 @@ A case is a file `<code>_<what>.py`: a program as a user would write it, that en
 that code.  Beside it stand `<code>_<what>.err`, the text of the message, and, for one case of a
 code, `<code>_<what>.fixed.py`, the program mended.  The command
 
-    python -m onnxwright.testing.golden --accept
+    python -m tests.harness.golden --accept
 
 writes the `.err` files and the pages of `onnxwright explain` again; without `--accept` it says what
 differs.  Adding a case adds files, not code.
@@ -201,7 +201,7 @@ def expected_files() -> Iterator[tuple[Path, str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check or rewrite the goldens and the pages; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m onnxwright.testing.golden")
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.golden")
     parser.add_argument("--accept", action="store_true", help="write what is found")
     given = parser.parse_args(arguments)
     stale = 0

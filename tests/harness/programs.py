@@ -4,7 +4,7 @@
 A program is Python source text made from a seed.  `run_program` runs it and complains where two
 ways differ; `shrink` (see `shrink.py`) makes a failing one small.  The command
 
-    python -m onnxwright.testing.programs --count 20000 --seed 0 -n 2
+    python -m tests.harness.programs --count 20000 --seed 0 -n 2
 
 prints a table of what was run, and the smallest form of each failure.
 """
@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.eager.models import CompiledModel
-from onnxwright.testing.numpy_ops import NumpyOps
-from onnxwright.testing.program_expressions import Scope, Slot
-from onnxwright.testing.program_statements import Statements
-from onnxwright.testing.shrink import shrink_source
+from tests.harness.numpy_ops import NumpyOps
+from tests.harness.program_expressions import Scope, Slot
+from tests.harness.program_statements import Statements
+from tests.harness.shrink import shrink_source
 
 HEADER = "from onnxwright import BOOL, DOUBLE, FLOAT, INT64, opset{opset} as op, script\n\n\n"
 _DTYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "INT64": np.int64, "BOOL": np.bool_}
@@ -424,7 +424,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                1      1       0
         0
     """
-    parser = argparse.ArgumentParser(prog="python -m onnxwright.testing.programs")
+    parser = argparse.ArgumentParser(prog="python -m tests.harness.programs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("-n", type=int, default=1, help="processes")

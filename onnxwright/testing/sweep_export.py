@@ -1,9 +1,9 @@
 # ruff: noqa: T201 - a command prints
 """Every OpInfo of PyTorch exported as a module of one operator, and its model run.
 
-    python -m onnxwright.testing.one_op float32 --limit 2
+    python -m onnxwright.testing.sweep_export float32 --limit 2
 
-What is known to fail stands in `one_op_known`, with the reasons.
+What is known to fail stands in `sweep_export_limits`, with the reasons.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import OnnxwrightError
 from onnxwright.exporter.api import export
 from onnxwright.testing.aten_runs import leaves
-from onnxwright.testing.one_op_known import KNOWN, Fails
 from onnxwright.testing.sweep import (
     DTYPES,
     OPSET,
@@ -39,6 +38,7 @@ from onnxwright.testing.sweep import (
     infos,
     judge_results,
 )
+from onnxwright.testing.sweep_export_limits import KNOWN, Fails
 from onnxwright.testing.unique_parts import KINDS
 
 EXPORT = "export"
@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         1 if something is wrong, else 0.
     """
-    parser = argparse.ArgumentParser(prog="python -m onnxwright.testing.one_op")
+    parser = argparse.ArgumentParser(prog="python -m onnxwright.testing.sweep_export")
     parser.add_argument("dtype", choices=DTYPES)
     parser.add_argument("--op", action="append", metavar="NAME", help="an OpInfo")
     parser.add_argument("--limit", type=int, default=FEW, help="samples of each OpInfo; 0 for all")
