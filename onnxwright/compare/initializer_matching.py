@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from onnxwright.ir.wiring import Scope, Unit, Wire
-from onnxwright.testing.contents import Content
+from onnxwright.compare.constant_digests import Content
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 # Names that exporters count through: they say nothing when a model changes.
 _COUNTED = re.compile(r"([\w.]*::)?[A-Za-z_]*\d+")
@@ -26,12 +26,16 @@ class Constants:
     """
 
     def __init__(
-        self, a: Scope, b: Scope, units: Mapping[Unit, Unit], contents: Mapping[Wire, Content]
+        self,
+        a: ProtoGraph,
+        b: ProtoGraph,
+        units: Mapping[ProtoNode, ProtoNode],
+        contents: Mapping[ProtoValue, Content],
     ) -> None:
         self.contents = contents
-        self.pairs: dict[Wire, Wire] = {}
-        self.back: dict[Wire, Wire] = {}
-        self.moved: dict[Wire, Wire] = {}
+        self.pairs: dict[ProtoValue, ProtoValue] = {}
+        self.back: dict[ProtoValue, ProtoValue] = {}
+        self.moved: dict[ProtoValue, ProtoValue] = {}
         self.left = list(a.initializers)
         self.right = list(b.initializers)
         ours, theirs = set(self.left), set(self.right)
@@ -48,23 +52,23 @@ class Constants:
         self._pair(read, lambda _x, _y: True)
         self._move(a, b, units)
 
-    def _free(self, wire: Wire) -> bool:
+    def _free(self, wire: ProtoValue) -> bool:
         return wire.tensor is not None and wire not in self.pairs and wire not in self.back
 
-    def _same(self, x: Wire, y: Wire) -> bool:
+    def _same(self, x: ProtoValue, y: ProtoValue) -> bool:
         content = self.contents.get(x)
         return content is not None and content == self.contents.get(y)
 
-    def _shape(self, wire: Wire) -> tuple[int, tuple[int, ...]] | None:
+    def _shape(self, wire: ProtoValue) -> tuple[int, tuple[int, ...]] | None:
         content = self.contents.get(wire)
         return None if content is None else (content.dtype, content.dims)
 
-    def _set(self, x: Wire, y: Wire) -> None:
+    def _set(self, x: ProtoValue, y: ProtoValue) -> None:
         self.pairs[x] = y
         self.back[y] = x
 
-    def _by_key(self, key: Callable[[Wire], object]) -> None:
-        held: dict[object, list[Wire]] = {}
+    def _by_key(self, key: Callable[[ProtoValue], object]) -> None:
+        held: dict[object, list[ProtoValue]] = {}
         for wire in self.right:
             if self._free(wire):
                 held.setdefault(key(wire), []).append(wire)
@@ -74,16 +78,20 @@ class Constants:
             if partners and self._free(wire):
                 self._set(wire, partners.pop(0))
 
-    def _pair(self, read: Iterable[tuple[Wire, Wire]], fits: Callable[[Wire, Wire], bool]) -> None:
+    def _pair(
+        self,
+        read: Iterable[tuple[ProtoValue, ProtoValue]],
+        fits: Callable[[ProtoValue, ProtoValue], bool],
+    ) -> None:
         for x, y in read:
             if self._free(x) and self._free(y) and fits(x, y):
                 self._set(x, y)
 
-    def _move(self, a: Scope, b: Scope, units: Mapping[Unit, Unit]) -> None:
+    def _move(self, a: ProtoGraph, b: ProtoGraph, units: Mapping[ProtoNode, ProtoNode]) -> None:
         """Initializers that are Constant nodes on the other side."""
         matched = {*units, *units.values()}
         for wires, scope in ((self.left, b), (self.right, a)):
-            held: dict[Content, list[Wire]] = {}
+            held: dict[Content, list[ProtoValue]] = {}
             for unit in scope.units:
                 out = unit.outputs[0] if unit.outputs else None
                 content = self.contents.get(out) if out is not None else None
@@ -98,7 +106,9 @@ class Constants:
                     self.moved[wire], self.moved[other] = other, wire
 
 
-def _read_alike(a: Scope, units: Mapping[Unit, Unit]) -> Iterator[tuple[Wire, Wire]]:
+def _read_alike(
+    a: ProtoGraph, units: Mapping[ProtoNode, ProtoNode]
+) -> Iterator[tuple[ProtoValue, ProtoValue]]:
     """What matched nodes read in the same place."""
     for unit in a.all_units():
         partner = units.get(unit)

@@ -6,15 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
-from onnxwright.ir.content import properties, same_attribute, same_type
-from onnxwright.ir.wiring import Body, Scope, Unit, Wire, normal_domain, wire
-from onnxwright.testing.alignment import align
-from onnxwright.testing.changes import Change, Diff, Kind, Row, counted
-from onnxwright.testing.contents import Content, contents
-from onnxwright.testing.pairing import Constants
-from onnxwright.testing.places import place_of
-from onnxwright.testing.tokens import Known
-from onnxwright.testing.words import (
+from onnxwright.compare.changes import Change, Diff, Kind, Row, counted
+from onnxwright.compare.constant_digests import Content, contents
+from onnxwright.compare.descriptions import (
     change_of,
     name_of,
     show,
@@ -22,6 +16,19 @@ from onnxwright.testing.words import (
     tensor_words,
     type_words,
     value_of,
+)
+from onnxwright.compare.equality import properties, same_attribute, same_type
+from onnxwright.compare.initializer_matching import Constants
+from onnxwright.compare.node_alignment import align
+from onnxwright.compare.node_fingerprints import Matching
+from onnxwright.compare.node_origin import place_of
+from onnxwright.compare.proto_graph import (
+    Body,
+    ProtoGraph,
+    ProtoNode,
+    ProtoValue,
+    link_graph,
+    normal_domain,
 )
 
 Where = tuple[str, ...]
@@ -42,15 +49,15 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     if not isinstance(left, onnx.ModelProto) or not isinstance(right, onnx.ModelProto):
         assert not isinstance(left, onnx.ModelProto)
         assert not isinstance(right, onnx.ModelProto)
-        _Bodies(found, wire(left), wire(right), folders).run()
+        _Bodies(found, link_graph(left), link_graph(right), folders).run()
         return found
     _facts(found, left, right)
-    _Bodies(found, wire(left.graph), wire(right.graph), folders).run()
+    _Bodies(found, link_graph(left.graph), link_graph(right.graph), folders).run()
     _functions(found, left, right, folders)
     return found
 
 
-def matched(a: Scope, b: Scope, folders: Folders) -> Mapping[Unit, Unit]:
+def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode, ProtoNode]:
     """Which node of one graph, its subgraphs included, stands for which of another.
 
     Args:
@@ -62,7 +69,7 @@ def matched(a: Scope, b: Scope, folders: Folders) -> Mapping[Unit, Unit]:
     """
     work = _Bodies(Diff(), a, b, folders)
     list(work.align())
-    return work.known.units
+    return work.matching.units
 
 
 def _facts(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto) -> None:
@@ -110,7 +117,7 @@ def _functions(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto, folders: Fol
             found.changes.append(Change(kind, "function", name, (), *_sides(kind, shown)))
             continue
         label = f"function `{name}`"
-        _Bodies(found, wire(one, label=label), wire(other, label=label), folders).run()
+        _Bodies(found, link_graph(one, label=label), link_graph(other, label=label), folders).run()
 
 
 def _sides(kind: str, text: str) -> tuple[str, str]:
@@ -120,23 +127,23 @@ def _sides(kind: str, text: str) -> tuple[str, str]:
 class _Bodies:
     """Two graphs or functions with everything inside them."""
 
-    def __init__(self, found: Diff, a: Scope, b: Scope, folders: Folders) -> None:
+    def __init__(self, found: Diff, a: ProtoGraph, b: ProtoGraph, folders: Folders) -> None:
         self.found, self.folders = found, folders
         self.a, self.b = a, b
         ones, others = contents(a, folders[0]), contents(b, folders[1])
-        self.contents: dict[Wire, Content] = {**ones, **others}
+        self.contents: dict[ProtoValue, Content] = {**ones, **others}
         kinds = [{(w.name, c.dtype, c.dims) for w, c in side.items()} for side in (ones, others)]
-        self.known = Known(self.contents, frozenset(n for n, _, _ in kinds[0] & kinds[1]))
-        self.constants: dict[Scope, Constants] = {}
-        self.pairs: dict[Wire, Wire] = {}
-        self.back: dict[Wire, Wire] = {}
-        self.moved: dict[Wire, Wire] = {}
+        self.matching = Matching(self.contents, frozenset(n for n, _, _ in kinds[0] & kinds[1]))
+        self.constants: dict[ProtoGraph, Constants] = {}
+        self.pairs: dict[ProtoValue, ProtoValue] = {}
+        self.back: dict[ProtoValue, ProtoValue] = {}
+        self.moved: dict[ProtoValue, ProtoValue] = {}
 
     def run(self) -> None:
         """Match everything, then note the differences."""
         scopes = list(self.align())
         for a, b, _ in scopes:
-            made = Constants(a, b, self.known.units, self.contents)
+            made = Constants(a, b, self.matching.units, self.contents)
             self.pairs.update(made.pairs)
             self.back.update(made.back)
             self.moved.update(made.moved)
@@ -144,19 +151,21 @@ class _Bodies:
         for a, b, where in scopes:
             self._scope(a, b, where)
 
-    def align(self) -> Iterator[tuple[Scope, Scope, Where]]:
+    def align(self) -> Iterator[tuple[ProtoGraph, ProtoGraph, Where]]:
         """Match the nodes of every graph; each pair of graphs, with where it is."""
         return self._align(self.a, self.b, ())
 
-    def _align(self, a: Scope, b: Scope, outer: Where) -> Iterator[tuple[Scope, Scope, Where]]:
+    def _align(
+        self, a: ProtoGraph, b: ProtoGraph, outer: Where
+    ) -> Iterator[tuple[ProtoGraph, ProtoGraph, Where]]:
         where = (*outer, a.label)
         for x, y in _alike(a.inputs, b.inputs):
             if y is not None:
-                self.known.pair_values(x, y)
-        align(a, b, self.known)
+                self.matching.pair_values(x, y)
+        align(a, b, self.matching)
         yield a, b, where
         for unit in a.units:
-            partner = self.known.units.get(unit)
+            partner = self.matching.units.get(unit)
             if partner is None:
                 continue
             for name, scopes in unit.graphs.items():
@@ -165,7 +174,7 @@ class _Bodies:
                         else where  # fmt: skip
                     yield from self._align(inner, other, around)
 
-    def _scope(self, a: Scope, b: Scope, where: Where) -> None:
+    def _scope(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         rows: list[Row] = []
         self._values("input", a.inputs, b.inputs, where, rows)
         self._values("output", a.outputs, b.outputs, where, rows)
@@ -186,7 +195,12 @@ class _Bodies:
     # -- values that no node makes ---------------------------------------------------------------
 
     def _values(
-        self, what: str, left: list[Wire], right: list[Wire], where: Where, rows: list[Row]
+        self,
+        what: str,
+        left: list[ProtoValue],
+        right: list[ProtoValue],
+        where: Where,
+        rows: list[Row],
     ) -> None:
         pairs = _alike(left, right)
         taken = set()
@@ -211,20 +225,20 @@ class _Bodies:
                 shown = f"{y.name}: {type_words(y)}"
                 self._note(Change("added", what, y.name, where, "", shown), rows)
 
-    def _results(self, a: Scope, b: Scope, where: Where) -> None:
+    def _results(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         """Outputs that another node makes, or an input or initializer."""
         for x, y in _alike(a.outputs, b.outputs):
             if y is not None and not self._same(x, y) and not self._unmatched(x, y):
                 detail = f"from: {source(x)} -> {source(y)}"
                 self._note(Change("rewired", "output", x.name, where, x.name, y.name, (detail,)))
 
-    def _unmatched(self, x: Wire, y: Wire) -> bool:
+    def _unmatched(self, x: ProtoValue, y: ProtoValue) -> bool:
         """Whether the nodes that make them are told as removed and added."""
-        return (x.producer is not None and x.producer not in self.known.units) and (
-            y.producer is not None and y.producer not in self.known.back
+        return (x.producer is not None and x.producer not in self.matching.units) and (
+            y.producer is not None and y.producer not in self.matching.back
         )
 
-    def _attributes_of_functions(self, a: Scope, b: Scope, where: Where) -> None:
+    def _attributes_of_functions(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         one, other = a.proto, b.proto
         assert isinstance(one, onnx.FunctionProto)
         assert isinstance(other, onnx.FunctionProto)
@@ -239,11 +253,11 @@ class _Bodies:
 
     # -- nodes -----------------------------------------------------------------------------------
 
-    def _nodes(self, a: Scope, b: Scope, where: Where, rows: list[Row]) -> None:
-        waiting = [u for u in b.units if u not in self.known.back and not self._is_moved(u)]
+    def _nodes(self, a: ProtoGraph, b: ProtoGraph, where: Where, rows: list[Row]) -> None:
+        waiting = [u for u in b.units if u not in self.matching.back and not self._is_moved(u)]
         waiting.reverse()
         for unit in a.units:
-            partner = self.known.units.get(unit)
+            partner = self.matching.units.get(unit)
             if partner is None:
                 if not self._is_moved(unit):
                     self._note(Change("removed", "node", name_of(unit), where, show(unit), "", (),
@@ -255,14 +269,14 @@ class _Bodies:
         while waiting:
             self._added(waiting.pop(), where, rows)
 
-    def _is_moved(self, unit: Unit) -> bool:
+    def _is_moved(self, unit: ProtoNode) -> bool:
         return len(unit.outputs) == 1 and unit.outputs[0] in self.moved
 
-    def _added(self, unit: Unit, where: Where, rows: list[Row]) -> None:
+    def _added(self, unit: ProtoNode, where: Where, rows: list[Row]) -> None:
         place = place_of(unit.proto)
         self._note(Change("added", "node", name_of(unit), where, "", show(unit), (), place), rows)
 
-    def _pair(self, a: Unit, b: Unit, where: Where, rows: list[Row]) -> None:
+    def _pair(self, a: ProtoNode, b: ProtoNode, where: Where, rows: list[Row]) -> None:
         facts = [*_attributes(a, b), *_described(a, b)]
         wires = list(self._inputs(a, b))
         if not facts and not wires:
@@ -273,14 +287,14 @@ class _Bodies:
         self._note(Change(kind, "node", name_of(a), where, show(a), show(b), (*facts, *wires),
                           place_of(a.proto)), rows)  # fmt: skip
 
-    def _inputs(self, a: Unit, b: Unit) -> Iterable[str]:
+    def _inputs(self, a: ProtoNode, b: ProtoNode) -> Iterable[str]:
         for n in range(max(len(a.inputs), len(b.inputs))):
             x = a.inputs[n] if n < len(a.inputs) else None
             y = b.inputs[n] if n < len(b.inputs) else None
             if not self._same(x, y):
                 yield f"input {n}: {source(x)} -> {source(y)}"
 
-    def _same(self, x: Wire | None, y: Wire | None) -> bool:
+    def _same(self, x: ProtoValue | None, y: ProtoValue | None) -> bool:
         """Whether two values stand for each other."""
         if x is None or y is None:
             return x is y
@@ -289,26 +303,26 @@ class _Bodies:
             return self._same_constant(x, y, content)
         if x.producer is not None and y.producer is not None:
             place = x.producer.outputs.index(x) == y.producer.outputs.index(y)
-            return place and self.known.units.get(x.producer) is y.producer
+            return place and self.matching.units.get(x.producer) is y.producer
         if x.producer is not None or y.producer is not None:
             return False
-        mark = self.known.marks.get(x)
-        return mark == self.known.marks.get(y) if mark is not None else x.name == y.name
+        mark = self.matching.marks.get(x)
+        return mark == self.matching.marks.get(y) if mark is not None else x.name == y.name
 
-    def _same_constant(self, x: Wire, y: Wire, content: Content | None) -> bool:
+    def _same_constant(self, x: ProtoValue, y: ProtoValue, content: Content | None) -> bool:
         """Constants that are told of elsewhere count as the same, as do equal ones."""
         if self.pairs.get(x) is y or (
-            x.producer is not None and self.known.units.get(x.producer) is y.producer
+            x.producer is not None and self.matching.units.get(x.producer) is y.producer
         ):
             return True
         both = (x in self.pairs and y in self.back) or (
-            x.producer in self.known.units and y.producer in self.known.back
+            x.producer in self.matching.units and y.producer in self.matching.back
         )
         return content is not None and content == self.contents.get(y) and not both
 
     # -- initializers ----------------------------------------------------------------------------
 
-    def _initializers(self, a: Scope, b: Scope, where: Where, rows: list[Row]) -> None:
+    def _initializers(self, a: ProtoGraph, b: ProtoGraph, where: Where, rows: list[Row]) -> None:
         for x in a.initializers:
             y = self.pairs.get(x)
             if y is not None:
@@ -319,7 +333,7 @@ class _Bodies:
             if y not in self.back:
                 self._lone(y, "added", where, rows)
 
-    def _lone(self, x: Wire, kind: Kind, where: Where, rows: list[Row]) -> None:
+    def _lone(self, x: ProtoValue, kind: Kind, where: Where, rows: list[Row]) -> None:
         shown = f"{x.name}: {tensor_words(x.tensor)}"
         other = self.moved.get(x)
         if other is None:
@@ -334,7 +348,7 @@ class _Bodies:
         name = x.name if kind == "removed" else other.name
         self._note(Change("changed", "initializer", name, where, *sides, (detail,)), rows)
 
-    def _tensors(self, x: Wire, y: Wire, where: Where, rows: list[Row]) -> None:
+    def _tensors(self, x: ProtoValue, y: ProtoValue, where: Where, rows: list[Row]) -> None:
         left, right = (f"{w.name}: {tensor_words(w.tensor)}" for w in (x, y))
         same = self.contents.get(x) == self.contents.get(y)
         if same and x.name == y.name:
@@ -354,12 +368,14 @@ class _Bodies:
                    rows)  # fmt: skip
 
 
-def _many(scope: Scope, unit: Unit) -> bool:
+def _many(scope: ProtoGraph, unit: ProtoNode) -> bool:
     """Whether the operator of a node with subgraphs stands more than once in its graph."""
     return sum(bool(u.graphs) and u.key == unit.key for u in scope.units) > 1
 
 
-def _alike(left: list[Wire], right: list[Wire]) -> list[tuple[Wire, Wire | None]]:
+def _alike(
+    left: list[ProtoValue], right: list[ProtoValue]
+) -> list[tuple[ProtoValue, ProtoValue | None]]:
     """Inputs or outputs by name; by place where there are as many and some name is not found."""
     by_name = {w.name: w for w in right}
     if len(left) == len(right) and any(w.name not in by_name for w in left):
@@ -367,13 +383,13 @@ def _alike(left: list[Wire], right: list[Wire]) -> list[tuple[Wire, Wire | None]
     return [(w, by_name.get(w.name)) for w in left]
 
 
-def _same_info(x: Wire, y: Wire) -> bool:
+def _same_info(x: ProtoValue, y: ProtoValue) -> bool:
     one = x.info.type if x.info is not None else onnx.TypeProto()
     other = y.info.type if y.info is not None else onnx.TypeProto()
     return same_type(one, other)
 
 
-def _attributes(a: Unit, b: Unit) -> Iterable[str]:
+def _attributes(a: ProtoNode, b: ProtoNode) -> Iterable[str]:
     ones = {x.name: x for x in a.proto.attribute}
     others = {x.name: x for x in b.proto.attribute}
     for name in [*ones, *(n for n in others if n not in ones)]:
@@ -385,7 +401,7 @@ def _attributes(a: Unit, b: Unit) -> Iterable[str]:
             yield f"attribute {name}: {value_of(x)} -> {value_of(y)}{note}"
 
 
-def _is_default(unit: Unit, given: onnx.AttributeProto) -> bool:
+def _is_default(unit: ProtoNode, given: onnx.AttributeProto) -> bool:
     """Whether an attribute has the value that it has where it is not given."""
     try:
         schema = onnx.defs.get_schema(unit.proto.op_type, unit.key[0])
@@ -397,7 +413,7 @@ def _is_default(unit: Unit, given: onnx.AttributeProto) -> bool:
     return same_attribute(known.default_value, given, ("", ""))
 
 
-def _described(a: Unit, b: Unit) -> list[str]:
+def _described(a: ProtoNode, b: ProtoNode) -> list[str]:
     lines = []
     if a.proto.doc_string != b.proto.doc_string:
         words = (_brief(a.proto.doc_string), _brief(b.proto.doc_string))

@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
-from onnxwright.ir.content import attribute_kind
-from onnxwright.ir.wiring import Scope, Unit, Wire
+from onnxwright.compare.equality import attribute_kind
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 _ROUNDS = 24
 _SMALL = 256
@@ -17,7 +17,7 @@ _SMALL = 256
 
 @dataclass(frozen=True)
 class Features:
-    """What colours may look at: only what is compared."""
+    """What refine_colors may look at: only what is compared."""
 
     io_names: bool
     initializer_names: bool
@@ -25,8 +25,8 @@ class Features:
     symmetric: frozenset[str]
 
 
-def colours(a: Scope, b: Scope, features: Features) -> dict[Any, int]:
-    """A colour for each node and value of two graphs, refined until no class splits.
+def refine_colors(a: ProtoGraph, b: ProtoGraph, features: Features) -> dict[Any, int]:
+    """A color for each node and value of two graphs, refined until no class splits.
 
     One round goes through a graph forwards and backwards, so a chain of any length needs one.
 
@@ -35,37 +35,37 @@ def colours(a: Scope, b: Scope, features: Features) -> dict[Any, int]:
         features: what may be looked at.
 
     Returns:
-        Node or value -> colour; equal colours across the two graphs may be matched.
+        Node or value -> color; equal refine_colors across the two graphs may be matched.
     """
-    painter = _Painter(features)
+    refiner = _Refiner(features)
     for scope in (a, b):
-        painter.label(scope)
+        refiner.label(scope)
     classes = 0
     for _ in range(_ROUNDS):
         for scope in (a, b):
-            painter.forward(scope)
+            refiner.forward(scope)
         for scope in (a, b):
-            painter.backward(scope)
-        found = len(set(painter.colour.values()))
+            refiner.backward(scope)
+        found = len(set(refiner.color.values()))
         if found == classes:
             break
         classes = found
-    return painter.colour
+    return refiner.color
 
 
-class _Painter:
+class _Refiner:
     def __init__(self, features: Features) -> None:
         self.features = features
-        self.colour: dict[Any, int] = {}
+        self.color: dict[Any, int] = {}
         self._ids: dict[Any, int] = {}
 
     def _id(self, key: Any) -> int:
         return self._ids.setdefault(key, len(self._ids))
 
-    def label(self, scope: Scope) -> None:
+    def label(self, scope: ProtoGraph) -> None:
         """Colours from what things are by themselves."""
         top = scope.owner is None
-        places: dict[Wire, list[int]] = {}
+        places: dict[ProtoValue, list[int]] = {}
         for n, wire in enumerate(scope.outputs):
             places.setdefault(wire, []).append(n)
         for name, wire in scope.wires.items():
@@ -73,54 +73,54 @@ class _Painter:
             named = named and (wire.scope is None or self.features.io_names)
             named = named or (wire.tensor is not None and self.features.initializer_names)
             outs = tuple(places.get(wire, ()))
-            self.colour[wire] = self._id(
+            self.color[wire] = self._id(
                 ("value", name if named else "", wire.input_index, outs, wire.tensor is not None)
             )
         for unit in scope.units:
             given: list[Any] = []
             if self.features.attributes:
                 given = sorted((x.name, repr(_plain(x))) for x in unit.proto.attribute)
-            self.colour[unit] = self._id(("node", unit.key, tuple(given), len(unit.outputs)))
+            self.color[unit] = self._id(("node", unit.key, tuple(given), len(unit.outputs)))
             for scopes in unit.graphs.values():
                 for inner in scopes:
                     self.label(inner)
 
-    def _unordered(self, unit: Unit) -> bool:
+    def _unordered(self, unit: ProtoNode) -> bool:
         return unit.key[0] == "" and unit.key[1] in self.features.symmetric
 
-    def forward(self, scope: Scope) -> None:
+    def forward(self, scope: ProtoGraph) -> None:
         """Nodes take in what they read, and give it to what they make."""
-        colour = self.colour
+        color = self.color
         if scope.owner is not None:
-            above = colour.get(scope.owner, 0)
+            above = color.get(scope.owner, 0)
             for wire in scope.inputs:
-                colour[wire] = self._id(("in", colour[wire], above, scope.label))
+                color[wire] = self._id(("in", color[wire], above, scope.label))
         for unit in scope.units:
             inner: list[Any] = []
             for name, scopes in unit.graphs.items():
                 for body in scopes:
                     self.forward(body)
                     inner.append((name, tuple(self._of(w) for w in body.outputs),
-                                  tuple(sorted(colour[u] for u in body.units))))  # fmt: skip
+                                  tuple(sorted(color[u] for u in body.units))))  # fmt: skip
             read = [self._of(w) if w is not None else -1 for w in unit.inputs]
             if self._unordered(unit):
                 read.sort()
-            colour[unit] = self._id(("f", colour[unit], tuple(read), tuple(inner)))
+            color[unit] = self._id(("f", color[unit], tuple(read), tuple(inner)))
             for n, made in enumerate(unit.outputs):
                 if made is not None:
-                    colour[made] = self._id(("o", colour[unit], n, colour[made]))
+                    color[made] = self._id(("o", color[unit], n, color[made]))
 
-    def backward(self, scope: Scope) -> None:
+    def backward(self, scope: ProtoGraph) -> None:
         """Values take in who reads them, and give it to the node that makes them."""
-        colour = self.colour
+        color = self.color
         for unit in reversed(scope.units):
             if scope.owner is not None:
-                colour[unit] = self._id(("w", colour[unit], colour.get(scope.owner, 0)))
+                color[unit] = self._id(("w", color[unit], color.get(scope.owner, 0)))
             for wire in unit.outputs:
                 if wire is not None:
                     self._read(wire)
-            made = tuple(colour[w] if w is not None else -1 for w in unit.outputs)
-            colour[unit] = self._id(("b", colour[unit], made))
+            made = tuple(color[w] if w is not None else -1 for w in unit.outputs)
+            color[unit] = self._id(("b", color[unit], made))
             for scopes in unit.graphs.values():
                 for body in scopes:
                     self.backward(body)
@@ -128,17 +128,17 @@ class _Painter:
             if wire.producer is None:
                 self._read(wire)
 
-    def _of(self, wire: Wire) -> int:
-        """The colour of a value; one of a graph that is not looked at goes by its name."""
-        found = self.colour.get(wire)
+    def _of(self, wire: ProtoValue) -> int:
+        """The color of a value; one of a graph that is not looked at goes by its name."""
+        found = self.color.get(wire)
         return found if found is not None else self._id(("outside", wire.name))
 
-    def _read(self, wire: Wire) -> None:
+    def _read(self, wire: ProtoValue) -> None:
         users = [
-            (self.colour.get(user, 0), -1 if self._unordered(user) else place)
+            (self.color.get(user, 0), -1 if self._unordered(user) else place)
             for user, place in wire.uses
         ]
-        self.colour[wire] = self._id(("u", self.colour[wire], tuple(sorted(users))))
+        self.color[wire] = self._id(("u", self.color[wire], tuple(sorted(users))))
 
 
 def _plain(attr: onnx.AttributeProto) -> Any:
@@ -159,4 +159,4 @@ def _plain(attr: onnx.AttributeProto) -> Any:
     )  # fmt: skip
 
 
-__all__ = ["Features", "colours"]
+__all__ = ["Features", "refine_colors"]

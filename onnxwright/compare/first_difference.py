@@ -8,9 +8,9 @@ from typing import Any, Union
 import onnx
 import onnx_ir as ir
 
-from onnxwright.ir.content import attribute_kind, properties, same_attribute
-from onnxwright.ir.isomorphism import Matcher, Mismatch, Strictness
-from onnxwright.ir.wiring import normal_domain, wire
+from onnxwright.compare.equality import attribute_kind, properties, same_attribute
+from onnxwright.compare.isomorphism import Matcher, Mismatch, Strictness
+from onnxwright.compare.proto_graph import link_graph, normal_domain
 
 Proto = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
@@ -62,7 +62,7 @@ def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | N
 
 
 def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
-    matcher = Matcher(wire(a), wire(b), strict)
+    matcher = Matcher(link_graph(a), link_graph(b), strict)
     found = matcher.run()
     if found is None and strict.metadata:
         found = _quantization(a, b, matcher)
@@ -170,7 +170,7 @@ def _functions(a: onnx.FunctionProto, b: onnx.FunctionProto, strict: Strictness)
             return Mismatch(f"attribute parameter `{name}` differs")
         if not same_attribute(one, other, strict.folders):
             return Mismatch(f"the default of attribute parameter `{name}` differs")
-    return Matcher(wire(a), wire(b), strict).run()
+    return Matcher(link_graph(a), link_graph(b), strict).run()
 
 
 __all__ = ["Proto", "as_proto", "difference"]

@@ -8,22 +8,22 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxwright.ir.content import attribute_kind, attribute_value
-from onnxwright.ir.wiring import Unit, Wire
-from onnxwright.viz.text import short
-from onnxwright.viz.view import from_type, tensor_preview
+from onnxwright.compare.equality import attribute_kind, attribute_value
+from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
+from onnxwright.ir.preview import from_type, tensor_preview
+from onnxwright.ir.text import short
 
 _FEW = 8  # elements of a tensor that are written out
 
 
-def name_of(unit: Unit) -> str:
+def name_of(unit: ProtoNode) -> str:
     """A node by its operator and its own name."""
     p = unit.proto
     shown = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
     return f"{shown} `{p.name}`" if p.name else shown
 
 
-def show(unit: Unit) -> str:
+def show(unit: ProtoNode) -> str:
     """A node on one line."""
     p = unit.proto
     name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
@@ -59,7 +59,7 @@ def value_of(attr: onnx.AttributeProto | None) -> str:
     )
 
 
-def source(wire: Wire | None) -> str:
+def source(wire: ProtoValue | None) -> str:
     """A value and what makes it."""
     if wire is None:
         return "nothing"
@@ -67,7 +67,7 @@ def source(wire: Wire | None) -> str:
     return f"`{wire.name}`{made}"
 
 
-def type_words(wire: Wire) -> str:
+def type_words(wire: ProtoValue) -> str:
     """The type a graph gives a value."""
     return _type(wire.info.type) if wire.info is not None else "no type"
 

@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper, parser
 
-from onnxwright.testing.diffing import diff
+from onnxwright.compare.diffing import diff
+from onnxwright.compare.node_origin import module_of, place_of
+from onnxwright.compare.subsequences import common, rising
 from onnxwright.testing.isomorphism import find_difference
-from onnxwright.testing.places import module_of, place_of
-from onnxwright.testing.sequences import common, rising
 
 BLIND = {"initializer_names": False, "value_infos": False, "metadata": False, "doc_strings": False}
 

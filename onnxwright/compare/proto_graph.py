@@ -1,6 +1,6 @@
 """A protobuf graph as linked values and nodes, subgraphs included: what two graphs are compared by.
 
-Names are resolved to `Wire` objects by ONNX's scoping; what remains of a name is a label.
+Names are resolved to `ProtoValue` objects by ONNX's scoping; what remains of a name is a label.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Body = Union[onnx.GraphProto, onnx.FunctionProto]
 
 
 @dataclass(eq=False, repr=False)
-class Wire:
+class ProtoValue:
     """One value: a graph input, an initializer, an output of a node, or a name of nothing.
 
     Attributes:
@@ -29,25 +29,25 @@ class Wire:
     """
 
     name: str
-    scope: Scope | None = None
-    producer: Unit | None = None
+    scope: ProtoGraph | None = None
+    producer: ProtoNode | None = None
     input_index: int | None = None
     tensor: onnx.TensorProto | onnx.SparseTensorProto | None = None
     info: onnx.ValueInfoProto | None = None
-    uses: list[tuple[Unit, int]] = field(default_factory=list)
+    uses: list[tuple[ProtoNode, int]] = field(default_factory=list)
     is_output: bool = False
 
 
 @dataclass(eq=False, repr=False)
-class Unit:
+class ProtoNode:
     """One node: its proto, what it reads and makes (None for an absent one), its subgraphs."""
 
     proto: onnx.NodeProto
-    scope: Scope
+    scope: ProtoGraph
     number: int
-    inputs: list[Wire | None] = field(default_factory=list)
-    outputs: list[Wire | None] = field(default_factory=list)
-    graphs: dict[str, list[Scope]] = field(default_factory=dict)
+    inputs: list[ProtoValue | None] = field(default_factory=list)
+    outputs: list[ProtoValue | None] = field(default_factory=list)
+    graphs: dict[str, list[ProtoGraph]] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -56,22 +56,22 @@ class Unit:
 
 
 @dataclass(eq=False, repr=False)
-class Scope:
+class ProtoGraph:
     """One graph or function body."""
 
     proto: Body
-    outer: Scope | None
-    owner: Unit | None
+    outer: ProtoGraph | None
+    owner: ProtoNode | None
     label: str
-    inputs: list[Wire] = field(default_factory=list)
-    outputs: list[Wire] = field(default_factory=list)
-    units: list[Unit] = field(default_factory=list)
-    wires: dict[str, Wire] = field(default_factory=dict)
-    initializers: list[Wire] = field(default_factory=list)
+    inputs: list[ProtoValue] = field(default_factory=list)
+    outputs: list[ProtoValue] = field(default_factory=list)
+    units: list[ProtoNode] = field(default_factory=list)
+    wires: dict[str, ProtoValue] = field(default_factory=dict)
+    initializers: list[ProtoValue] = field(default_factory=list)
 
-    def find(self, name: str) -> Wire | None:
+    def find(self, name: str) -> ProtoValue | None:
         """The value a name means here."""
-        scope: Scope | None = self
+        scope: ProtoGraph | None = self
         while scope is not None:
             found = scope.wires.get(name)
             if found is not None:
@@ -79,7 +79,7 @@ class Scope:
             scope = scope.outer
         return None
 
-    def all_units(self) -> Iterator[Unit]:
+    def all_units(self) -> Iterator[ProtoNode]:
         """Every node, those of subgraphs before the node that has them."""
         for unit in self.units:
             for scopes in unit.graphs.values():
@@ -87,7 +87,7 @@ class Scope:
                     yield from scope.all_units()
             yield unit
 
-    def all_scopes(self) -> Iterator[Scope]:
+    def all_scopes(self) -> Iterator[ProtoGraph]:
         """This graph and every subgraph."""
         yield self
         for unit in self.units:
@@ -109,9 +109,9 @@ def trimmed(names: Sequence[str]) -> list[str]:
     return list(names[:last])
 
 
-def wire(
-    proto: Body, outer: Scope | None = None, owner: Unit | None = None, label: str = ""
-) -> Scope:
+def link_graph(
+    proto: Body, outer: ProtoGraph | None = None, owner: ProtoNode | None = None, label: str = ""
+) -> ProtoGraph:
     """The linked form of a graph or function.
 
     Args:
@@ -121,25 +121,25 @@ def wire(
         label: what messages call it.
 
     Returns:
-        Its scope; a name that nothing defines becomes a `Wire` without a scope.
+        Its scope; a name that nothing defines becomes a `ProtoValue` without a scope.
 
     Example:
         >>> from onnx import parser
-        >>> scope = wire(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+        >>> scope = link_graph(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
         >>> scope.outputs[0].producer.key, scope.inputs[0].uses[0][1]
         (('', 'Relu', ''), 0)
     """
-    scope = Scope(proto, outer, owner, label or f"graph `{proto.name}`")
+    scope = ProtoGraph(proto, outer, owner, label or f"graph `{proto.name}`")
     if isinstance(proto, onnx.GraphProto):
         _declare_graph(scope, proto)
     else:
         for n, name in enumerate(proto.input):
-            made = scope.wires[name] = Wire(name, scope, input_index=n)
+            made = scope.wires[name] = ProtoValue(name, scope, input_index=n)
             scope.inputs.append(made)
     for node in proto.node:
         for name in node.output:
             if name:  # known before it is made, whatever the order of the nodes
-                scope.wires.setdefault(name, Wire(name, scope))
+                scope.wires.setdefault(name, ProtoValue(name, scope))
     for number, node in enumerate(proto.node):
         _add_unit(scope, node, number)
     infos = list(proto.value_info)
@@ -159,21 +159,21 @@ def wire(
     return scope
 
 
-def _declare_graph(scope: Scope, graph: onnx.GraphProto) -> None:
+def _declare_graph(scope: ProtoGraph, graph: onnx.GraphProto) -> None:
     for n, info in enumerate(graph.input):
-        made = scope.wires[info.name] = Wire(info.name, scope, input_index=n, info=info)
+        made = scope.wires[info.name] = ProtoValue(info.name, scope, input_index=n, info=info)
         scope.inputs.append(made)
     tensors: list[tuple[str, onnx.TensorProto | onnx.SparseTensorProto]] = []
     tensors += [(t.name, t) for t in graph.initializer]
     tensors += [(t.values.name, t) for t in graph.sparse_initializer]
     for name, tensor in tensors:
-        made = scope.wires.setdefault(name, Wire(name, scope))
+        made = scope.wires.setdefault(name, ProtoValue(name, scope))
         made.tensor = tensor
         scope.initializers.append(made)
 
 
-def _add_unit(scope: Scope, node: onnx.NodeProto, number: int) -> None:
-    unit = Unit(node, scope, number)
+def _add_unit(scope: ProtoGraph, node: onnx.NodeProto, number: int) -> None:
+    unit = ProtoNode(node, scope, number)
     for n, name in enumerate(trimmed(node.input)):
         value = _resolve(scope, name) if name else None
         unit.inputs.append(value)
@@ -184,28 +184,36 @@ def _add_unit(scope: Scope, node: onnx.NodeProto, number: int) -> None:
         if attr.ref_attr_name or not graphs:
             continue
         unit.graphs[attr.name] = [
-            wire(g, scope, unit, f"`{attr.name}` of {node.op_type}") for g in graphs
+            link_graph(g, scope, unit, f"`{attr.name}` of {node.op_type}") for g in graphs
         ]
     for name in trimmed(node.output):
         made = None
         if name:
             made = scope.wires.get(name)
             if made is None or made.producer is not None or made.scope is None:
-                made = Wire(name, scope)
+                made = ProtoValue(name, scope)
                 scope.wires[name] = made
             made.producer = unit
         unit.outputs.append(made)
     scope.units.append(unit)
 
 
-def _resolve(scope: Scope, name: str) -> Wire:
+def _resolve(scope: ProtoGraph, name: str) -> ProtoValue:
     found = scope.find(name)
     if found is None:
         root = scope
         while root.outer is not None:
             root = root.outer
-        found = root.wires[name] = Wire(name)
+        found = root.wires[name] = ProtoValue(name)
     return found
 
 
-__all__ = ["Body", "Scope", "Unit", "Wire", "normal_domain", "trimmed", "wire"]
+__all__ = [
+    "Body",
+    "ProtoGraph",
+    "ProtoNode",
+    "ProtoValue",
+    "link_graph",
+    "normal_domain",
+    "trimmed",
+]

@@ -8,9 +8,9 @@ from typing import Any
 
 import onnx
 
-from onnxwright.ir.content import attribute_kind
-from onnxwright.ir.wiring import Scope, Unit, Wire
-from onnxwright.testing.contents import Content, of_tensor
+from onnxwright.compare.constant_digests import Content, of_tensor
+from onnxwright.compare.equality import attribute_kind
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 _FEW = 8  # elements of a constant that is an axis, a shape or the like
 _A = onnx.AttributeProto
@@ -24,7 +24,7 @@ class Level(Enum):
     SHAPED = 2
 
 
-class Known:
+class Matching:
     """What is matched so far: nodes and values of both sides, with a number for each pair.
 
     Fields:
@@ -35,47 +35,47 @@ class Known:
         attributes: attributes of nodes, as far as they were asked for.
     """
 
-    def __init__(self, contents: Mapping[Wire, Content], names: frozenset[str]) -> None:
-        self.units: dict[Unit, Unit] = {}
-        self.back: dict[Unit, Unit] = {}
+    def __init__(self, contents: Mapping[ProtoValue, Content], names: frozenset[str]) -> None:
+        self.units: dict[ProtoNode, ProtoNode] = {}
+        self.back: dict[ProtoNode, ProtoNode] = {}
         self.marks: dict[Any, int] = {}
         self.contents = contents
         self.names = names
-        self.attributes: dict[Unit, Hashable] = {}
+        self.attributes: dict[ProtoNode, Hashable] = {}
 
-    def pair(self, x: Unit, y: Unit) -> None:
+    def pair(self, x: ProtoNode, y: ProtoNode) -> None:
         """Match two nodes."""
         self.units[x] = y
         self.back[y] = x
         self.marks[x] = self.marks[y] = len(self.marks)
 
-    def pair_values(self, x: Wire, y: Wire) -> None:
+    def pair_values(self, x: ProtoValue, y: ProtoValue) -> None:
         """Match two values that no node makes."""
         self.marks[x] = self.marks[y] = len(self.marks)
 
 
-class Painter:
+class Fingerprinter:
     """Numbers that are equal where nodes look alike.
 
     Args:
-        known: what is matched already; a matched node is told by its pair.
+        matching: what is matched already; a matched node is told by its pair.
         level: how closely to look.
-        ids: shared by the painters whose numbers are compared.
+        ids: shared by the fingerprinters whose numbers are compared.
 
     Fields:
         used: the nodes of which `backward` knows what becomes; of others it says nothing.
     """
 
-    def __init__(self, known: Known, level: Level, ids: dict[Hashable, int]) -> None:
-        self.known, self.level = known, level
+    def __init__(self, matching: Matching, level: Level, ids: dict[Hashable, int]) -> None:
+        self.matching, self.level = matching, level
         self._ids = ids
         self._made: dict[Any, int] = {}
-        self.used: set[Unit] = set()
+        self.used: set[ProtoNode] = set()
 
     def _id(self, key: Hashable) -> int:
         return self._ids.setdefault(key, len(self._ids))
 
-    def forward(self, scope: Scope) -> dict[Unit, int]:
+    def forward(self, scope: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what it computes from the inputs and from what is matched."""
         found = {}
         for unit in scope.units:
@@ -83,7 +83,7 @@ class Painter:
             found[unit] = self._made[unit] = self._id((*made, self._inside(unit)))
         return found
 
-    def _inside(self, unit: Unit) -> Hashable:
+    def _inside(self, unit: ProtoNode) -> Hashable:
         parts = []
         for name, scopes in unit.graphs.items():
             for scope in scopes:
@@ -92,10 +92,10 @@ class Painter:
                 parts.append((name, len(scope.inputs), outs, tuple(sorted(held.values()))))
         return tuple(parts)
 
-    def backward(self, scope: Scope) -> dict[Unit, int]:
+    def backward(self, scope: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what becomes of its results."""
-        found: dict[Unit, int] = {}
-        places: dict[Wire, list[int]] = {}
+        found: dict[ProtoNode, int] = {}
+        places: dict[ProtoValue, list[int]] = {}
         for n, wire in enumerate(scope.outputs):
             places.setdefault(wire, []).append(n)
         for unit in reversed(scope.units):
@@ -104,53 +104,55 @@ class Painter:
                 uses = out.uses if out is not None else ()
                 users = sorted(self._user(scope, found, *use) for use in uses)
                 made.append((tuple(users), tuple(places.get(out, ())) if out is not None else ()))
-            fixed = tuple(self.label(w) if w in self.known.contents else -2 for w in unit.inputs)
+            fixed = tuple(self.label(w) if w in self.matching.contents else -2 for w in unit.inputs)
             found[unit] = self._id(("b", *self.itself(unit), fixed, tuple(made)))
             if any(users or outs for users, outs in made):
                 self.used.add(unit)
         return found
 
-    def _user(self, scope: Scope, found: Mapping[Unit, int], unit: Unit, place: int) -> int:
+    def _user(
+        self, scope: ProtoGraph, found: Mapping[ProtoNode, int], unit: ProtoNode, place: int
+    ) -> int:
         inside = False
         while unit.scope is not scope and unit.scope.owner is not None:
             unit, inside = unit.scope.owner, True
-        mark = self.known.marks.get(unit)
+        mark = self.matching.marks.get(unit)
         told: Hashable = ("pair", mark) if mark is not None else found.get(unit, -1)
         return self._id(("u", told, -1 if inside else place))
 
-    def itself(self, unit: Unit) -> tuple[Hashable, ...]:
+    def itself(self, unit: ProtoNode) -> tuple[Hashable, ...]:
         """A node without its surroundings: the operator, the attributes, how much it makes."""
         if self.level is Level.SHAPED:
             given: Hashable = tuple(sorted(a.name for a in unit.proto.attribute))
         else:
-            given = self.known.attributes.get(unit)
+            given = self.matching.attributes.get(unit)
             if given is None:
                 given = tuple(sorted((a.name, repr(_plain(a))) for a in unit.proto.attribute))
-                self.known.attributes[unit] = given
+                self.matching.attributes[unit] = given
         return (unit.key, given, len(unit.outputs))
 
-    def local(self, unit: Unit) -> Hashable:
+    def local(self, unit: ProtoNode) -> Hashable:
         """A node with the constants it reads."""
         return (*self.itself(unit), tuple(
-            self.label(w) if w is None or w in self.known.contents else -2 for w in unit.inputs
+            self.label(w) if w is None or w in self.matching.contents else -2 for w in unit.inputs
         ))  # fmt: skip
 
-    def label(self, wire: Wire | None) -> int:
+    def label(self, wire: ProtoValue | None) -> int:
         """A number for a value."""
         if wire is None:
             return -1
         return self._id(self._key(wire))
 
-    def _key(self, wire: Wire) -> Hashable:
-        content = self.known.contents.get(wire)
+    def _key(self, wire: ProtoValue) -> Hashable:
+        content = self.matching.contents.get(wire)
         if content is not None:
             return ("constant", self._constant(wire, content))
-        mark = self.known.marks.get(wire)
+        mark = self.matching.marks.get(wire)
         if mark is not None:
             return ("value", mark)
         if wire.producer is not None:
             place = wire.producer.outputs.index(wire)
-            mark = self.known.marks.get(wire.producer)
+            mark = self.matching.marks.get(wire.producer)
             if mark is not None:
                 return ("pair", mark, place)
             return ("of", self._made.get(wire.producer, -1), place)
@@ -159,11 +161,11 @@ class Painter:
             return ("input", depth, wire.input_index)
         return ("name", wire.name)
 
-    def _constant(self, wire: Wire, content: Content) -> Hashable:
+    def _constant(self, wire: ProtoValue, content: Content) -> Hashable:
         if self.level is Level.EXACT or (self.level is Level.NAMED and content.count <= _FEW):
             return content
         shape = (content.dtype, content.dims)
-        if self.level is Level.NAMED and wire.name in self.known.names:
+        if self.level is Level.NAMED and wire.name in self.matching.names:
             return (wire.name, shape)
         return shape if self.level is Level.NAMED else (content.dtype, len(content.dims))
 
@@ -188,4 +190,4 @@ def _plain(given: onnx.AttributeProto) -> Hashable:
     return (kind, copy.SerializeToString(deterministic=True))
 
 
-__all__ = ["Known", "Level", "Painter"]
+__all__ = ["Fingerprinter", "Level", "Matching"]

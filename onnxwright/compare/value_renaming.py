@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import onnx
 
-from onnxwright.ir.wiring import wire
-from onnxwright.testing.differences import matched
+from onnxwright.compare.graph_diff import matched
+from onnxwright.compare.proto_graph import link_graph
 
 _MOST = 1 << 30  # bytes of external data that are read for it
 
@@ -27,7 +27,7 @@ def with_names_of(
         A copy of `b`; its inputs and outputs keep their names.  External data is
         read into it where it is not much; `b` itself where it is.
     """
-    left, right = wire(a.graph), wire(b.graph)
+    left, right = link_graph(a.graph), link_graph(b.graph)
     pairs = matched(left, right, folders)
     taken = {name for scope in left.all_scopes() for name in scope.wires}
     kept = {v.name for v in (*b.graph.output, *b.graph.input)}

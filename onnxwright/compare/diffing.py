@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.ir.same import as_proto
-from onnxwright.testing.changes import Change, Diff, Row
-from onnxwright.testing.differences import compare
-from onnxwright.testing.isomorphism import find_difference, folder_of, load
-from onnxwright.testing.words import show
+from onnxwright.compare.assertions import find_difference, folder_of, load
+from onnxwright.compare.changes import Change, Diff, Row
+from onnxwright.compare.descriptions import show
+from onnxwright.compare.first_difference import as_proto
+from onnxwright.compare.graph_diff import compare
 
 
 def diff(a: Any, b: Any) -> Diff:

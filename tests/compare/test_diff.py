@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, parser
 
 import onnxwright as ow
-from onnxwright.testing.diffing import diff
+from onnxwright.compare.diffing import diff
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
 MODEL = (

@@ -2,7 +2,7 @@
 
 What reaches an output is matched by walking both graphs from their outputs: inputs of a node are
 ordered, so every step is forced.  Nodes that reach no output, and the operands of commutative
-operators where their order is to be ignored, are matched by colours (a node's whole surroundings,
+operators where their order is to be ignored, are matched by colors (a node's whole surroundings,
 refined until stable) with backtracking, so the answer is exact.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import onnx
 
-from onnxwright.ir.colours import Features, colours
-from onnxwright.ir.content import (
+from onnxwright.compare.color_refinement import Features, refine_colors
+from onnxwright.compare.equality import (
     attribute_kind,
     is_plain,
     properties,
@@ -24,7 +24,7 @@ from onnxwright.ir.content import (
     same_tensor,
     same_type,
 )
-from onnxwright.ir.wiring import Scope, Unit, Wire
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 COMMUTATIVE = frozenset(
     {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Mean", "Sum", "BitwiseAnd",
@@ -114,7 +114,7 @@ class _ConflictError(Exception):
 
 
 @dataclass
-class Matching:
+class Isomorphism:
     """Nodes and values of one graph matched with those of another.
 
     Attributes:
@@ -122,8 +122,8 @@ class Matching:
         wires: value of the first -> value of the second.
     """
 
-    units: dict[Unit, Unit] = field(default_factory=dict)
-    wires: dict[Wire, Wire] = field(default_factory=dict)
+    units: dict[ProtoNode, ProtoNode] = field(default_factory=dict)
+    wires: dict[ProtoValue, ProtoValue] = field(default_factory=dict)
 
 
 @dataclass
@@ -136,17 +136,17 @@ class _Choice:
 class Matcher:
     """Matches two scopes; raises `_ConflictError` inside, gives a `Mismatch` outside."""
 
-    def __init__(self, a: Scope, b: Scope, strict: Strictness) -> None:
+    def __init__(self, a: ProtoGraph, b: ProtoGraph, strict: Strictness) -> None:
         self.a, self.b, self.strict = a, b, strict
         self.forward: dict[Any, Any] = {}
         self.backward: dict[Any, Any] = {}
         self.trail: list[tuple[Any, Any]] = []
         self.todo: list[tuple[Any, Any]] = []
         self.choices: list[_Choice] = []
-        self.colour: dict[Any, int] | None = None
+        self.color: dict[Any, int] | None = None
         self.steps = 0
-        self.queue: list[Unit] = []
-        self.classes: dict[int, list[Unit]] = {}
+        self.queue: list[ProtoNode] = []
+        self.classes: dict[int, list[ProtoNode]] = {}
 
     def run(self) -> Mismatch | None:
         """The first difference, or None where the graphs are the same."""
@@ -166,13 +166,13 @@ class Matcher:
                 if not self._backtrack():
                     return first
 
-    def matching(self) -> Matching:
+    def matching(self) -> Isomorphism:
         """What was matched."""
-        found = Matching()
+        found = Isomorphism()
         for left, right in self.forward.items():
-            if isinstance(left, Unit):
+            if isinstance(left, ProtoNode):
                 found.units[left] = right
-            elif isinstance(left, Wire):
+            elif isinstance(left, ProtoValue):
                 found.wires[left] = right
         return found
 
@@ -195,13 +195,13 @@ class Matcher:
             self.forward[left] = right
             self.backward[right] = left
             self.trail.append((left, right))
-            if isinstance(left, Unit):
+            if isinstance(left, ProtoNode):
                 self._units(left, right)
             else:
                 self._wires(left, right)
 
     def _shared(self, left: Any, right: Any) -> Mismatch:
-        if isinstance(left, Wire):
+        if isinstance(left, ProtoValue):
             what = "values are shared in one and separate in the other"
             return Mismatch(what, f"`{left.name}`", f"`{right.name}`", _where_wire(left))
         return Mismatch(
@@ -226,7 +226,7 @@ class Matcher:
             )
         return False
 
-    def _next(self) -> Unit | None:
+    def _next(self) -> ProtoNode | None:
         """A node of the first that is not matched, those nothing reads first."""
         for _ in range(2):
             while self.queue:
@@ -236,24 +236,24 @@ class Matcher:
             self.queue = list(self._rest(self.a, self.forward))
         return None
 
-    def _partners(self, left: Unit) -> Iterator[list[tuple[Any, Any]]]:
+    def _partners(self, left: ProtoNode) -> Iterator[list[tuple[Any, Any]]]:
         """The nodes of the second that may be the partner of a node."""
-        colour = self._colours()
+        color = self._colors()
         scope = self.b if left.scope is self.a else self.forward.get(left.scope)
         if not self.classes:
             for unit in self.b.all_units():
-                self.classes.setdefault(colour[unit], []).append(unit)
-        for right in self.classes.get(colour[left], []):
+                self.classes.setdefault(color[unit], []).append(unit)
+        for right in self.classes.get(color[left], []):
             if right not in self.backward and right.scope is scope:
                 yield [(left, right)]
 
-    def _no_partner(self, left: Unit) -> None:
+    def _no_partner(self, left: ProtoNode) -> None:
         near = [r for r in self._rest(self.b, self.backward) if r.key == left.key]
         shown = _show(near[0]) if near else "nothing"
         what = "a node that no output depends on has no partner"
         raise _ConflictError(Mismatch(what, _show(left), shown, _where(left)))
 
-    def _rest(self, scope: Scope, matched: dict[Any, Any]) -> Iterator[Unit]:
+    def _rest(self, scope: ProtoGraph, matched: dict[Any, Any]) -> Iterator[ProtoNode]:
         """Nodes not matched yet, those nothing reads first."""
         for unit in reversed(scope.units):
             if unit not in matched and not any(
@@ -268,8 +268,8 @@ class Matcher:
                     for inner in scopes:
                         yield from self._rest(inner, matched)
 
-    def _colours(self) -> dict[Any, int]:
-        if self.colour is None:
+    def _colors(self) -> dict[Any, int]:
+        if self.color is None:
             strict = self.strict
             symmetric = COMMUTATIVE if strict.commutative else frozenset()
             features = Features(
@@ -278,8 +278,8 @@ class Matcher:
                 strict.attributes and strict.initializers,
                 symmetric,
             )
-            self.colour = colours(self.a, self.b, features)
-        return self.colour
+            self.color = refine_colors(self.a, self.b, features)
+        return self.color
 
     def _branch(self, options: list[list[tuple[Any, Any]]]) -> None:
         iterator = iter(options)
@@ -321,12 +321,12 @@ class Matcher:
                 what = "the second has an initializer more"
                 raise _ConflictError(Mismatch(what, "nothing", _tensor(extra), _path(other)))
 
-    def _inner_pairs(self) -> list[tuple[Scope, Scope]]:
-        return [(x, y) for x, y in self.forward.items() if isinstance(x, Scope)]
+    def _inner_pairs(self) -> list[tuple[ProtoGraph, ProtoGraph]]:
+        return [(x, y) for x, y in self.forward.items() if isinstance(x, ProtoGraph)]
 
     # -- values ----------------------------------------------------------------------------------
 
-    def _wires(self, a: Wire, b: Wire) -> None:
+    def _wires(self, a: ProtoValue, b: ProtoValue) -> None:
         where = _where_wire(a)
         if (a.scope is None) != (b.scope is None) or (a.scope is None and a.name != b.name):
             self._differ("a name of nothing", f"`{a.name}`", f"`{b.name}`", where)
@@ -353,7 +353,7 @@ class Matcher:
             self.todo.append((a.producer, b.producer))
         self._info(a, b, where)
 
-    def _same_init(self, a: Wire, b: Wire) -> bool:
+    def _same_init(self, a: ProtoValue, b: ProtoValue) -> bool:
         left, right = a.tensor, b.tensor
         if isinstance(left, onnx.TensorProto) and isinstance(right, onnx.TensorProto):
             if self.strict.doc_strings and left.doc_string != right.doc_string:
@@ -365,7 +365,7 @@ class Matcher:
             return same_sparse(left, right)
         return False
 
-    def _info(self, a: Wire, b: Wire, where: tuple[str, ...]) -> None:
+    def _info(self, a: ProtoValue, b: ProtoValue, where: tuple[str, ...]) -> None:
         strict = self.strict
         outside = a.input_index is not None or a.is_output
         inner = a.scope is not None and a.scope.owner is not None
@@ -396,7 +396,7 @@ class Matcher:
 
     # -- nodes -----------------------------------------------------------------------------------
 
-    def _units(self, a: Unit, b: Unit) -> None:
+    def _units(self, a: ProtoNode, b: ProtoNode) -> None:
         where = _where(a)
         if a.key != b.key:
             self._differ("an operator", _show(a), _show(b), where)
@@ -423,16 +423,16 @@ class Matcher:
         else:
             self.todo.extend((x, y) for x, y in zip(a.inputs, b.inputs) if x is not None)
 
-    def _operands(self, a: Unit, b: Unit) -> None:
-        """The operands of a commutative operator, in every order that the colours allow."""
-        colour = self._colours()
+    def _operands(self, a: ProtoNode, b: ProtoNode) -> None:
+        """The operands of a commutative operator, in every order that the colors allow."""
+        color = self._colors()
         orders: list[list[tuple[Any, Any]]] = [[]]
         taken: list[set[int]] = [set()]
         for x in a.inputs:
             grown, grown_taken = [], []
             for order, used in zip(orders, taken):
                 for place, y in enumerate(b.inputs):
-                    if place not in used and colour[x] == colour[y]:
+                    if place not in used and color[x] == color[y]:
                         grown.append([*order, (x, y)])
                         grown_taken.append({*used, place})
                         if len(grown) > 720:
@@ -442,7 +442,7 @@ class Matcher:
             self._differ("the operands", _show(a), _show(b), _where(a))
         self._branch(orders)
 
-    def _attributes(self, a: Unit, b: Unit, where: tuple[str, ...]) -> None:
+    def _attributes(self, a: ProtoNode, b: ProtoNode, where: tuple[str, ...]) -> None:
         left = {x.name: x for x in a.proto.attribute}
         right = {x.name: x for x in b.proto.attribute}
         if self.strict.attributes:
@@ -468,7 +468,7 @@ class Matcher:
 
     # -- graphs ----------------------------------------------------------------------------------
 
-    def _pair_scopes(self, a: Scope, b: Scope) -> None:
+    def _pair_scopes(self, a: ProtoGraph, b: ProtoGraph) -> None:
         where, strict = _path(a), self.strict
         top = a is self.a
         if not top:
@@ -494,17 +494,17 @@ class Matcher:
 # -- words -----------------------------------------------------------------------------------------
 
 
-def _index(values: list[Wire | None], value: Wire) -> int:
+def _index(values: list[ProtoValue | None], value: ProtoValue) -> int:
     return next(n for n, v in enumerate(values) if v is value)
 
 
-def _show(unit: Unit) -> str:
+def _show(unit: ProtoNode) -> str:
     p = unit.proto
     name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
     return f"{', '.join(p.output)} = {name}({', '.join(p.input)})"
 
 
-def _origin(w: Wire) -> str:
+def _origin(w: ProtoValue) -> str:
     if w.scope is None:
         return f"`{w.name}`, which nothing makes"
     if w.tensor is not None:
@@ -514,27 +514,27 @@ def _origin(w: Wire) -> str:
     return f"input `{w.name}`"
 
 
-def _path(scope: Scope) -> tuple[str, ...]:
+def _path(scope: ProtoGraph) -> tuple[str, ...]:
     steps: list[str] = []
-    current: Scope | None = scope
+    current: ProtoGraph | None = scope
     while current is not None:
         steps.append(current.label)
         current = current.outer
     return tuple(reversed(steps))
 
 
-def _where(unit: Unit) -> tuple[str, ...]:
+def _where(unit: ProtoNode) -> tuple[str, ...]:
     name = f" `{unit.proto.name}`" if unit.proto.name else ""
     return (*_path(unit.scope), f"node {unit.number}{name}: {_show(unit)}")
 
 
-def _where_wire(w: Wire) -> tuple[str, ...]:
+def _where_wire(w: ProtoValue) -> tuple[str, ...]:
     if w.producer is not None:
         return _where(w.producer)
     return _path(w.scope) if w.scope is not None else ()
 
 
-def _tensor(w: Wire) -> str:
+def _tensor(w: ProtoValue) -> str:
     t = w.tensor
     if isinstance(t, onnx.TensorProto):
         kind = onnx.TensorProto.DataType.Name(t.data_type)
@@ -558,7 +558,7 @@ def _numbers(t: onnx.TensorProto) -> str:
         return ""
 
 
-def _repeats(info: onnx.ValueInfoProto, w: Wire) -> bool:
+def _repeats(info: onnx.ValueInfoProto, w: ProtoValue) -> bool:
     """Whether what is written of an initializer's type is nothing, or what its tensor says."""
     if is_plain(info.type) or not isinstance(w.tensor, onnx.TensorProto):
         return True
@@ -581,4 +581,4 @@ def _attribute(attr: onnx.AttributeProto | None) -> str:
         return attr.name
 
 
-__all__ = ["COMMUTATIVE", "Matcher", "Matching", "Mismatch", "Strictness"]
+__all__ = ["COMMUTATIVE", "Isomorphism", "Matcher", "Mismatch", "Strictness"]

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any, Literal, cast
 
-from onnxwright.testing.brief import block_lines, runs
-from onnxwright.testing.diff_page import page
+from onnxwright.compare.diff_html import page
+from onnxwright.compare.diff_summary import block_lines, runs
 
 Kind = Literal["added", "removed", "changed", "rewired", "renamed"]
 MARK = {"added": "+", "removed": "-", "changed": "~", "rewired": ">", "renamed": "="}

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxwright.ir.content import attribute_kind
-from onnxwright.ir.wiring import Scope, Unit, Wire
+from onnxwright.compare.equality import attribute_kind
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 _PIECE = 1 << 22  # bytes of a file read at once
 _A = onnx.AttributeProto
@@ -41,7 +41,7 @@ class Content:
         return math.prod(self.dims)
 
 
-def contents(scope: Scope, folder: str | None = None) -> dict[Wire, Content]:
+def contents(scope: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, Content]:
     """What every constant of a graph and of its subgraphs holds.
 
     Args:
@@ -54,12 +54,12 @@ def contents(scope: Scope, folder: str | None = None) -> dict[Wire, Content]:
 
     Example:
         >>> from onnx import parser
-        >>> from onnxwright.ir.wiring import wire
+        >>> from onnxwright.compare.proto_graph import link_graph
         >>> text = "g () => (int64[1] y) { c = Constant<value_ints = [7]>() y = Identity(c) }"
-        >>> [c.dims for c in contents(wire(parser.parse_graph(text))).values()]
+        >>> [c.dims for c in contents(link_graph(parser.parse_graph(text))).values()]
         [(1,)]
     """
-    found: dict[Wire, Content] = {}
+    found: dict[ProtoValue, Content] = {}
     for inner in scope.all_scopes():
         for wire in inner.initializers:
             if isinstance(wire.tensor, onnx.TensorProto):
@@ -76,7 +76,7 @@ def contents(scope: Scope, folder: str | None = None) -> dict[Wire, Content]:
     return found
 
 
-def constant_of(unit: Unit) -> onnx.TensorProto | None:
+def constant_of(unit: ProtoNode) -> onnx.TensorProto | None:
     """The value of a Constant node as a tensor; None for other nodes, and for a reference."""
     if unit.key[:2] != ("", "Constant") or len(unit.proto.attribute) != 1:
         return None
