@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.numbers import SAME, SYMBOLIC, binary, kind_of, weak
+from onnxwright.atenlib.ops.sym_arithmetic import SAME, SYMBOLIC, binary, kind_of, weak
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import is_value
 

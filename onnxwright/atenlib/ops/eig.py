@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra, complex_math
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers import algebra, complex_math
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import (
+    choose,
+    magnitude,
+    numbers_below,
+    only,
+    real,
+)
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import choose, magnitude, numbers_below, only, real
-from onnxwright.atenlib.ops.orthogonal import eye_of, qr_of, squared
+from onnxwright.atenlib.ops.qr import eye_of, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom
 from onnxwright.atenlib.support import full, scalar, size, sizes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops.searching import place_in
+from onnxwright.atenlib.ops.searchsorted import place_in
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.steps import flat, iota, reduce

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import real
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.support import cast, full, scalar, size, sizes

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.conv_matmul import pad
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.conv_double import pad
-from onnxwright.atenlib.ops.pool import Windows, ends, gather_windows, windows, with_batch
+from onnxwright.atenlib.ops.max_pool import Windows, ends, gather_windows, windows, with_batch
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.shaping import arithmetic, on_axis

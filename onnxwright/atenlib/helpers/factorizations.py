@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.support import full, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
@@ -66,6 +66,7 @@ def _parts(x: Any) -> list[Any]:
 
 
 def numbers_below(op: Any, n: Any) -> Any:
+    """`0, 1, ... n - 1` as INT64."""
     if isinstance(n, int):
         return op.constant(np.arange(n))
     return op.Range(*(scalar(op, v, DType.INT64) for v in (0, n, 1)))

@@ -62,7 +62,7 @@ def _powers_type(arguments: dict[str, Any]) -> DType:
 _POWERS = custom(_powers_type)
 
 
-@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_triangle.py")
+@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py")
 def vander(op: Any, x: Any, N: Any = None, increasing: bool = False) -> Any:
     """The powers of each element, as rows, the highest first unless `increasing`."""
     return powers(op, x, N, increasing)

@@ -1,7 +1,7 @@
 """Random counts by the inverse of their distribution function, and gamma and Dirichlet numbers.
 
-A turn of a Loop never draws what an earlier one has drawn for the same element: the masks that
-`draws` uses from opset 22 on are not independent from call to call.
+An iteration of a Loop never draws what an earlier one has drawn for the same element: the masks
+that `random_numbers` uses from opset 22 on are not independent from call to call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import draws
+from onnxwright.atenlib.helpers import random_numbers
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.random import working
 from onnxwright.atenlib.rules import like
@@ -44,7 +44,7 @@ def _inverted(op: Any, log_of_none: Any, most: Any, ratio: Callable[[Any], Any])
     Returns:
         Counts, DOUBLE.
     """
-    drawn = draws.uniform(op, sizes(op, log_of_none), DType.DOUBLE)
+    drawn = random_numbers.uniform(op, sizes(op, log_of_none), DType.DOUBLE)
 
     def wanted(total: Any, count: Any) -> Any:
         return op.And(op.LessOrEqual(total, drawn), op.Less(count, most))
@@ -97,7 +97,7 @@ def _gamma(op: Any, shape: Any) -> Any:
     c = op.Div(scalar(op, 1.0, dtype), op.Sqrt(op.Mul(d, 9.0)))
 
     def step(i: Any, go: Any, found: Any) -> tuple[Any, ...]:
-        drawn = op.Sub(1.0, draws.uniform(op, [3, *sizes(op, shape)], dtype))
+        drawn = op.Sub(1.0, random_numbers.uniform(op, [3, *sizes(op, shape)], dtype))
         one, two, three = op.Split(drawn, axis=0, num_outputs=3)
         radius = op.Sqrt(op.Mul(op.Log(op.Squeeze(one, [0])), -2.0))
         x = op.Mul(radius, op.Cos(op.Mul(op.Squeeze(two, [0]), 2 * math.pi)))
@@ -113,7 +113,7 @@ def _gamma(op: Any, shape: Any) -> Any:
     start = _some(op, op.Equal(shape, shape))
     found = op.Loop(op.constant(_UNTIL_DONE), start, full_like(op, shape, -1), body=step)
     # What is below one is drawn for one more, and brought down by a power of a uniform number.
-    last = op.Sub(1.0, draws.uniform(op, sizes(op, shape), dtype))
+    last = op.Sub(1.0, random_numbers.uniform(op, sizes(op, shape), dtype))
     power = op.Pow(last, op.Div(scalar(op, 1.0, dtype), shape))
     return op.Where(small, op.Mul(found, power), found)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.scatter import scatter_elements
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.scattering import scatter_elements
 from onnxwright.atenlib.shaping import arithmetic, counting, shape_vector, size, sizes_with
 from onnxwright.atenlib.support import axis_of, cast, full, scalar
 from onnxwright.types.dtypes import DType

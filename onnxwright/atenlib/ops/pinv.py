@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.op import TABLE, aten, unsupported
-from onnxwright.atenlib.ops.decompositions import real
-from onnxwright.atenlib.ops.singular import eigh_of, is_wide, rotated, singular_values
 from onnxwright.atenlib.ops.solve import inverse_of
+from onnxwright.atenlib.ops.svd import eigh_of, is_wide, rotated, singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import cast, full, scalar, size, sizes

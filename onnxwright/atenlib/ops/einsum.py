@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import (
@@ -23,7 +23,7 @@ from onnxwright.atenlib.support import (
 )
 from onnxwright.types.dtypes import DType
 
-_UNTESTED = "torchvision has no OpInfos; tests/atenlib/test_regions.py compares"
+_UNTESTED = "torchvision has no OpInfos; tests/atenlib/test_torchvision.py compares"
 _DEFORM_CONV_SINCE = 19
 # ONNX Runtime's RoiAlign and MaxRoiPool end at opset 21.
 _ROI_OPS_UNTIL = 21

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.resampling import cubic_weights, ratio_of
+from onnxwright.atenlib.helpers.resampling import cubic_weights, ratio_of
 from onnxwright.atenlib.steps import from_last, iota, to_last
 from onnxwright.atenlib.support import scalar
 from onnxwright.types.dtypes import DType

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.shaping import arithmetic
 from onnxwright.atenlib.support import scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.conv_matmul import pad
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops.conv_double import pad
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.shaping import arithmetic

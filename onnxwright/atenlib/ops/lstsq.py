@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.op import TABLE, aten, unsupported
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import real
-from onnxwright.atenlib.ops.orthogonal import qr_of, squared
-from onnxwright.atenlib.ops.pseudoinverse import pseudoinverse
-from onnxwright.atenlib.ops.singular import singular_values
+from onnxwright.atenlib.ops.pinv import pseudoinverse
+from onnxwright.atenlib.ops.qr import qr_of, squared
 from onnxwright.atenlib.ops.solve import info_of, slogdet_of, solve_by_lu, solve_of
+from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import cast, full, scalar, size, sizes

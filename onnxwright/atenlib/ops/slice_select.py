@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.scattering import along, into, scatter_elements, scatter_nd
 from onnxwright.atenlib.shaping import (
     arithmetic,
     counting,

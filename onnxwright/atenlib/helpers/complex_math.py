@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate
 
 
 def hypot(op: Any, a: Any, b: Any) -> Any:

@@ -21,7 +21,7 @@ _FIRST_WITHOUT = 22
 _BITS = {DType.FLOAT: 24, DType.DOUBLE: 53}
 
 
-def kept(op: Any, like: Any, p: float) -> Any:
+def dropout_mask(op: Any, like: Any, p: float) -> Any:
     """Which elements of a tensor stay in dropout, each with a probability of `1 - p`.
 
     Args:
@@ -56,7 +56,7 @@ def uniform(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:
     count = _BITS[dtype]
     ones = np.ones(1, np.float32)
     many = op.ConstantOfShape(vector(op, [*shape, count]), value=ones)
-    bits = op.Cast(kept(op, many, 0.5), to=dtype)
+    bits = op.Cast(dropout_mask(op, many, 0.5), to=dtype)
     weights = 2.0 ** -np.arange(1, count + 1)
     bits = op.Mul(bits, op.constant(weights.astype(dtype.numpy)))
     return op.ReduceSum(bits, [len(shape)], keepdims=0)

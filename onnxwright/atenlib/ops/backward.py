@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate
+from onnxwright.atenlib.helpers import accurate
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise, like
 from onnxwright.atenlib.support import full_like, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
-BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_gradients.py does"
+BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_backward.py does"
 OF_INPUT = elementwise(("grad_output", "self"), at_least=DType.FLOAT)
 OF_OUTPUT = elementwise(("grad_output", "output"), at_least=DType.FLOAT)
 

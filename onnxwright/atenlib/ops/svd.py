@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import real
-from onnxwright.atenlib.ops.orthogonal import eye_of, first, like_kind, qr_of, squared
+from onnxwright.atenlib.ops.qr import eye_of, first, like_kind, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import full, scalar, size, sizes, vector
