@@ -6,7 +6,7 @@ What is known of the arguments flows in, so constants fold and constant conditio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import onnx
 import onnx_ir as ir
@@ -14,6 +14,7 @@ from onnx import version_converter
 
 from onnxwright.builder import control_flow
 from onnxwright.builder.body_graphs import body_graph
+from onnxwright.builder.context import BuildContext
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import from_type_proto, type_proto
@@ -22,11 +23,8 @@ from onnxwright.ir.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import TensorType
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-    from onnxwright.semantics.graph_backend import GraphValue
 
 Env = dict[ir.Value, "GraphValue | None"]
 
@@ -43,7 +41,7 @@ class Replay:
 
     def __init__(
         self,
-        b: TracingBackend,
+        b: BuildContext,
         imports: Mapping[str, int],
         attributes: Mapping[str, object] | None = None,
         functions: Mapping[Any, ir.Function] | None = None,
@@ -131,7 +129,7 @@ class Replay:
 
 
 def call_function(
-    b: TracingBackend,
+    b: BuildContext,
     function: ir.Function,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -158,7 +156,7 @@ def call_function(
 
 
 def adapted(
-    b: TracingBackend,
+    b: BuildContext,
     op: Op,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -186,12 +184,12 @@ def adapted(
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
     model = _one_node_model(b, op, inputs, attributes, outputs)
     if model is None:
-        _refuse(b, op, "its input types are not known")
+        raise_not_convertible(b, op, "its input types are not known")
     try:
         made = version_converter.convert_version(model, target)
     except Exception as error:  # noqa: BLE001 - whatever the converter says
         text = str(error).splitlines()[0].rsplit("failed: ", 1)[-1]
-        _refuse(b, op, text.replace("{", "(").replace("}", ")"))
+        raise_not_convertible(b, op, text.replace("{", "(").replace("}", ")"))
     graph: Any = ir.from_proto(made.graph)
     named = {f"i{n}": v for n, v in enumerate(inputs)}
     env: Env = {v: named[v.name] for v in graph.inputs}
@@ -200,7 +198,7 @@ def adapted(
     return tuple(r for r in results if r is not None)
 
 
-def _refuse(b: TracingBackend, op: Op, reason: str) -> NoReturn:
+def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
     fail(
         messages.OpsetsDisagree(
             operation=op.name,
@@ -214,7 +212,7 @@ def _refuse(b: TracingBackend, op: Op, reason: str) -> NoReturn:
 
 
 def _one_node_model(
-    b: TracingBackend,
+    b: BuildContext,
     op: Op,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],

@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.builder import control_flow
-from onnxwright.builder.closing import ModelFacts, close, ir_graph, ir_model
+from onnxwright.builder.closing import ModelFacts, finalize, ir_graph, ir_model
 from onnxwright.builder.constants import Pool, constant_array
 from onnxwright.builder.fold import fold, foldable
 from onnxwright.builder.inline import adapted
@@ -78,6 +78,10 @@ class TracingBackend(GraphBackend):
     def wrap(self, value: ir.Value, kind: OnnxType | None, weak: str | None = None) -> TracedValue:
         """A value of this backend for a value of the IR."""
         return TracedValue(self, value, kind, weak)
+
+    def aside(self) -> TracingBackend:
+        """A backend of the same opset for another graph."""
+        return TracingBackend(Recorder(), self.opset)
 
     def origin(self) -> str | None:
         """Where the node comes from that is being built."""
@@ -335,7 +339,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The model; it owns the graph, so nothing can be built after it.
         """
-        closed = close(self, outputs, names)
+        closed = finalize(self, outputs, names)
         return ir_model(self, closed, facts or ModelFacts())
 
     def to_ir_graph(
@@ -354,7 +358,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The graph.
         """
-        return ir_graph(self, close(self, outputs, names), doc_string)
+        return ir_graph(self, finalize(self, outputs, names), doc_string)
 
     def to_model_proto(
         self,

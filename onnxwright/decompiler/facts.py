@@ -7,6 +7,8 @@ from typing import Any
 
 import onnx
 
+from onnxwright.compare.equality import is_plain, properties
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.layout import (
     Expr,
@@ -20,10 +22,8 @@ from onnxwright.decompiler.layout import (
     words,
 )
 from onnxwright.decompiler.places import Places
-from onnxwright.ir.content import is_plain, properties
-from onnxwright.ir.wiring import Scope, Unit, Wire
 
-Key = Unit | Wire | Scope | str
+Key = ProtoNode | ProtoValue | ProtoGraph | str
 
 
 @dataclass

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import onnx
 
+from onnxwright.compare.first_difference import difference
+from onnxwright.compare.isomorphism import Strictness
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.guard import check_text
 from onnxwright.decompiler.module import write_function, write_model
@@ -15,8 +17,6 @@ from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.isomorphism import Strictness
-from onnxwright.ir.same import difference
 
 Proto = onnx.ModelProto | onnx.FunctionProto
 # Compilations to find the nodes that do not come back; then nothing is sugared any more.

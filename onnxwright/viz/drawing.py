@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onnxwright.eager.where import find_file
+from onnxwright.ir.text import short
 from onnxwright.viz.layout import Box, Group, Placed, place
-from onnxwright.viz.text import short
 from onnxwright.viz.view import Block, Step, View, Weight
 
 _CHARACTER = 6.65  # width of one, in pixels, of an 11 pixel monospace font
