@@ -47,7 +47,9 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
         if op.signature is None or op.version == target:
             continue
         there = signature(op.domain, op.name, target)
-        if there is not None and same_meaning(op.signature, there):
+        if there is not None and same_meaning(
+            op.signature, there, node.attributes, len(node.outputs)
+        ):
             continue
         _convert(b, nodes, node, op, target, span)
     return imports

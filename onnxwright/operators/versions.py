@@ -8,9 +8,6 @@ from onnxwright.operators import facts
 from onnxwright.operators.reviewed import REVIEWED
 from onnxwright.opset.registry import AttrParam, OpSignature
 
-# Attributes of the first versions that never had a meaning, or that say what is the rule since.
-_WITHOUT_MEANING = frozenset({"consumed_inputs"})
-
 
 def same_meaning(
     old: OpSignature,
@@ -96,8 +93,6 @@ def _fits(
 
 
 def _same_attribute(a: AttrParam, c: AttrParam | None, given: Collection[str] | None) -> bool:
-    if a.name in _WITHOUT_MEANING:
-        return True
     if c is None:
         return given is not None and a.name not in given and not a.required
     if c.required and not a.required:

@@ -56,7 +56,7 @@ CASES = [
     ("Add", 6, 7, None, None, False),  # `broadcast` and `axis` are gone
     ("Add", 6, 7, [], None, True),
     ("Add", 6, 7, ["broadcast"], None, False),
-    ("Add", 1, 13, ["consumed_inputs"], None, True),
+    ("Add", 1, 13, ["consumed_inputs"], None, False),
     ("Relu", 14, 13, None, None, False),  # never downwards
     ("Softmax", 11, 13, ["axis"], None, False),
     ("Softmax", 1, 11, None, None, True),
