@@ -15,7 +15,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import Array, UnknownError
+from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType
@@ -73,7 +73,9 @@ class Pool:
             self.recorder.known[value] = array
         return value
 
-    def initializer(self, array: Array, name: str | None = None) -> ir.Value:
+    def initializer(
+        self, array: Array, name: str | None = None, owner: str | None = None
+    ) -> ir.Value:
         """The value that holds an array which the user gave the model.
 
         Floating-point numbers are weights: they may be trained, so that nothing is simplified by
@@ -82,15 +84,18 @@ class Pool:
         Args:
             array: the array.
             name: the name a new value asks for.
+            owner: what tells it from other weights of the same numbers; by default its name.
 
         Returns:
             The value.
         """
         if not is_trainable(array.dtype):
             return self.array(array, name)
-        return self._array(("weight", name, _key(array, array)), array, name, known=False)
+        return self._array(("weight", owner or name, _key(array, array)), array, name, known=False)
 
-    def tensor(self, given: Any, name: str | None, span: Span | None) -> ir.Value:
+    def tensor(
+        self, given: Any, name: str | None, span: Span | None, owner: str | None = None
+    ) -> ir.Value:
         """The value that holds a tensor of any library.
 
         Args:
@@ -98,6 +103,7 @@ class Pool:
                 `__array__` or `__dlpack__`.
             name: the name a new value asks for.
             span: the place, for the message.
+            owner: what tells a weight from others of the same numbers.
 
         Returns:
             The value.
@@ -106,16 +112,16 @@ class Pool:
         if found is not None:
             return found
         if is_number_like(given):
-            return self.initializer(array_of(_Place(span), given), name)  # type: ignore[arg-type]
+            return self.initializer(array_of(_Place(span), given), name, owner)  # type: ignore[arg-type]
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
         if isinstance(held, ir.TensorProtocol):
-            return self._ir_tensor(given, held, name)
+            return self._ir_tensor(given, held, name, owner)
         array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
         if array is None:
             fail(messages.NotATensor(what=describe(given), span=span))
         if array.dtype.kind in "US":
             array = array.astype(object)
-        value = self.initializer(array, name)
+        value = self.initializer(array, name, owner)
         if array.nbytes > SHARED_BYTES:
             self._remember(given, value)
         return value
@@ -164,7 +170,7 @@ class Pool:
         self._known["object", id(owner)] = value
         self._owners.append(owner)
 
-    def _ir_tensor(self, owner: Any, tensor: Any, name: str | None) -> ir.Value:
+    def _ir_tensor(self, given: Any, tensor: Any, name: str | None, owner: str | None) -> ir.Value:
         """A tensor of onnx_ir; one in a file or made when needed stays so."""
         lazy = isinstance(tensor, (ir.ExternalTensor, ir.LazyTensor))
         if not lazy and tensor.nbytes <= SHARED_BYTES:
@@ -172,11 +178,11 @@ class Pool:
             if array.dtype == object:
                 texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
                 array = np.array(texts, dtype=object).reshape(array.shape)
-            return self.initializer(array, name or tensor.name)
+            return self.initializer(array, name or tensor.name, owner)
         shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
         kind = TensorType(DType(int(tensor.dtype)), shape)
-        value = self._add(("object", id(owner)), tensor, kind, name or tensor.name)
-        self._owners.append(owner)
+        value = self._add(("object", id(given)), tensor, kind, name or tensor.name)
+        self._owners.append(given)
         return value
 
     def _add(self, key: object, held: Any, kind: TensorType, name: str | None) -> ir.Value:

@@ -223,8 +223,7 @@ def copy_value(source: ir.Value, made: ir.Value) -> None:
     """
     if source.type is not None:
         made.type = source.type
-    if source.shape is not None:
-        made.shape = source.shape.copy()
+        made.shape = None if source.shape is None else source.shape.copy()
     made.doc_string = source.doc_string
     made.metadata_props.update(source.metadata_props)
     made.meta.update(source.meta)

@@ -20,9 +20,9 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, as_array, axis_in
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
+from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
@@ -112,13 +112,16 @@ class TracingBackend(GraphBackend):
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 
-    def initializer(self, array: Any, name: str | None = None) -> GraphValue:
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
         """A value that the model holds; equal small ones and the same large ones are shared.
 
         Args:
             array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
                 has `__array__` or `__dlpack__`.  Large ones are not copied.
             name: its name, made unique; a value that is there already keeps its own.
+            owner: what tells it from weights of the same numbers; by default its name.
 
         Returns:
             The value.
@@ -126,7 +129,7 @@ class TracingBackend(GraphBackend):
         Raises:
             ScriptTypeError: it is no tensor (OW403).
         """
-        return self._pooled(self.pool.tensor(array, name, self.here()))
+        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""

@@ -30,14 +30,14 @@ class Made:
         name: the name of the variable or of the value in the model.
         place: `file:line` of the Python line that made it; empty where that is not known.
         value: the value.
-        last: whether it is a result.
+        result: which result it is; None for a value on the way there.
         op: the operator that made it, in a model.
     """
 
     name: str
     place: str
     value: Any
-    last: bool = False
+    result: int | None = None
     op: str = ""
 
     @property
@@ -143,7 +143,8 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Made]:
         return _run_function(target, inputs)
     proto, _ = read_model(target)
     made: list[Made] = []
-    results = {o.name for o in proto.graph.output}
+    places: dict[str, tuple[str, str]] = {}
+    results = [o.name for o in proto.graph.output]
 
     def note(record: NodeRecord, value: Any) -> None:
         if record.op == "Constant":  # their names and number say nothing
@@ -151,10 +152,17 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Made]:
         place = ""
         if record.origin is not None:
             place = f"{record.origin.file}:{record.origin.line}"
-        last = not record.path and record.output in results
-        made.append(Made(record.output, place, value, last, record.op))
+        if record.path or record.output not in results:
+            made.append(Made(record.output, place, value, None, record.op))
+        else:
+            places[record.output] = place, record.op
 
-    debug(target, inputs, keep="none", on_value=note)
+    run = debug(target, inputs, keep="none", on_value=note)
+    # An input, an initializer or a constant may be a result as well: no node reports those.
+    for position, name in enumerate(results):
+        if name in run.outputs:
+            place, op = places.get(name, ("", "Identity"))
+            made.append(Made(name, place, run.outputs[name], position, op))
     return made
 
 
@@ -168,17 +176,18 @@ def _run_function(
     made = []
     for line in seen:
         value = line.value.value if isinstance(line.value, Tensor) else line.value
-        last = line.depth == 0 and line.name.startswith("return")
-        made.append(Made(line.name, f"{line.file}:{line.line}", value, last))
+        returned = re.fullmatch(r"return(?:\[(\d+)\])?", line.name) if line.depth == 0 else None
+        result = int(returned[1] or 0) if returned is not None else None
+        made.append(Made(line.name, f"{line.file}:{line.line}", value, result))
     return made
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
-    """Values that stand for each other, in the order of `ours`, then the results.
+    """Values that stand for each other, in the order of `ours`, then the results by position.
 
-    By name; else by the name without the number that a model adds to it, on the same line; else,
-    in two models, by line and operator.  Names in a model may be made up: there a value of another
-    type is something else.
+    Values that are no results are paired by name; else by the name without the number that a model
+    adds to it, on the same line; else, in two models, by line and operator.  Names in a model may
+    be generated: there a value of another type is something else.
     """
     strict = any(m.in_model for m in (*ours, *theirs))
     tables: list[dict[Any, list[Made]]] = [defaultdict(list) for _ in _KEYS]
@@ -188,7 +197,7 @@ def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Mad
     used: set[int] = set()
     pairs = []
     for made in ours:
-        if made.last:
+        if made.result is not None:
             continue
         for table, key in zip(tables, _KEYS, strict=True):
             wanted = key(made)
@@ -198,8 +207,8 @@ def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Mad
                 used.add(id(found))
                 pairs.append((made, found))
                 break
-    results = [m for m in ours if m.last], [m for m in theirs if m.last]
-    return pairs + list(zip(*results, strict=False))
+    results = {made.result: made for made in theirs if made.result is not None}
+    return pairs + [(m, results[m.result]) for m in ours if m.result in results]
 
 
 def _base_and_place(made: Made) -> Any:
@@ -214,7 +223,7 @@ _KEYS: tuple[Callable[[Made], Any], ...] = (lambda m: m.name, _base_and_place, _
 
 
 def _next(candidates: Sequence[Made], used: set[int]) -> Made | None:
-    return next((m for m in candidates if id(m) not in used and not m.last), None)
+    return next((m for m in candidates if id(m) not in used and m.result is None), None)
 
 
 def _same_kind(a: Made, b: Made) -> bool:
