@@ -15,7 +15,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import Array, UnknownError
+from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType

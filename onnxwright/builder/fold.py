@@ -14,7 +14,7 @@ import onnx
 import onnx_ir as ir
 from onnx import helper, numpy_helper
 
-from onnxwright.ir.facts import OpCall, UnknownError
+from onnxwright.operators.op_call import OpCall, UnknownError
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

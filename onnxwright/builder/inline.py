@@ -19,7 +19,7 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.versions import same_meaning
+from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -180,7 +180,7 @@ def adapted(
     target = b.opset.version
     there = registry.signature("", op.name, target)
     assert op.signature is not None
-    if there is not None and not there.deprecated and same_meaning(op.signature, there):
+    if there is not None and same_meaning(op.signature, there, attributes, outputs):
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
     model = _one_node_model(b, op, inputs, attributes, outputs)
     if model is None:

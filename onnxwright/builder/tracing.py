@@ -20,9 +20,9 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, as_array, axis_in
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
+from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
