@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.eager.values import raw_value
+from onnxwright.operators import facts
 from onnxwright.opset.op import BoundCall
 from onnxwright.semantics.unpacking import is_open, unpacked_into
 
@@ -52,7 +53,7 @@ def _said(bound: BoundCall) -> int | None:
             return len(sizes) if hasattr(sizes, "__len__") else None
         return None
     body: Any = attributes.get("then_branch") or attributes.get("body")
-    if name in ("If", "Loop", "Scan", "SequenceMap") and hasattr(body, "output"):
+    if facts(name).has_bodies and hasattr(body, "output"):
         return len(body.output) - (name == "Loop")
     return None
 
