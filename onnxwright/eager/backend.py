@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.eager import control_flow, custom, node_model, select, tensor
+from onnxwright.eager import custom, node_model, select, tensor
+from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.evaluators import evaluator_name
-from onnxwright.eager.ort import OrtEvaluator
-from onnxwright.eager.ort_calls import FastCall
+from onnxwright.eager.ort.calls import FastCall
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import (
     Array,
@@ -66,7 +67,7 @@ class EagerBackend:
             if found is not None:
                 return found
         if facts(op.name, op.domain).has_bodies:
-            made = control_flow.run(op, inputs, attributes, outputs)
+            made = callable_bodies.run(op, inputs, attributes, outputs)
             if made is not None:
                 return made
         raw = [raw_value(x) for x in inputs]

@@ -16,7 +16,7 @@ import onnxwright as ow
 from onnxwright import latest_opset, opset13, opset23, script
 from onnxwright import opset18 as op
 from onnxwright.eager import OrtEvaluator, SequenceValue, Tensor, evaluator
-from onnxwright.eager.ort_session import newest_opset
+from onnxwright.eager.ort.sessions import newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.types import FLOAT
 

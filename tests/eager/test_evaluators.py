@@ -22,7 +22,7 @@ from onnxwright import (
 )
 from onnxwright import opset18 as op
 from onnxwright.eager import Tensor, select
-from onnxwright.eager.ort_session import Entry, SessionCache, newest_opset
+from onnxwright.eager.ort.sessions import Entry, SessionCache, newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError, OnnxwrightWarning
 from onnxwright.types import FLOAT
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.eager import control_flow
+from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
@@ -216,7 +216,7 @@ class Interpreter:
             for name, body in given.items()
         }
         wrapped = [as_value(x) for x in inputs]
-        results = control_flow.run(op, wrapped, bodies, len(node.output))
+        results = callable_bodies.run(op, wrapped, bodies, len(node.output))
         assert results is not None
         found = [raw_value(r) for r in results]
         body = given.get("body")
