@@ -12,13 +12,13 @@ import onnx
 import onnx_ir as ir
 from onnx import version_converter
 
-from onnxwright.builder import control_flow
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.context import BuildContext
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.ir.builder import ORIGIN
+from onnxwright.operators import facts
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
@@ -101,7 +101,7 @@ class Replay:
                 if value is not None:
                     found[attr.name] = value
             elif attr.type is ir.AttributeType.GRAPH:
-                if node.op_type in control_flow.NAMES and node.domain == "":
+                if facts(node.op_type, node.domain).has_bodies:
                     found[attr.name] = self._body(attr.as_graph(), env)
                 else:
                     found[attr.name] = self._graph(attr.as_graph(), env)

@@ -11,6 +11,7 @@ from typing import Any
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.values import raw_value
+from onnxwright.operators import facts
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.semantics.unpacking import is_open, unpacked_into, unpacked_later
 
@@ -74,7 +75,7 @@ def _said(bound: BoundCall) -> int | None:
             return len(sizes) if hasattr(sizes, "__len__") else None
         return None
     body: Any = attributes.get("then_branch") or attributes.get("body")
-    if name in ("If", "Loop", "Scan", "SequenceMap") and hasattr(body, "output"):
+    if facts(name).has_bodies and hasattr(body, "output"):
         return len(body.output) - (name == "Loop")
     return None
 

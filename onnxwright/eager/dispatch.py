@@ -17,6 +17,7 @@ from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
+from onnxwright.operators import facts
 from onnxwright.opset import set_dispatcher
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
@@ -273,7 +274,7 @@ def _remember(
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
     if prepared is None or len(prepared.names) != len(args) or not prepared.gives_tensors:
         return
-    if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
+    if facts(op.name, op.domain).has_bodies and len(prepared.kinds) != count:
         return
     fast = FastCall(op, prepared, tuple(convert) or None)
     if arity.is_open(op.signature):
