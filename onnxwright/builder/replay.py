@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import onnx_ir as ir
 
-from onnxwright.builder import control_flow
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.carrying import Carrier, kind_of, meet
 from onnxwright.builder.context import BuildContext
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
+from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
@@ -294,7 +294,7 @@ class Replay:
                 elif self.references:
                     found[attr.name] = Reference(name, _KINDS[attr.type])
             elif attr.type is ir.AttributeType.GRAPH:
-                if node.op_type in control_flow.NAMES and node.domain == "":
+                if facts(node.op_type, node.domain).has_bodies:
                     found[attr.name] = self.body(attr.as_graph(), env)
                 else:
                     found[attr.name] = self._graph(attr.as_graph(), env)

@@ -22,6 +22,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
+from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -29,13 +30,6 @@ from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.shapes import Shape
-
-# Two calls of these never give the same.
-_RANDOM = frozenset(
-    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
-     "Multinomial", "Dropout")
-)  # fmt: skip
-
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
 LITERAL_BYTES = 1024
@@ -216,7 +210,7 @@ class TracingBackend(GraphBackend):
                 if there is not op.signature:
                     return adapted(self, op, inputs, attributes, outputs)
                 op = self.opset[op.name]
-            if op.name in control_flow.NAMES:
+            if facts(op.name).has_bodies:
                 return control_flow.build(self, op, inputs, attributes, outputs)
             if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
                 return (self.constant(constant_array(attributes)),)
@@ -307,7 +301,7 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> object | None:
         """What makes two calls the same; None where they are not compared."""
-        if op.name in _RANDOM and op.domain == "":
+        if facts(op.name, op.domain).random:
             return None
         if op.signature is None:
             return None  # nothing is known of an operator of a custom domain

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnxwright.eager import interpret, node_model, ort_session
-from onnxwright.eager.models import CompiledModel, Kept, compiled_models
-from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager import node_model
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.values import (
     Value,
     type_of_value,
@@ -19,7 +21,7 @@ from onnxwright.opset.op import Op
 
 def run_function(
     evaluator: Any,
-    run_op: interpret.RunOp,
+    run_op: interpreter.RunOp,
     proto: Any,
     op: Op,
     inputs: Sequence[Value],
@@ -47,7 +49,7 @@ def run_function(
         runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
         if runner is not None:
             return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
-    nodes = interpret.Interpreter(run_op, interpret.versions_of(proto))
+    nodes = interpreter.Interpreter(run_op, interpreter.versions_of(proto))
     return nodes.function(proto, inputs, attributes)[:outputs]
 
 
@@ -75,7 +77,7 @@ def _function_session(
             made = CompiledModel(model, providers=evaluator.providers)
         except EagerError:
             made = None
-        nbytes = ort_session.SESSION_BYTES + model.ByteSize() * 2
+        nbytes = sessions.SESSION_BYTES + model.ByteSize() * 2
         # NOTE: the key holds ids; what they belong to is kept with the session.
         kept = compiled_models.add(key, Kept((made, proto, evaluator), nbytes))
     found: CompiledModel | None = kept.model[0]
@@ -88,7 +90,7 @@ def _function_model(
     types = [without_shape(type_of_value(x)) for x in inputs]
     present = [x is not None for x in inputs]
     node = node_model.node_proto(op.name, op.domain, None, present, attributes, outputs)
-    top = ort_session.newest_opset()
+    top = sessions.newest_opset()
     versions = {o.domain: o.version for o in proto.opset_import}
     versions[""] = min(versions.get("", top), top)
     versions[op.domain] = op.version

@@ -16,8 +16,10 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
-from onnxwright.eager import backend, foreign, interpret, model_failures, models
-from onnxwright.eager.facts import (
+from onnxwright.eager import backend, foreign
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.debugging.tracing import bad_words
+from onnxwright.eager.debugging.value_stats import (
     BAD,
     COLUMNS,
     Facts,
@@ -27,8 +29,8 @@ from onnxwright.eager.facts import (
     html_table,
     text_table,
 )
+from onnxwright.eager.ort import compiled_models, model_failures
 from onnxwright.eager.tensor import Tensor, as_array
-from onnxwright.eager.tracing import bad_words
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
@@ -233,7 +235,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
-    model = models.as_proto(model)
+    model = compiled_models.as_proto(model)
     if isinstance(model, onnx.ModelProto):
         return model, None
     path = Path(model)
@@ -315,10 +317,10 @@ def _run(
     result = Debug(model, inputs={i.name: known[i.name] for i in model.graph.input
                                   if i.name in known}, _options=options)  # fmt: skip
     watcher = _Watcher(result, stop_on, on_value)
-    runner = interpret.Interpreter(
+    runner = interpreter.Interpreter(
         backend.run,
-        interpret.versions_of(model),
-        interpret.functions_of(model),
+        interpreter.versions_of(model),
+        interpreter.functions_of(model),
         watcher.on_step,
         load,
         failed=watcher.on_failure,
@@ -327,7 +329,7 @@ def _run(
     nodes = list(model.graph.node)
     stop = len(nodes) if last is None else last + 1
     outputs = {o.name for o in model.graph.output}
-    uses = interpret.last_uses(nodes)
+    uses = interpreter.last_uses(nodes)
     held = 0
     for position in range(start, stop):
         node = nodes[position]
@@ -339,7 +341,7 @@ def _run(
                 result.values[name] = scope[name]
                 held += _nbytes(scope[name])
         if keep == "none":
-            for name in interpret.used_names(node):
+            for name in interpreter.used_names(node):
                 if uses.get(name) == position and name not in outputs:
                     scope.pop(name, None)
         while held > max_bytes and len(result.values) > 1:
@@ -358,7 +360,7 @@ def _nbytes(value: Value) -> int:
 
 
 def _check_known(node: Any, scope: Mapping[str, Value]) -> None:
-    for name in interpret.used_names(node):
+    for name in interpreter.used_names(node):
         if name and name not in scope:
             what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
             fail(messages.UnknownNode(what="kept value", name=name, advice=what, span=user_span()))
@@ -378,7 +380,7 @@ class _Watcher:
         self.on_value = on_value
         self.index = 0
 
-    def on_step(self, step: interpret.Step) -> None:
+    def on_step(self, step: interpreter.Step) -> None:
         """Note what a node made."""
         node = step.node
         origin = model_failures.origin_of(node)

@@ -15,16 +15,19 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.eager import interpret, kernels, node_model, ort_session, ort_values
+from onnxwright.eager import node_model
+from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.failures import fail_op, tidy
-from onnxwright.eager.ort_calls import (
+from onnxwright.eager.ort import kernels, sessions
+from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.calls import (
     Exotic,
     Interpreted,
     NoKernelError,
     Prepared,
     Widened,
 )
-from onnxwright.eager.ort_plans import declared_types, models_for, widen
+from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import (
     Value,
@@ -34,6 +37,7 @@ from onnxwright.eager.values import (
 )
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
+from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
@@ -53,13 +57,7 @@ _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 _FAST_LIMIT = 8192
 
 
-# Operators that compute much for each byte: their sessions have threads.
-PARALLEL = frozenset(
-    {
-        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "GRU", "Gemm",
-        "LSTM", "MatMul", "MatMulInteger", "MatMulNBits", "QLinearConv", "QLinearMatMul", "RNN",
-    }
-)  # fmt: skip
+# How many sessions get threads: those of operators that compute much for each byte.
 _PARALLEL_LIMIT = 32
 
 
@@ -115,9 +113,7 @@ class OrtEvaluator:
                     span=user_span(),
                 )
             )
-        self.cache: ort_session.SessionCache[Prepared] = ort_session.SessionCache(
-            max_sessions, max_bytes
-        )
+        self.cache: sessions.SessionCache[Prepared] = sessions.SessionCache(max_sessions, max_bytes)
         # Calls that skip everything but the session; `dispatch.py` fills it.
         self.fast: dict[Any, Any] = {}
         self._fallen: set[Any] = set()
@@ -317,7 +313,7 @@ class OrtEvaluator:
     ) -> Prepared:
         """The call run node by node: through its definition, or through its subgraphs."""
         graphs = [v for v in attributes.values() if hasattr(v, "node") and hasattr(v, "output")]
-        if graphs and op.domain == "" and not any(interpret.free_names(g) for g in graphs):
+        if graphs and op.domain == "" and not any(interpreter.free_names(g) for g in graphs):
             return Interpreted(self, op, attributes, outputs, graphs=True)
         if op.signature is not None and op.signature.has_function:
             made = Interpreted(self, op, attributes, outputs, graphs=False)
@@ -332,17 +328,19 @@ class OrtEvaluator:
 
     def _may_be_parallel(self, op: Op) -> bool:
         """Whether a session gets threads: where they pay, and not for too many sessions."""
-        if op.name not in PARALLEL:
+        if not facts(op.name, op.domain).heavy:
             return False
-        return sum(e.op.name in PARALLEL for e in self.cache.entries()) < _PARALLEL_LIMIT
+        return (
+            sum(facts(e.op.name, e.op.domain).heavy for e in self.cache.entries()) < _PARALLEL_LIMIT
+        )
 
     def _session(self, data: bytes, *, parallel: bool = False) -> Any:
         options = self.session_options
         if options is None:
-            options = ort_session.small_options(parallel=parallel, arena=self.arena)
+            options = sessions.small_options(parallel=parallel, arena=self.arena)
             for path in self.custom_op_libraries:
                 options.register_custom_ops_library(path)
-        return ort_session.new_session(data, options, self.providers)
+        return sessions.new_session(data, options, self.providers)
 
     def _make(
         self,
@@ -355,7 +353,7 @@ class OrtEvaluator:
     ) -> Prepared:
         """The right kind of call for the element types that go in and come out."""
         outputs = len(model.graph.output)
-        nbytes = ort_session.SESSION_BYTES + 2 * size
+        nbytes = sessions.SESSION_BYTES + 2 * size
         prepared = Prepared(op, session, present, outputs, nbytes)
         elements = tuple(t.dtype if isinstance(t, TensorType) else None for t in types)
         exotic_in = [d is not None and d not in ort_values.PLAIN for d in elements]
@@ -417,7 +415,7 @@ class OrtEvaluator:
         return results
 
     def _no_kernel(self, op: Op, inputs: Sequence[Value], error: NoKernelError) -> NoReturn:
-        version = min(op.version, ort_session.newest_opset()) if op.domain == "" else op.version
+        version = min(op.version, sessions.newest_opset()) if op.domain == "" else op.version
         fail(
             messages.NoKernel(
                 evaluator=self.name,

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.eager import control_flow
+from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
+from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -190,7 +191,7 @@ class Interpreter:
         opset = Opset(domain, version if version is not None else registry.newest(domain))
         op = opset[node.op_type]
         outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
-        if domain == "" and node.op_type in control_flow.NAMES:
+        if facts(node.op_type, domain).has_bodies:
             return self._control(op, node, trimmed, given, scope, attributes, here)
         if domain == "" and node.op_type == "Constant":
             known = constant_array(given)
@@ -215,7 +216,7 @@ class Interpreter:
             for name, body in given.items()
         }
         wrapped = [as_value(x) for x in inputs]
-        results = control_flow.run(op, wrapped, bodies, len(node.output))
+        results = callable_bodies.run(op, wrapped, bodies, len(node.output))
         assert results is not None
         found = [raw_value(r) for r in results]
         body = given.get("body")

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
-from onnxwright.eager import interpret, node_model, ort_session, ort_values
-from onnxwright.eager.ort_plans import with_defaults
+from onnxwright.eager import node_model
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.plans import with_defaults
 from onnxwright.eager.values import (
     MapValue,
     SequenceValue,
@@ -35,7 +38,7 @@ class NoKernelError(Exception):
     """The runtime has nothing that runs this call; the reason is its text."""
 
 
-class Prepared(ort_session.Entry):
+class Prepared(sessions.Entry):
     """One session of one node, ready to run.
 
     Fields:
@@ -123,7 +126,7 @@ class Exotic(Prepared):
 
     def __call__(self, inputs: Sequence[Value]) -> list[Value]:
         """Run on values in schema order."""
-        ort = ort_session.runtime()
+        ort = sessions.runtime()
         feed, alive = {}, []
         for name, array, dtype in zip(self.names, inputs, self.elements, strict=True):
             if name is not None and dtype is not None and isinstance(array, np.ndarray):
@@ -177,7 +180,7 @@ class Interpreted(Prepared):
         *,
         graphs: bool,
     ) -> None:
-        ort_session.Entry.__init__(self, ort_session.SESSION_BYTES)
+        sessions.Entry.__init__(self, sessions.SESSION_BYTES)
         self.op = op
         self.owner = owner
         self.attributes = attributes
@@ -202,7 +205,7 @@ class Interpreted(Prepared):
 
     def __call__(self, inputs: Sequence[Value]) -> list[Value]:
         """Run on values in schema order."""
-        run = interpret.Interpreter(self.owner.run_op, {"": self.op.version})
+        run = interpreter.Interpreter(self.owner.run_op, {"": self.op.version})
         try:
             if self.graphs:
                 import onnx

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.span import Span, file_of_origin
-from onnxwright.eager import interpret
+from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.failures import tidy
-from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.values import (
     Value,
 )
@@ -77,10 +77,10 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
             raise moved.error(moved) from error
         raise failure
 
-    runner = interpret.Interpreter(
+    runner = interpreter.Interpreter(
         OrtEvaluator(max_sessions=64).run_op,
-        interpret.versions_of(model),
-        interpret.functions_of(model),
+        interpreter.versions_of(model),
+        interpreter.functions_of(model),
         failed=told,
     )
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
-from onnxwright.eager.facts import (
+from onnxwright.eager.debugging.value_stats import (
     BAD,
     COLUMNS,
     Facts,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from onnxwright.eager import node_model, ort_session
+from onnxwright.eager import node_model
+from onnxwright.eager.ort import sessions
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
@@ -39,7 +40,7 @@ def models_for(
     """
     signature = op.signature
     node = node_model.node_proto(op.name, op.domain, signature, present, attributes, outputs)
-    top = ort_session.newest_opset()
+    top = sessions.newest_opset()
     if signature is None:
         versions = {op.domain: op.version, "": top}
         yield node_model.one_node_model(node, types, versions, present=present), False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.eager.ort_session import runtime
+from onnxwright.eager.ort.sessions import runtime
 from onnxwright.eager.values import Array
 from onnxwright.types.dtypes import DType
 

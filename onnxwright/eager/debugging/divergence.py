@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.span import source_line
-from onnxwright.eager.debugging import NodeRecord, debug, read_model
-from onnxwright.eager.facts import facts_of
+from onnxwright.eager.debugging.debugger import NodeRecord, debug, read_model
+from onnxwright.eager.debugging.tracing import trace
+from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.eager.tensor import Tensor
-from onnxwright.eager.tracing import trace
 from onnxwright.eager.values import Array, show_value
 
 

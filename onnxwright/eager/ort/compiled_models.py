@@ -10,9 +10,11 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager import foreign, ort_session, ort_values, tensor
-from onnxwright.eager.model_failures import model_failed, tell_node
-from onnxwright.eager.ort_calls import from_runtime, output_kind
+from onnxwright.eager import foreign, tensor
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.calls import from_runtime, output_kind
+from onnxwright.eager.ort.model_failures import model_failed, tell_node
 from onnxwright.eager.values import (
     SequenceValue,
     Value,
@@ -65,10 +67,10 @@ class CompiledModel:
             data = str(data)
         options = session_options
         if options is None:
-            options = ort_session.model_options()
+            options = sessions.model_options()
         self._weights = ort_values.add_initializers(options, weights) if weights else None
         try:
-            self.session = ort_session.new_session(data, options, providers)
+            self.session = sessions.new_session(data, options, providers)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             model_failed("ONNX Runtime", "refused", self._model, error)
         core = getattr(self.session, "_sess", None)
@@ -136,7 +138,7 @@ class CompiledModel:
             model_failed("ONNX Runtime", "failed in", self._model, error)
 
     def _run_exotic(self, feed: Mapping[str, Value]) -> list[Value]:
-        ort = ort_session.runtime()
+        ort = sessions.runtime()
         kinds = dict(zip(self.input_names, self._in_kinds, strict=True))
         by_memory = all(
             isinstance(k, TensorType) and k.dtype is not DType.STRING for k in self._in_kinds
@@ -246,7 +248,7 @@ def as_proto(model: Any) -> Any:
     return onnx_ir.to_proto(model)
 
 
-class Kept(ort_session.Entry):
+class Kept(sessions.Entry):
     """A compiled model in the cache."""
 
     __slots__ = ("model",)
@@ -256,7 +258,7 @@ class Kept(ort_session.Entry):
         self.model = model
 
 
-compiled_models: ort_session.SessionCache[Kept] = ort_session.SessionCache(256, 1024 * 1024 * 1024)
+compiled_models: sessions.SessionCache[Kept] = sessions.SessionCache(256, 1024 * 1024 * 1024)
 
 
 def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list[Value]:
@@ -288,6 +290,6 @@ def _compiled(model: Any) -> CompiledModel:
     kept = compiled_models.get(key)
     if kept is None:
         made = CompiledModel(model)
-        kept = compiled_models.add(key, Kept(made, ort_session.SESSION_BYTES + 2 * len(data)))
+        kept = compiled_models.add(key, Kept(made, sessions.SESSION_BYTES + 2 * len(data)))
     found: CompiledModel = kept.model
     return found
