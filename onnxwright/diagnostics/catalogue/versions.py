@@ -17,7 +17,7 @@ class NodeNotConvertible(Diagnostic):
     title: ClassVar[str] = (
         "`{operation}` cannot be converted from opset {version} to {target}: {reason}"
     )
-    label: ClassVar[str] = "made here"
+    label: ClassVar[str] = "converted here"
     help: ClassVar[str] = "{place}\n{advice}"
     error: ClassVar[type[OnnxwrightError]] = ConversionError
     operation: str

@@ -78,10 +78,15 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         The path.
     """
     target = Path(path)
-    size = sum(
-        v.const_value.nbytes for v in model.graph.initializers.values() if v.const_value is not None
+    tensors = [
+        v.const_value for v in model.graph.initializers.values() if v.const_value is not None
+    ]
+    size = sum(t.nbytes for t in tensors)
+    folder = target.parent.resolve()
+    elsewhere = any(
+        isinstance(t, ir.ExternalTensor) and Path(t.base_dir).resolve() != folder for t in tensors
     )
-    external = f"{target.name}.data" if size > _LIMIT else None
+    external = f"{target.name}.data" if size > _LIMIT or elsewhere else None
     # To a temporary name first: a file that is there stays whole until the new one is.
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:

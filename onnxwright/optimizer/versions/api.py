@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
-from onnxwright.builder.closing import all_nodes
+from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset import registry
@@ -61,8 +61,10 @@ def convert_version(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model('<ir_version: 7, opset_import: ["" : 11]>'
-        ...     'g (float[2,3] x) => (float[2] y) { y = ReduceSum<axes=[1], keepdims=0>(x) }')
+        >>> made = onnx.parser.parse_model(
+        ...     '<ir_version: 7, opset_import: ["" : 11]>'
+        ...     "g (float[2,3] x) => (float[2] y) { y = ReduceSum<axes=[1], keepdims=0>(x) }"
+        ... )
         >>> new = convert_version(made, 18)
         >>> [node.op_type for node in new.graph.node], new.opset_import[0].version
         (['Constant', 'ReduceSum'], 18)
@@ -164,6 +166,8 @@ def _ir_version(model: ir.Model, asked: int | None, *, lowered: bool) -> int:
         if tensor is not None:
             lowest = max(lowest, _OF_TYPE.get(tensor.dtype.name, 3))
     for node in all_nodes(graph):
+        if any(g.initializers for g in subgraphs(node)):
+            lowest = max(lowest, 4)
         for value in node.outputs:
             if value.dtype is not None:
                 lowest = max(lowest, _OF_TYPE.get(value.dtype.name, 3))

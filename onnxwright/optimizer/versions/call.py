@@ -2,8 +2,8 @@
 
 An adapter is a function `adapter(op, call)`.  `op` has the operators of the version that is
 converted to, `call` is the node as the other version has it.  It returns the outputs (one value, or
-a list with None for outputs that nobody reads), `KEEP` where the node may stay as it is, or raises
-`Refused`.
+a list with None for outputs that nobody reads), `KEEP` where the node may stay as it is, `BY_BODY`
+where the operator's function body takes its place, or raises `Refused`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.optimizer.versions.value_types import AttributeReference
 from onnxwright.opset.registry import OpSignature
+from onnxwright.optimizer.versions.value_types import AttributeReference
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
 
 Array = np.ndarray[Any, Any]
@@ -48,7 +47,15 @@ class _Keep:
         return "KEEP"
 
 
+class _ByBody:
+    """The answer of an adapter that the function body of the operator takes the node's place."""
+
+    def __repr__(self) -> str:
+        return "BY_BODY"
+
+
 KEEP = _Keep()
+BY_BODY = _ByBody()
 
 UP: dict[tuple[str, str, int], Adapter] = {}
 DOWN: dict[tuple[str, str, int], Adapter] = {}
@@ -245,4 +252,4 @@ class Call:
 
 _TYPES = "run shape inference on the model, or declare the types of its inputs"
 
-__all__ = ["DOWN", "KEEP", "UP", "Adapter", "Call", "Refused", "Results", "down", "up"]
+__all__ = ["BY_BODY", "DOWN", "KEEP", "UP", "Adapter", "Call", "Refused", "Results", "down", "up"]

@@ -1,8 +1,8 @@
 """Changes of operators between versions that need no adapter, each with the reason.
 
-A change that only adds element types needs no entry: `means_the_same` sees it in the schemas.  Every
-other change is an entry of `SAME` or has an adapter; a test demands it of every operator of the
-installed onnx.
+A change that only adds element types needs no entry: `means_the_same` sees it in the schemas.
+Every other change is an entry of `SAME` or has an adapter; a test demands it of every operator of
+the installed onnx.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _TEXT = "only the description changed"
 SAME: dict[tuple[str, str, int], str] = {
     ("", name, version): reason
     for reason, version, names in (
-        (_NEGATIVE, 11, "ArgMax ArgMin Compress Concat Flatten Gather Hardmax LogSoftmax OneHot "
-         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
-         "ReduceSum ReduceSumSquare Scan Softmax Split Squeeze Unsqueeze"),
+        (_NEGATIVE, 11, "ArgMax ArgMin Compress Concat Flatten Gather Hardmax LogSoftmax OneHot"),
+        (_NEGATIVE, 11, "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean"),
+        (_NEGATIVE, 11, "ReduceMin ReduceProd ReduceSum ReduceSumSquare"),
+        (_NEGATIVE, 11, "Scan Softmax Split Squeeze Unsqueeze"),
         ("`strides` and `dilations` of absent attributes are 1, as runtimes had them", 11,
          "AveragePool Conv ConvTranspose LpPool MaxPool MaxUnpool"),
         ("values beyond the end are clamped as before", 11, "Slice"),
@@ -37,9 +38,9 @@ SAME: dict[tuple[str, str, int], str] = {
         ("new forms of the value", 12, "Constant"),
         ("`batch_dims` is 0 by default", 12, "GatherND"),
         ("a scale of one element is used as before", 13, "QuantizeLinear DequantizeLinear"),
-        ("`roi` and `scales` may be absent", 13, "Resize"),
         (_TEXT, 13, "NegativeLogLikelihoodLoss"),
         ("`layout` is 0 by default", 14, "RNN GRU LSTM"),
+        ("scales and statistics may have types of their own", 15, "BatchNormalization"),
         ("`allowzero` is 0 by default", 14, "Reshape"),
         ("`start` and `end` are the whole shape by default", 15, "Shape"),
         ("`reduction` is none by default", 16, "ScatterElements ScatterND"),
@@ -58,7 +59,6 @@ SAME: dict[tuple[str, str, int], str] = {
         ("`output_dtype` and `precision` are as before by default", 23,
          "DequantizeLinear QuantizeLinear"),
         ("`round_mode` is for FLOAT8E8M0 only, which is new", 24, "Cast CastLike"),
-        ("`nonpad_kv_seqlen` may be absent", 24, "Attention"),
         ("windows are off by default", 25, "Attention"),
         ("`stash_type` is for FLOAT16 and BFLOAT16, which are new", 27, "Range"),
         ("`mode` DCR is the order of before", 28, "SpaceToDepth"),

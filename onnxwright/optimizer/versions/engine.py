@@ -15,15 +15,21 @@ from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.names import Namer
-from onnxwright.optimizer.versions.call import DOWN, KEEP, UP, Adapter, Call, Refused
-from onnxwright.optimizer.versions.decisions import means_the_same
-from onnxwright.optimizer.versions.fits import cast_around, check_parts, fitting_types
-from onnxwright.optimizer.versions.function_bodies import expand, has_body
-from onnxwright.optimizer.versions.snippet import Snippet, reserved_names
-from onnxwright.optimizer.versions.value_types import ValueTypes, attribute_values, constant_of
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
+from onnxwright.optimizer.versions.call import BY_BODY, DOWN, KEEP, UP, Adapter, Call, Refused
+from onnxwright.optimizer.versions.decisions import means_the_same
+from onnxwright.optimizer.versions.fits import (
+    cast_inputs,
+    cast_outputs,
+    check_outputs,
+    check_parts,
+    fitting_types,
+)
+from onnxwright.optimizer.versions.function_bodies import expand, has_body
+from onnxwright.optimizer.versions.snippet import Snippet, reserved_names
+from onnxwright.optimizer.versions.value_types import ValueTypes, attribute_values, constant_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import TensorType
@@ -114,7 +120,7 @@ class Conversion:
     ) -> None:
         adapter = UP.get((self.domain, node.op_type, target))
         if adapter is not None:
-            self._adapt(node, here, adapter, target)
+            self._adapt(node, here, adapter, target - 1, target)
         elif there is None or there.deprecated:
             raise Refused("it was removed, and nothing takes its place")
         elif not means_the_same(here, there):
@@ -125,10 +131,10 @@ class Conversion:
     ) -> None:
         adapter = DOWN.get((self.domain, node.op_type, source))
         if adapter is not None:
-            if self._adapt(node, here, adapter, source - 1):
+            if self._adapt(node, here, adapter, source, source - 1):
                 return
         elif there is None or there.deprecated:
-            self._expand(node, here, source)
+            self._expand(node, here, source, source - 1)
             return
         assert there is not None
         if not self._fits(node, there):
@@ -143,6 +149,7 @@ class Conversion:
         if len(node.inputs) < there.min_input:
             return False
         types = self._known_types()
+        check_outputs([types.kind(v) for v in node.outputs], there)
         last = len(there.inputs) - 1
         for n, value in enumerate(node.inputs):
             kind = types.kind(value)
@@ -171,30 +178,52 @@ class Conversion:
             if not types and attributes == call.attributes:
                 return
             op = Ops(snippet.backend, Opset(self.domain, source - 1))
-            made = cast_around(op, call, there, types)
+            inputs = cast_inputs(op, call, there, types)
+            made = cast_outputs(op, call.same(op, inputs, attributes), there, types)
         except Refused:
             if not has_body(call):
                 raise
-            self._expand(node, here, source)
+            self._expand(node, here, source, source - 1)
             return
         self._put(node, snippet, list(made), list(call.used))
 
-    def _expand(self, node: ir.Node, here: OpSignature, version: int) -> None:
+    def _expand(self, node: ir.Node, here: OpSignature, source: int, target: int) -> None:
         """The function body of an operator, itself converted on."""
-        call, snippet = self._call(node, here, version)
+        call, snippet = self._call(node, here, source)
         made = self._put(node, snippet, expand(call), list(call.used))
-        changing = self._changes(version, version - 1)
+        changing = self._changes(source, target)
         for new in list(all_nodes(made)):
             if new.op_type in changing and new.domain == self.domain:
-                self._node(new, version, version - 1)
+                self._node(new, source, target)
 
-    def _adapt(self, node: ir.Node, here: OpSignature, adapter: Adapter, target: int) -> bool:
+    def _adapt(
+        self, node: ir.Node, here: OpSignature, adapter: Adapter, source: int, target: int
+    ) -> bool:
+        """Whether an adapter replaced a node; False where it may stay as it is."""
         call, snippet = self._call(node, here, target)
-        found: Any = adapter(Ops(snippet.backend, Opset(self.domain, target)), call)
+        opset = Opset(self.domain, target)
+        try:
+            found: Any = adapter(Ops(snippet.backend, opset), call)
+        except OnnxwrightError:
+            there = registry.signature(self.domain, node.op_type, target)
+            if there is None or target > source:
+                raise
+            # Perhaps for an element type that the older version does not take.
+            call, snippet = self._call(node, here, target)
+            op = Ops(snippet.backend, opset)
+            types = fitting_types(call, there)
+            if not types:
+                raise
+            call.inputs = cast_inputs(op, call, there, types)
+            found = adapter(op, call)
+            if found is not KEEP and found is not BY_BODY:
+                found = cast_outputs(op, listed(found), there, types)
         if found is KEEP:
             return False
-        results = [found] if isinstance(found, GraphValue) else list(found)
-        self._put(node, snippet, results, list(call.used))
+        if found is BY_BODY:
+            self._expand(node, here, source, target)
+            return True
+        self._put(node, snippet, listed(found), list(call.used))
         return True
 
     def _known_types(self) -> ValueTypes:
@@ -251,6 +280,11 @@ class Conversion:
                 advice=refused.advice,
             )
         )
+
+
+def listed(found: Any) -> list[GraphValue | None]:
+    """What an adapter gave, as a list."""
+    return [found] if isinstance(found, GraphValue) else list(found)
 
 
 def place_of(node: ir.Node, where: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Whether a call written for one schema fits an older or newer one, and casts where types do not."""
+"""Whether a call written for one schema fits another one, and casts where its types do not."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.optimizer.versions.call import Call, Refused
 from onnxwright.opset.registry import InputParam, OpSignature
+from onnxwright.optimizer.versions.call import Call, Refused
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import OnnxType, TensorType
 
 # Wider types that hold every value of a type, in the order they are tried.
 _WIDER: dict[DType, tuple[DType, ...]] = {
@@ -66,7 +66,14 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
         theirs, mine = there.attributes.get(name), call.signature.attributes.get(name)
         if theirs is not None:
             kept[name] = value
-        elif mine is None or repr(call.attr(name)) != repr(_plain(mine.default)):
+        elif mine is None or repr(call.attr(name)) != repr(mine.default):
+            if name in _FOR_NEW_TYPES and call.name in (
+                "Cast",
+                "CastLike",
+                "Range",
+                "QuantizeLinear",
+            ):
+                continue
             if mine is not None and name in _UNSET and call.attr(name) == _UNSET[name]:
                 continue
             shown = repr(call.attr(name))
@@ -94,10 +101,9 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
 
 # Values that mean "as before" although the schema has another default, or none.
 _UNSET = {"block_size": 0, "output_dtype": 0, "precision": 0, "round_mode": "up"}
-
-
-def _plain(value: Any) -> Any:
-    return value
+# Attributes that matter for types only that the older version does not have.
+_FOR_NEW_TYPES = frozenset(("saturate", "round_mode", "stash_type"))
+_OF_NEW_TYPES = frozenset(("Cast", "CastLike", "Range", "QuantizeLinear"))
 
 
 def _since(call: Call) -> int:
@@ -121,9 +127,11 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
     for n, value in enumerate(call.inputs):
         if value is None or not there.inputs:
             continue
+        if n >= len(there.inputs) and not there.inputs[-1].is_variadic:
+            continue
         param = _param(there.inputs, n)
         if not isinstance(value.kind, TensorType):
-            if value.kind is not None and str(value.kind) and not _allowed_other(value, param):
+            if value.kind is not None and str(value.kind) and not _allows(value.kind, param):
                 raise Refused(f"the older version takes no {value.kind} as `{param.name}`")
             continue
         dtype = value.kind.dtype
@@ -136,8 +144,8 @@ def fitting_types(call: Call, there: OpSignature) -> dict[str, tuple[DType, DTyp
     return found
 
 
-def _allowed_other(value: GraphValue, param: InputParam) -> bool:
-    kind: Any = value.kind
+def _allows(kind: Any, param: InputParam) -> bool:
+    """Whether a parameter takes a sequence, optional value or map."""
     prefix = {"SequenceType": "seq(", "OptionalType": "optional(", "MapType": "map("}
     wanted = prefix.get(type(kind).__name__)
     if wanted is None:
@@ -176,19 +184,16 @@ def _exact_in_float(name: str, dtype: DType) -> bool:
     return dtype.is_float or name in _INTEGERS - {"Div", "Mod"}
 
 
-def cast_around(
+def cast_inputs(
     op: Ops, call: Call, there: OpSignature, types: dict[str, tuple[DType, DType]]
-) -> list[GraphValue]:
-    """The call between casts: inputs to wider types, outputs back.
+) -> list[GraphValue | None]:
+    """The inputs of a call in types that the other schema takes.
 
     Args:
         op: the operators of the other version.
         call: the call.
         there: the other schema.
         types: what `fitting_types` gave.
-
-    Returns:
-        The outputs.
     """
     inputs: list[GraphValue | None] = []
     for n, value in enumerate(call.inputs):
@@ -197,12 +202,46 @@ def cast_around(
             inputs.append(value)
         else:
             inputs.append(_cast(op, value, change[1]))
-    made = call.same(op, inputs, check_parts(call, there))
-    results = []
-    for n, value in enumerate(made):
+    return inputs
+
+
+def cast_outputs(
+    op: Ops,
+    outputs: Sequence[GraphValue | None],
+    there: OpSignature,
+    types: dict[str, tuple[DType, DType]],
+) -> list[GraphValue | None]:
+    """Outputs of a call between casts, in the types that the call has.
+
+    Args:
+        op: the operators of the other version.
+        outputs: the outputs.
+        there: the other schema.
+        types: what `fitting_types` gave.
+    """
+    results: list[GraphValue | None] = []
+    for n, value in enumerate(outputs):
         change = types.get(_param(there.outputs, n).type_str)
-        results.append(value if change is None else _cast(op, value, change[0]))
+        cast = change is not None and value is not None
+        results.append(_cast(op, value, change[0]) if cast else value)  # type: ignore[index, arg-type]
     return results
+
+
+def check_outputs(kinds: Sequence[OnnxType | None], there: OpSignature) -> None:
+    """Refuse sequences and optional values that the other schema cannot give.
+
+    Args:
+        kinds: the types of the outputs.
+        there: the other schema.
+
+    Raises:
+        Refused: there is one.
+    """
+    for n, kind in enumerate(kinds):
+        if kind is None or isinstance(kind, TensorType) or not there.outputs:
+            continue
+        if not _allows(kind, _param(there.outputs, n)):
+            raise Refused(f"the older version gives no {kind}")
 
 
 def _cast(op: Ops, value: GraphValue, dtype: DType) -> GraphValue:
@@ -214,4 +253,4 @@ def _cast(op: Ops, value: GraphValue, dtype: DType) -> GraphValue:
     return op.backend.emit(op.opset["Cast"], [value], {"to": int(dtype)}, 1)[0]  # type: ignore[no-any-return]
 
 
-__all__ = ["cast_around", "check_parts", "fitting_types"]
+__all__ = ["cast_inputs", "cast_outputs", "check_outputs", "check_parts", "fitting_types"]

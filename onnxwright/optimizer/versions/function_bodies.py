@@ -17,7 +17,7 @@ from onnxwright.semantics.graph_value import GraphValue
 
 def has_body(call: Call) -> bool:
     """Whether ONNX gives a body for the operator of a call in its version."""
-    schema = call.signature.schema
+    schema: Any = call.signature.schema
     return bool(schema.function_opset_versions or schema.context_dependent_function_opset_versions)
 
 
@@ -68,10 +68,10 @@ def _names(proto: onnx.FunctionProto) -> set[str]:
 
 
 def _body(call: Call) -> onnx.FunctionProto:
-    schema = call.signature.schema
+    schema: Any = call.signature.schema
     plain = [v for v in schema.function_opset_versions if v <= call.version]
     if plain:
-        return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(max(plain)))
+        return _read(schema.get_function_with_opset_version(max(plain)))
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= call.version]
     if not versions:
         raise Refused("the older version has no such operator, and ONNX gives no function body")
@@ -82,7 +82,8 @@ def _body(call: Call) -> onnx.FunctionProto:
         if value is None:
             types.append(onnx.TypeProto())
             continue
-        call.dtype(n) if not hasattr(value.kind, "elem") else None
+        if not hasattr(value.kind, "elem"):
+            call.dtype(n)  # refuses where it is not known
         types.append(adapters.type_proto(value.kind))
     node.output.extend(f"o{n}" if used else "" for n, used in enumerate(call.used))
     while node.output and not node.output[-1]:
@@ -99,7 +100,13 @@ def _body(call: Call) -> onnx.FunctionProto:
             "its function body depends on types that are not known",
             "run shape inference on the model, or declare the types of its inputs",
         )
-    return onnx.FunctionProto.FromString(data)
+    return _read(data)
+
+
+def _read(data: bytes) -> onnx.FunctionProto:
+    proto = onnx.FunctionProto()
+    proto.ParseFromString(data)
+    return proto
 
 
 __all__ = ["expand", "has_body"]

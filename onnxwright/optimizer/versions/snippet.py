@@ -58,7 +58,7 @@ class Snippet:
         Returns:
             The new nodes in order, without those in subgraphs.
         """
-        backend, recorder = self.backend, self.backend.recorder
+        recorder = self.backend.recorder
         own = set(recorder.scope.made) & {v for n in recorder.scope.nodes for v in n.outputs}
         finals: list[ir.Value | None] = []
         for result in results:
@@ -131,7 +131,9 @@ def _describe(made: Sequence[ir.Node], node: ir.Node, names: Namer) -> None:
         new.metadata_props.update(node.metadata_props)
         if new is root:
             new.doc_string = node.doc_string
-        if node.name:
+        if not node.name:
+            new.name = ""  # onnx_ir gives a name to nodes that have None
+        else:
             new.name = node.name if new is root else names.unique(f"{node.name}/{new.op_type}")
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.builder.constants import constant_array
 from onnxwright.optimizer.versions.call import KEEP, Call, Refused, down
 from onnxwright.optimizer.versions.rules.axes import _REDUCE
 from onnxwright.semantics.ops import Ops
-from onnxwright.types.dtypes import DType
 
 _WITHOUT_REDUCTION = {
     "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log", "ReduceSumSquare": "Mul",
@@ -30,21 +30,7 @@ def reduce_axes_become_an_attribute(op: Ops, call: Call) -> Any:
             return [op.Identity(x)]
         return [op.Mul(x, x)] if plain == "Mul" else [getattr(op, plain)(x)]
     attributes = call.without("noop_with_empty_axes", axes=axes or None)
-    return _with_casts(op, call, [call.input(0)], attributes)
-
-
-def _with_casts(op: Ops, call: Call, inputs: list[Any], attributes: dict[str, Any]) -> Any:
-    """A reduction of a type that older versions do not take, in a wider one."""
-    dtype = call.input(0).dtype
-    signature = op.opset[call.name].signature
-    assert signature is not None
-    if dtype is None or dtype.onnx_name in signature.inputs[0].types:
-        return call.same(op, inputs, attributes)
-    wide = DType.FLOAT if dtype in (DType.BFLOAT16, DType.FLOAT16) else DType.INT32
-    if wide.onnx_name not in signature.inputs[0].types or (wide is DType.INT32 and dtype.bits > 16):
-        raise Refused(f"the older version takes no {dtype.name}")
-    made = call.same(op, [op.Cast(inputs[0], to=int(wide)), *inputs[1:]], attributes)
-    return [op.Cast(made[0], to=int(dtype))]
+    return call.same(op, [call.input(0)], attributes)
 
 
 @down(13, "Squeeze", "Unsqueeze")
@@ -125,29 +111,30 @@ def split_becomes_an_attribute(op: Ops, call: Call) -> Any:
     """`split` is an attribute.  Source: ONNX Split 11."""
     if not call.has(1):
         return KEEP
-    sizes = call.ints(1)
-    return call.same(op, [call.input(0)], call.without(split=sizes))
+    known = call.constants(1)
+    if known is not None:
+        sizes = [int(v) for v in known]
+        return call.same(op, [call.input(0)], call.without(split=sizes))
+    axis, start, parts = call.int64(op, [call.attr("axis", 0)]), call.int64(op, [0]), []
+    for n in range(call.count):
+        end = op.Add(start, op.Gather(call.input(1), call.int64(op, [n])))
+        parts.append(op.Slice(call.input(0), start, end, axis))
+        start = end
+    return parts
 
 
 @down(11, "TopK")
 def top_k_of_the_largest(op: Ops, call: Call) -> Any:
     """Only the largest, sorted.  Source: ONNX TopK 10; the smallest are the largest of -x."""
-    attributes = call.without("largest", "sorted")
-    x, dtype = call.input(0), call.input(0).dtype
+    attributes, x = call.without("largest", "sorted"), call.input(0)
     if attributes.get("axis", -1) < -1:
         attributes["axis"] += call.rank(0)
-    if dtype is not None and not dtype.is_float:
-        if dtype.bits > 32 or dtype in (DType.BOOL, DType.STRING):
-            raise Refused(f"the older version takes no {dtype.name}")
-        x = op.Cast(x, to=int(DType.DOUBLE))
     if call.attr("largest", 1) == 0:
         made = call.same(op, [op.Neg(x), call.input(1)], attributes)
         values = op.Neg(made[0])
     else:
         made = call.same(op, [x, call.input(1)], attributes)
         values = made[0]
-    if dtype is not None and not dtype.is_float:
-        values = op.Cast(values, to=int(dtype))
     return [values, made[1]]
 
 
@@ -211,16 +198,10 @@ def pad_does_not_wrap(op: Ops, call: Call) -> Any:
 def pads_become_attributes(op: Ops, call: Call) -> Any:
     """`pads` and `value` are attributes.  Source: ONNX Pad 2."""
     pads, value = call.ints(1), call.constant(2)
-    dtype = call.input(0).dtype
     attributes = call.without(pads=pads)
     if value is not None and float(value.ravel()[0]) != 0.0:
         attributes["value"] = float(value.ravel()[0])
-    if dtype is None or dtype.is_float:
-        return call.same(op, [call.input(0)], attributes)
-    if dtype.bits > 32 or dtype is DType.STRING:
-        raise Refused(f"the older version takes no {dtype.name}")
-    made = call.same(op, [op.Cast(call.input(0), to=int(DType.DOUBLE))], attributes)
-    return [op.Cast(made[0], to=int(dtype))]
+    return call.same(op, [call.input(0)], attributes)
 
 
 @down(11, "Clip")
@@ -300,11 +281,46 @@ def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     """Without `allowzero` a 0 copies a size.  Source: ONNX Reshape 14."""
     if call.attr("allowzero", 0):
         known = call.constants(1)
-        dims = None if known is not None else call.input(1).dims
-        sizes = known.tolist() if known is not None else dims
-        if sizes is None or any(not isinstance(d, int) or d == 0 for d in sizes):
+        sizes: Any = known.tolist() if known is not None else call.input(1).dims
+        if not isinstance(sizes, (list, tuple)) or any(
+            not isinstance(d, int) or d == 0 for d in sizes
+        ):
             raise Refused("`allowzero=1` came with opset 14, and the sizes may be 0")
     return call.same(op, None, call.without("allowzero")) if call.given("allowzero") else KEEP
+
+
+@down(12, "Constant")
+def constant_as_a_tensor(op: Ops, call: Call) -> Any:
+    """Numbers and strings are tensors in `value`.  Source: ONNX Constant 12."""
+    (name,) = call.attributes
+    if name in ("value", "sparse_value"):
+        return KEEP
+    return [op.constant(constant_array({name: call.attr(name)}))]
+
+
+@down(11, "Constant")
+def constant_as_a_dense_tensor(op: Ops, call: Call) -> Any:
+    """Only dense tensors.  Source: ONNX Constant 11."""
+    del op
+    if call.given("sparse_value"):
+        raise Refused("sparse constants came with opset 11")
+    return KEEP
+
+
+@down(9, "Scan")
+def scan_of_a_batch(op: Ops, call: Call) -> Any:
+    """Version 8 scans a batch: here of one.  Source: ONNX Scan 8 and 9."""
+    for name in ("scan_input_axes", "scan_output_axes", "scan_output_directions"):
+        if any(call.attr(name) or ()):
+            raise Refused(f"its attribute `{name}` came with opset 9")
+    directions = call.attr("scan_input_directions")
+    attributes = {"body": call.attributes["body"], "num_scan_inputs": call.attr("num_scan_inputs")}
+    if directions:
+        attributes["directions"] = list(directions)
+    inputs = [None, *(op.Unsqueeze(v, axes=[0]) for v in call.inputs if v is not None)]
+    backend: Any = op.backend
+    made = backend.build(op.opset["Scan"], None, inputs, attributes, call.count)
+    return [op.Squeeze(v, axes=[0]) for v in made]
 
 
 @down(9, "ConstantOfShape")

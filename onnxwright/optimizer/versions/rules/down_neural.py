@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.optimizer.versions.call import KEEP, Call, Refused, down
+from onnxwright.optimizer.versions.call import BY_BODY, KEEP, Call, Refused, down
+from onnxwright.optimizer.versions.rules.neural import meant_otherwise
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
+
+
+@down(9, "BatchNormalization")
+def batch_norm_is_spatial(op: Ops, call: Call) -> Any:
+    """`spatial` is 1 by default: statistics are per channel.  Source: ONNX BatchNormalization 7."""
+    del op, call
+    return KEEP
 
 
 @down(14, "BatchNormalization")
@@ -31,9 +39,15 @@ def ratio_becomes_an_attribute(op: Ops, call: Call) -> Any:
     training = call.constant(2)
     if training is not None and bool(training):
         raise Refused("training mode came with opset 12", "export the model for inference")
-    ratio = call.constant(1)
+    ratio, x = call.constant(1), call.input(0)
     given = 0.5 if ratio is None else float(ratio)
-    return call.same(op, [call.input(0)], call.without("seed", ratio=given))
+    attributes = call.without("seed", ratio=given)
+    made = op.backend.emit(op.opset["Dropout"], [x], attributes, 1)
+    if not any(call.used[1:]):
+        return [made[0]]
+    # Older versions do not say what the mask of inference holds.
+    kept = op.constant(np.ones((), dtype=bool))
+    return [made[0], op.Expand(kept, op.Shape(x))]
 
 
 @down(10, "Dropout")
@@ -138,7 +152,7 @@ def pow_of_one_type(op: Ops, call: Call) -> Any:
 def dequantize_per_tensor(op: Ops, call: Call) -> Any:
     """Scales of an axis are multiplied by hand.  Source: ONNX DequantizeLinear 10 and 13."""
     attributes = call.without("axis")
-    if call.input(1).rank in (0,) or call.input(1).shape == (1,):
+    if call.input(1).rank == 0 or call.input(1).shape == (1,):
         return call.same(op, None, attributes)
     axis, rank = call.attr("axis", 1), call.rank(0)
     column = call.int64(op, [-1] + [1] * (rank - 1 - axis % rank))
@@ -152,7 +166,7 @@ def dequantize_per_tensor(op: Ops, call: Call) -> Any:
 @down(13, "QuantizeLinear")
 def quantize_per_tensor(op: Ops, call: Call) -> Any:
     """Only one scale for the whole tensor.  Source: ONNX QuantizeLinear 10 and 13."""
-    if call.input(1).rank in (0,) or call.input(1).shape == (1,):
+    if call.input(1).rank == 0 or call.input(1).shape == (1,):
         return call.same(op, None, call.without("axis"))
     axis, rank = call.attr("axis", 1), call.rank(0)
     column = call.int64(op, [-1] + [1] * (rank - 1 - axis % rank))
@@ -166,6 +180,83 @@ def quantize_per_tensor(op: Ops, call: Call) -> Any:
         made = op.Add(made, op.Reshape(zero, column))
     limits = [op.constant(np.array(v, dtype=np.float32)) for v in (low, high)]
     return [op.Cast(op.Clip(made, *limits), to=int(dtype))]
+
+
+@down(11, "Equal")
+def equal_floats(op: Ops, call: Call) -> Any:
+    """Floats are equal where neither is less, and both are numbers.  Source: ONNX Equal 7."""
+    a, b, dtype = call.input(0), call.input(1), call.dtype(0)
+    if not dtype.is_float:
+        return KEEP
+    zero, one = (op.constant(np.array(v, dtype=dtype.numpy)) for v in (0, 1))
+
+    def is_number(value: Any) -> Any:
+        return op.Or(op.Less(value, one), op.Greater(value, zero))
+
+    same = op.Not(op.Or(op.Less(a, b), op.Greater(a, b)))
+    return [op.And(same, op.And(is_number(a), is_number(b)))]
+
+
+@down(10, "Mod")
+def mod_of_integers(op: Ops, call: Call) -> Any:
+    """The remainder of a division that truncates, brought to the sign of the divisor.
+
+    Source: ONNX Mod 10, Div 7.
+    """
+    a, b, dtype = call.input(0), call.input(1), call.dtype(0)
+    if dtype not in (DType.INT32, DType.INT64):
+        raise Refused("the older version has no such operator, except for INT32 and INT64")
+    rest = op.Sub(a, op.Mul(op.Div(a, b), b))
+    if call.attr("fmod", 0):
+        return [rest]
+    zero = op.constant(np.zeros((), dtype=dtype.numpy))
+    other_sign = op.Less(op.Mul(op.Sign(rest), op.Sign(b)), zero)
+    return [op.Where(other_sign, op.Add(rest, b), rest)]
+
+
+@down(12, "Max", "Min")
+def extremes_of_integers(op: Ops, call: Call) -> Any:
+    """Integers are compared two by two.  Source: ONNX Max 8, Where and Less 9."""
+    dtype = call.input(0).dtype
+    if dtype is None or dtype.is_float:
+        return KEEP
+    made = call.input(0)
+    for other in call.inputs[1:]:
+        less = op.Less(made, other)
+        made = op.Where(less, other, made) if call.name == "Max" else op.Where(less, made, other)
+    return [made if call.count < len(call.inputs) else op.Identity(made)]
+
+
+@down(12, "Clip")
+def clip_of_integers(op: Ops, call: Call) -> Any:
+    """Integers are compared with the limits.  Source: ONNX Clip 11."""
+    dtype = call.input(0).dtype
+    if dtype is None or dtype.is_float:
+        return KEEP
+    made = call.input(0)
+    if call.has(1):
+        made = op.Where(op.Less(made, call.input(1)), call.input(1), made)
+    if call.has(2):
+        made = op.Where(op.Less(call.input(2), made), call.input(2), made)
+    return [made]
+
+
+@down(8, "Sum", "Mean", "Max", "Min")
+def without_broadcasting(op: Ops, call: Call) -> Any:
+    """Inputs have one shape; Sum and Mean are written with Add.  Source: ONNX Sum 6."""
+    shapes = [v.shape for v in call.inputs if v is not None]
+    first = shapes[0]
+    known = first is not None and None not in first
+    if len(shapes) == 1 or (known and all(s == first for s in shapes)):
+        return KEEP
+    if call.name in ("Max", "Min"):
+        raise Refused("broadcasting came with opset 8")
+    made = call.input(0)
+    for n in range(1, len(call.inputs)):
+        made = op.Add(made, call.input(n))
+    if call.name == "Sum":
+        return [made]
+    return [op.Div(made, op.constant(np.array(len(call.inputs), dtype=call.dtype(0).numpy)))]
 
 
 @down(11, "Gemm")
@@ -192,6 +283,13 @@ def first_index(op: Ops, call: Call) -> Any:
         last = op.Sub(op.Gather(op.Shape(x), call.int64(op, axis % len(shape))),
                       call.int64(op, 1))  # fmt: skip
     return [op.Sub(last, call.same(op, [turned], attributes)[0])]
+
+
+@down(24, "Attention")
+def attention_with_older_masks(op: Ops, call: Call) -> Any:
+    """Causal masks beside a cache start elsewhere.  Source: ONNX Attention 23 and 24."""
+    del op
+    return BY_BODY if meant_otherwise(call) else KEEP
 
 
 @down(18, "ScatterElements", "ScatterND")

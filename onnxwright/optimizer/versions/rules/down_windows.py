@@ -75,7 +75,8 @@ def resize_gives_all_inputs(op: Ops, call: Call) -> Any:
     Source: ONNX Resize 11.
     """
     empty = op.constant(np.zeros(0, dtype=np.float32))
-    inputs = [call.input(0), call.get(1) or empty, call.get(2) or empty, call.get(3)]
+    given = [empty if v is None else v for v in (call.get(1), call.get(2))]
+    inputs = [call.input(0), *given, call.get(3)]
     return call.same(op, inputs)
 
 
@@ -114,8 +115,9 @@ def _scales(call: Call) -> Any:
         sizes, shape = call.ints(3), call.shape(0)
         if sizes is None or any(not isinstance(d, int) or d == 0 for d in shape):
             return None
-        found = np.array([s / d for s, d in zip(sizes, shape, strict=True)])  # type: ignore[operator]
-        back = [int(np.floor(np.float32(f) * d)) for f, d in zip(found, shape)]  # type: ignore[operator]
+        before = np.array(shape, dtype=np.int64)
+        found = (np.array(sizes) / before).astype(np.float32)
+        back = np.floor(found * before).astype(np.int64).tolist()
         return found if back == sizes else None
     return call.constant(2)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.optimizer.versions.call import KEEP, Call, Refused, up
+from onnxwright.optimizer.versions.call import BY_BODY, KEEP, Call, Refused, up
 from onnxwright.semantics.ops import Ops
 
 
@@ -39,6 +39,17 @@ def batch_norm_says_training(op: Ops, call: Call) -> Any:
         raise Refused("its outputs `saved_mean` and `saved_var` have no newer equivalent")
     attributes = call.without(training_mode=1)
     return op.backend.emit(op.opset["BatchNormalization"], call.inputs, attributes, 3)
+
+
+@up(13, "Erf")
+@up(28, "ReduceLogSum", "ReduceLogSumExp")
+def floats_only(op: Ops, call: Call) -> Any:
+    """Integers are not allowed any more.  Source: ONNX Erf 13, ReduceLogSum 28."""
+    del op
+    dtype = call.input(0).dtype
+    if dtype is not None and not dtype.is_float:
+        raise Refused(f"newer versions take no {dtype.name}", "cast its input to FLOAT")
+    return KEEP
 
 
 @up(10, "Dropout")
@@ -80,4 +91,16 @@ def group_norm_scales_channels(op: Ops, call: Call) -> Any:
     return call.same(op, [x, spread(call.input(1)), spread(call.input(2))])
 
 
-__all__: list[str] = []
+def meant_otherwise(call: Call) -> bool:
+    """Whether an Attention means something else in version 23 than in 24."""
+    return bool((call.attr("is_causal", 0) and call.has(4)) or (call.count > 3 and call.used[3]))
+
+
+@up(24, "Attention")
+def attention_with_newer_masks(op: Ops, call: Call) -> Any:
+    """Causal masks beside a cache start elsewhere.  Source: ONNX Attention 23 and 24."""
+    del op
+    return BY_BODY if meant_otherwise(call) else KEEP
+
+
+__all__ = ["meant_otherwise"]

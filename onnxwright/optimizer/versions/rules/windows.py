@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.optimizer.versions.call import Call, up
+from onnxwright.optimizer.versions.call import KEEP, Call, Refused, up
 from onnxwright.semantics.ops import Ops
 
 
@@ -51,12 +51,19 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
     return made(wider[0], op.constant(np.minimum(known, 1).astype(np.float32)), "ceil")
 
 
+@up(13, "Resize")
+def resize_without_odd_coordinates(op: Ops, call: Call) -> Any:
+    """`tf_half_pixel_for_nn` is gone.  Source: ONNX Resize 11 and 13."""
+    del op
+    if call.attr("coordinate_transformation_mode", "half_pixel") == "tf_half_pixel_for_nn":
+        raise Refused("newer versions have no `tf_half_pixel_for_nn`")
+    return KEEP
+
+
 @up(16, "RoiAlign")
 def roi_align_names_its_coordinates(op: Ops, call: Call) -> Any:
     """Version 10 does not shift by half a pixel.  Source: ONNX RoiAlign 16."""
-    return call.same(
-        op, None, call.without(coordinate_transformation_mode="output_half_pixel")
-    )
+    return call.same(op, None, call.without(coordinate_transformation_mode="output_half_pixel"))
 
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
