@@ -138,9 +138,9 @@ def _to_tensor(value: Any) -> object:
         array = np.asarray(value)
     except (ValueError, OverflowError):
         raise WrongTypeError from None
-    if array.dtype.kind in "US" or (array.dtype == object and _all_text(value)):
+    if array.dtype.kind in "USO" and _all_text(value):
         return array.astype(object)
-    if array.dtype == object:
+    if array.dtype.kind in "USO":
         raise OutOfRangeError if _all_ints(value) else WrongTypeError
     if isinstance(value, np.generic) or array.dtype.kind not in "fiu":
         return array
