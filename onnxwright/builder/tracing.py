@@ -31,6 +31,9 @@ from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.shapes import Shape
 
+# Arrays of a builder's user of more bytes are weights, not numbers written down in code.
+LITERAL_BYTES = 1024
+
 _NONE: Mapping[str, object] = {}
 
 
@@ -103,13 +106,16 @@ class TracingBackend(GraphBackend):
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 
-    def initializer(self, array: Any, name: str | None = None) -> GraphValue:
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
         """A value that the model holds; equal small ones and the same large ones are shared.
 
         Args:
             array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
                 has `__array__` or `__dlpack__`.  Large ones are not copied.
             name: its name, made unique; a value that is there already keeps its own.
+            owner: what tells it from weights of the same numbers; by default its name.
 
         Returns:
             The value.
@@ -117,14 +123,22 @@ class TracingBackend(GraphBackend):
         Raises:
             ScriptTypeError: it is no tensor (OW403).
         """
-        return self._pooled(self.pool.tensor(array, name, self.here()))
+        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""
-        return self._pooled(self.pool.array(np.asarray(array)))
+        array = np.asarray(array)
+        if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
+            return self._pooled(self.pool.initializer(array))
+        return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
         return self.wrap(value, self.recorder.types[value])
+
+    def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a weight that is held in memory."""
+        held = self.pool.held.get(value.value, (None, None))[0]
+        return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
