@@ -1,7 +1,8 @@
 """Types of a node's outputs from those of its inputs: rules for the common operators, else ONNX's.
 
-The rules (`shape_rules`, `window_rules`) know names of dimensions and values that are shapes; for
-the other operators, and for every contradiction, ONNX's own inference is asked, node by node.
+The rules of the operators' records (`OperatorFacts.infer`) know names of dimensions and values that
+are shapes; for the other operators, and for every contradiction, ONNX's own inference is asked,
+node by node.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import onnx.checker
 import onnx_ir as ir
 from onnx import shape_inference
 
-from onnxwright.ir import shape_rules, window_rules
 from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
+from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, UnknownError, as_array
+from onnxwright.operators.record import InferRule
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
@@ -38,7 +40,6 @@ INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError
 
 # Values up to this size are shown to inference (shapes, axes, paddings).
 _DATA_LIMIT = 1024
-_RULES = {**shape_rules.RULES, **window_rules.RULES}
 
 
 def infer(
@@ -89,16 +90,16 @@ def infer_call(
         INFERENCE_ERRORS: the inputs cannot go together.
     """
     if call.signature.domain == "":
-        rule = _RULES.get(call.name)
+        rule = facts(call.name).infer
         if rule is not None:
             try:
                 return _by_rule(call, rule)
             except UnknownError:
                 pass
-    return _by_onnx(call, attributes(), opset_version)
+    return infer_by_onnx(call, attributes(), opset_version)
 
 
-def _by_rule(call: OpCall, rule: shape_rules.Rule) -> list[OnnxType | None]:
+def _by_rule(call: OpCall, rule: InferRule) -> list[OnnxType | None]:
     """What a rule says, if the element types are allowed."""
     dtypes = _dtypes(call)
     made = rule(call)
@@ -164,7 +165,7 @@ def _dtypes(call: OpCall) -> DType | None:
     return plan.fixed if plan.fixed is not None else seen.get(plan.source)
 
 
-def _by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType | None]:
+def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType | None]:
     """What ONNX's own inference says."""
     signature, inputs = call.signature, call.types
     attributes = list(attributes)
