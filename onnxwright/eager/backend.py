@@ -21,6 +21,7 @@ from onnxwright.eager.values import (
     type_of_value,
 )
 from onnxwright.eager.where import user_span
+from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -65,7 +66,7 @@ class EagerBackend:
             found = None if fast is None else _run_fast(fast, inputs)
             if found is not None:
                 return found
-        if op.name in callable_bodies.NAMES and op.domain == "":
+        if facts(op.name, op.domain).has_bodies:
             made = callable_bodies.run(op, inputs, attributes, outputs)
             if made is not None:
                 return made

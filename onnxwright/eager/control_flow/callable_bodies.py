@@ -19,7 +19,6 @@ from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 
-NAMES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _BODIES = ("then_branch", "else_branch", "body")
 
 

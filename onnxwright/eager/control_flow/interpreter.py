@@ -18,6 +18,7 @@ from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
+from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
@@ -190,7 +191,7 @@ class Interpreter:
         opset = Opset(domain, version if version is not None else registry.newest(domain))
         op = opset[node.op_type]
         outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
-        if domain == "" and node.op_type in callable_bodies.NAMES:
+        if facts(node.op_type, domain).has_bodies:
             return self._control(op, node, trimmed, given, scope, attributes, here)
         if domain == "" and node.op_type == "Constant":
             known = constant_array(given)

@@ -37,6 +37,7 @@ from onnxwright.eager.values import (
 )
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
+from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
@@ -56,13 +57,7 @@ _UNKNOWN_OP = ("is not a registered function/op", "No Op registered for")
 _FAST_LIMIT = 8192
 
 
-# Operators that compute much for each byte: their sessions have threads.
-PARALLEL = frozenset(
-    {
-        "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "GRU", "Gemm",
-        "LSTM", "MatMul", "MatMulInteger", "MatMulNBits", "QLinearConv", "QLinearMatMul", "RNN",
-    }
-)  # fmt: skip
+# How many sessions get threads: those of operators that compute much for each byte.
 _PARALLEL_LIMIT = 32
 
 
@@ -333,9 +328,11 @@ class OrtEvaluator:
 
     def _may_be_parallel(self, op: Op) -> bool:
         """Whether a session gets threads: where they pay, and not for too many sessions."""
-        if op.name not in PARALLEL:
+        if not facts(op.name, op.domain).heavy:
             return False
-        return sum(e.op.name in PARALLEL for e in self.cache.entries()) < _PARALLEL_LIMIT
+        return (
+            sum(facts(e.op.name, e.op.domain).heavy for e in self.cache.entries()) < _PARALLEL_LIMIT
+        )
 
     def _session(self, data: bytes, *, parallel: bool = False) -> Any:
         options = self.session_options
