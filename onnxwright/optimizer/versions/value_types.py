@@ -11,8 +11,8 @@ import onnx_ir as ir
 from onnxwright.builder.constants import constant_array
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
-from onnxwright.ir.symbolic import values_of
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
+from onnxwright.operators.shape_values import values_of
 from onnxwright.opset import registry
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
