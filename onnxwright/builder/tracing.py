@@ -21,9 +21,9 @@ from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import schema_kinds
-from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
+from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature

@@ -26,6 +26,11 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
 
 
+def _restored(model: Any, providers: Any, weights: Any) -> CompiledModel:
+    """A compiled model that was pickled or copied."""
+    return CompiledModel(model, providers=providers, weights=weights)
+
+
 class CompiledModel:
     """A model as one callable ONNX Runtime session.
 
@@ -65,6 +70,12 @@ class CompiledModel:
         data = model.SerializeToString() if self._model is not None else model
         if not isinstance(data, (bytes, str)):
             data = str(data)
+        self._made_from = (
+            data if self._model is None else None,
+            providers,
+            session_options,
+            weights,
+        )
         options = session_options
         if options is None:
             options = sessions.model_options()
@@ -85,6 +96,16 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.signature_text()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A session cannot be pickled or copied: another one is made from the same model.
+        data, providers, options, weights = self._made_from
+        if options is not None:
+            raise TypeError(
+                "a CompiledModel with `session_options` cannot be pickled: ONNX Runtime's options "
+                "have no state to save; pickle the model and make it again with the options"
+            )
+        return _restored, (self._model if data is None else data, providers, weights)
 
     def signature_text(self) -> str:
         """The inputs as text, for messages."""

@@ -1,57 +1,24 @@
-"""Building blocks of functions that move elements: reshapes, expansions, slices, ranges.
+"""Functions that move elements: reshapes, expansions, slices, orders of axes.
 
-Sizes are ints or INT64 values without dimensions, as in `support`; a size that is known to be that
-of the input's own dimension is said by position, so that no Shape is read at run time.
+A size that is known to be that of the input's own dimension is given by position, so that no Shape
+is read at run time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.support import INT64_MAX, INT64_MIN, cast, size, sizes, vector
-from onnxwright.semantics.backend import is_value
+from onnxwright.atenlib.helpers.constants import INT64_MAX, INT64_MIN, full, iota, vector
+from onnxwright.atenlib.helpers.sizes import same_size, size, static
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import Dim
 
 
-def dim_of(n: Any) -> Any:
-    """What is known of a size: an int, a name or an expression of names, or None.
-
-    Example:
-        >>> dim_of(3)
-        3
-    """
-    return n if isinstance(n, int) else getattr(n, "dims", None)
-
-
-def same_size(n: Any, dim: Any) -> bool:
-    """Whether a size is known to equal a dimension of a shape."""
-    known = dim_of(n)
-    return known is not None and not isinstance(known, tuple) and known == dim
-
-
-def same_shape(x: Any, y: Any) -> bool:
-    """Whether two values are known to have one shape."""
-    if x.rank != y.rank:
-        return False
-    return all(a is not None and a == b for a, b in zip(x.shape, y.shape, strict=True))
-
-
-def static(shape: Sequence[Any]) -> bool:
-    """Whether every dimension or size is an int.
-
-    Example:
-        >>> static([2, 3]), static([2, "N"])
-        (True, False)
-    """
-    return all(isinstance(d, int) for d in shape)
-
-
-def reshape_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
-    """A value in another shape.
+def reshape(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
+    """A value in another shape; itself where it has it.
 
     One size that is unknown becomes the -1 of Reshape, sizes that stay where they are its 0, so
     that most shapes are constants.
@@ -67,13 +34,15 @@ def reshape_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
     dynamic = [i for i, n in enumerate(wanted) if not isinstance(n, int)]
     fixed = [n for n in wanted if isinstance(n, int)]
     inferred = -1 in fixed
+    if not dynamic and list(wanted) == list(x.shape):
+        return x
+    if 0 in fixed and not inferred:
+        return full(op, wanted, 0, x.onnx_dtype)
     if not dynamic:
-        if list(wanted) == list(x.shape):
-            return x
         shape = np.array(wanted, np.int64).reshape(len(wanted))
         return op.Reshape(x, op.constant(shape), allowzero=int(0 in fixed))
     if 0 not in fixed:
-        plan = [
+        plan: list[Size] = [
             0 if i in dynamic and i < x.rank and same_size(n, x.shape[i]) else n
             for i, n in enumerate(wanted)
         ]
@@ -85,12 +54,17 @@ def reshape_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
     return op.Reshape(x, vector(op, wanted), allowzero=int(not inferred))
 
 
-def flat(op: Any, x: Any) -> Any:
+def flat(op: Op, x: Value) -> Value:
     """All elements in one dimension."""
     return x if x.rank == 1 else op.Reshape(x, op.constant(np.array([-1], np.int64)))
 
 
-def expand_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
+def at_least_1d(op: Op, x: Value) -> Value:
+    """A value without dimensions as one with a dimension of one element."""
+    return op.Unsqueeze(x, [0]) if x.rank == 0 else x
+
+
+def expand_to(op: Op, x: Value, wanted: Sequence[Size]) -> Value:
     """A value broadcast to a shape of at least its rank.
 
     Args:
@@ -102,7 +76,7 @@ def expand_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
         The value with the shape.
     """
     extra = len(wanted) - x.rank
-    plan = []
+    plan: list[Size] = []
     for i, n in enumerate(wanted):
         own = x.shape[i - extra] if i >= extra else 1
         kept = (isinstance(n, int) and n == -1) or same_size(n, own)
@@ -112,7 +86,7 @@ def expand_to(op: Any, x: Any, wanted: Sequence[Any]) -> Any:
     return op.Expand(x, vector(op, plan))
 
 
-def expand_together(op: Any, values: Sequence[Any]) -> list[Any]:
+def expand_together(op: Op, values: Sequence[Value]) -> list[Value]:
     """Values broadcast against each other.
 
     Args:
@@ -122,9 +96,9 @@ def expand_together(op: Any, values: Sequence[Any]) -> list[Any]:
     Returns:
         The values, all of one shape.
     """
-    shapes = [v.shape for v in values]
-    if all(static(s) for s in shapes):
-        common = list(np.broadcast_shapes(*shapes))
+    shapes = [v.shape for v in values if static(v.shape)]
+    if len(shapes) == len(values):
+        common = [int(n) for n in np.broadcast_shapes(*shapes)]
         return [expand_to(op, v, common) for v in values]
     found = []
     for v in values:
@@ -137,7 +111,7 @@ def expand_together(op: Any, values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _covers(x: Any, other: Any) -> bool:
+def _covers(x: Value, other: Value) -> bool:
     """Whether expanding something of the shape of `x` to that of `other` changes nothing."""
     extra = x.rank - other.rank
     return extra >= 0 and all(
@@ -145,14 +119,16 @@ def _covers(x: Any, other: Any) -> bool:
     )
 
 
-def slice_axis(op: Any, x: Any, axis: int, start: Any, end: Any, step: Any = 1) -> Any:
+def slice_axis(
+    op: Op, x: Value, axis: int, start: Size | None, end: Size | None, step: Size = 1
+) -> Value:
     """A range along one axis, with the limits of Python's slices.
 
     Args:
         op: the operators.
         x: a value.
         axis: the axis.
-        start, end, step: ints, values without dimensions, or None.
+        start, end, step: sizes, or None.
 
     Returns:
         The part; the value itself where that is all of it.
@@ -167,19 +143,19 @@ def slice_axis(op: Any, x: Any, axis: int, start: Any, end: Any, step: Any = 1) 
     return op.Slice(x, *parts)
 
 
-def start_is_zero(start: Any) -> bool:
+def start_is_zero(start: Size | None) -> bool:
     """Whether a start is the number zero."""
     return isinstance(start, int) and start == 0
 
 
-def reaches(end: Any, dim: Any) -> bool:
+def reaches(end: Size, dim: Dim) -> bool:
     """Whether an end is known to lie behind the last element of a dimension."""
     if isinstance(end, int) and (end == INT64_MAX or (isinstance(dim, int) and end >= dim)):
         return True
     return same_size(end, dim)
 
 
-def reverse(op: Any, x: Any, axes: Sequence[int]) -> Any:
+def reverse(op: Op, x: Value, axes: Sequence[int]) -> Value:
     """The elements in the opposite order along some axes."""
     if not axes:
         return x
@@ -187,9 +163,19 @@ def reverse(op: Any, x: Any, axes: Sequence[int]) -> Any:
     return op.Slice(x, [-1] * n, [INT64_MIN] * n, list(axes), [-1] * n)
 
 
-def permute(op: Any, x: Any, order: Sequence[int]) -> Any:
+def permute(op: Op, x: Value, order: Sequence[int]) -> Value:
     """The axes in another order; itself where it is the same."""
     return x if list(order) == list(range(x.rank)) else op.Transpose(x, perm=list(order))
+
+
+def to_last(op: Op, x: Value, axis: int) -> Value:
+    """The value with one axis moved behind the others."""
+    return permute(op, x, axes_last([axis], x.rank)) if x.rank else x
+
+
+def from_last(op: Op, x: Value, axis: int) -> Value:
+    """The value with its last axis moved to a place; the inverse of `to_last`."""
+    return permute(op, x, inverse_order(axes_last([axis], x.rank))) if x.rank else x
 
 
 def axes_first(axes: Sequence[int], rank: int) -> list[int]:
@@ -222,111 +208,24 @@ def inverse_order(order: Sequence[int]) -> list[int]:
     return [list(order).index(i) for i in range(len(order))]
 
 
-def counting(op: Any, n: Any) -> Any:
-    """`0, 1, ... n - 1` as INT64.
-
-    Args:
-        op: the operators.
-        n: a size.
-
-    Returns:
-        A value of rank 1.
-    """
-    if isinstance(n, int) and n <= 16:
-        return op.constant(np.arange(n))
-    zero, one = op.constant(np.array(0)), op.constant(np.array(1))
-    stop = n if is_value(n) else op.constant(np.array(n))
-    return op.Range(zero, stop, one)
-
-
-def shape_vector(op: Any, x: Any) -> Any:
-    """The shape as an INT64 value; a constant where it is known."""
-    if static(x.shape):
-        return op.constant(np.array(x.shape, np.int64).reshape(x.rank))
-    return op.Shape(x)
-
-
-def on_axis(op: Any, x: Any, axis: int, rank: int) -> Any:
+def on_axis(op: Op, x: Value, axis: int, rank: int) -> Value:
     """A value of rank 1 as one of a rank whose only long axis is `axis`."""
     others = [a for a in range(rank) if a != axis]
     return op.Unsqueeze(x, others) if others else x
 
 
-def sizes_with(op: Any, x: Any, axis: int, n: Any) -> list[Any]:
-    """The sizes of a value with one of them replaced."""
-    found = sizes(op, x)
-    found[axis] = n
-    return found
-
-
-def real_part(x: Any) -> Any:
-    """What a body asks for type and shape: a value, or the real part of a `Complex`."""
-    return x.real if isinstance(x, Complex) else x
-
-
-def both(x: Any, function: Any) -> Any:
-    """A function applied to a value, or to both parts of a `Complex`."""
-    if isinstance(x, Complex):
-        return Complex(function(x.real), function(x.imag))
-    return function(x)
-
-
-def arithmetic(op: Any, name: str, a: Any, b: Any) -> Any:
-    """Arithmetic of sizes, at once where both are ints.
+def iota_along(op: Op, x: Value, axis: int, dtype: DType = DType.INT64) -> Value:
+    """The numbers 0, 1, ... along one axis of a value, size 1 in the axes after it.
 
     Args:
         op: the operators.
-        name: `"Add"`, `"Sub"`, `"Mul"`, `"Div"` (rounds down for sizes), `"Min"`, `"Max"`.
-        a, b: sizes.
+        x: a value; only its shape counts.
+        axis: the axis, counted from the front.
+        dtype: the element type.
 
     Returns:
-        A size.
+        A value that broadcasts against `x`.
     """
-    if isinstance(a, int) and isinstance(b, int):
-        return _ON_INTS[name](a, b)
-    values = [v if is_value(v) else op.constant(np.array(v, np.int64)) for v in (a, b)]
-    return getattr(op, name)(*values)
-
-
-_ON_INTS: dict[str, Any] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mul": lambda a, b: a * b,
-    "Div": lambda a, b: a // b,
-    "Min": min,
-    "Max": max,
-}
-
-
-def as_index(op: Any, index: Any) -> Any:
-    """An index tensor in a type that indexing operators take."""
-    return index if index.onnx_dtype is DType.INT32 else cast(op, index, DType.INT64)
-
-
-__all__ = [
-    "arithmetic",
-    "as_index",
-    "axes_first",
-    "axes_last",
-    "both",
-    "counting",
-    "dim_of",
-    "expand_to",
-    "expand_together",
-    "flat",
-    "inverse_order",
-    "on_axis",
-    "permute",
-    "reaches",
-    "real_part",
-    "reshape_to",
-    "reverse",
-    "same_shape",
-    "same_size",
-    "shape_vector",
-    "size",
-    "sizes_with",
-    "slice_axis",
-    "start_is_zero",
-    "static",
-]
+    numbers = iota(op, size(op, x, axis), dtype)
+    after = x.rank - 1 - axis
+    return op.Unsqueeze(numbers, list(range(1, after + 1))) if after else numbers
