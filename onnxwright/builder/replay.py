@@ -17,9 +17,9 @@ from onnxwright.builder.context import BuildContext
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.symbolic import values_of
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
+from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType
