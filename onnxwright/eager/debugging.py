@@ -16,7 +16,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
-from onnxwright.eager import backend, foreign, interpret, model_failures, models
+from onnxwright.eager import backend, foreign, interpret, model_failures
 from onnxwright.eager.facts import (
     BAD,
     COLUMNS,
@@ -32,6 +32,7 @@ from onnxwright.eager.tracing import bad_words
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.loading import not_a_model, open_model
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
 DEFAULT_BYTES = 1 << 30
@@ -228,17 +229,15 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     Returns:
         The proto, and a reader for external data (None where there is none).
     """
-    import onnx
-    from onnx import numpy_helper
+    from onnx import ModelProto, numpy_helper
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
-    model = models.as_proto(model)
-    if isinstance(model, onnx.ModelProto):
-        return model, None
-    path = Path(model)
-    base = str(path.parent)
-    return onnx.load(str(path), load_external_data=False), lambda t: numpy_helper.to_array(t, base)
+    opened = open_model(model, external="needed")
+    if not isinstance(opened.proto, ModelProto):
+        not_a_model(opened.proto)
+    base = str(opened.folder)
+    return opened.proto, lambda t: numpy_helper.to_array(t, base)
 
 
 def _given(value: Any) -> Value:
