@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         2
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             # A terminal that cannot show a letter gets its number instead of an error.
             stream.reconfigure(errors="backslashreplace")
     given, unknown = parser().parse_known_args(arguments)

@@ -15,7 +15,9 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.diagnostics.origins import Sources, line_of
+from onnxwright.diagnostics.span import Span
+from onnxwright.diagnostics.text import clean
 from onnxwright.eager import backend, foreign, interpret, model_failures
 from onnxwright.eager.facts import (
     BAD,
@@ -65,9 +67,7 @@ class NodeRecord:
     @property
     def source(self) -> str:
         """The Python line that made the node; empty where that is not known."""
-        if self.origin is None:
-            return ""
-        return (source_line(self.origin.file, self.origin.line) or "").strip()
+        return line_of(self.origin)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, the facts among them, as one flat dictionary."""
@@ -148,7 +148,8 @@ class Debug:
             indent = "  " * len(r.path)
             name = r.output if len(r.output) <= 32 else r.output[:29] + "..."
             shown = place if len(place) <= 56 else place[:53] + "..."
-            rows.append([str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown])
+            texts = map(clean, (str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown))
+            rows.append(list(texts))
         return rows
 
     def __str__(self) -> str:
@@ -171,6 +172,7 @@ def debug(
     stop_on: str | None = None,
     until: str | int | None = None,
     on_value: Callable[[NodeRecord, Value], None] | None = None,
+    sources: Sources = None,
 ) -> Debug:
     """Run a model node by node on the evaluator of the moment.
 
@@ -182,6 +184,8 @@ def debug(
         stop_on: "nan", "inf", or "bad" for either: stop at the first node that makes one.
         until: the last node to run: its name, a value it makes, or its position.
         on_value: called with each record and its value; a place for a breakpoint.
+        sources: Python files, or folders of them, whose lines are shown where the model names them;
+            those that this process compiled from are shown anyway, others never are.
 
     Returns:
         The run.
@@ -216,7 +220,7 @@ def debug(
     last = None if until is None else _find_node(proto, until)
     return _run(
         proto, known, 0, keep=keep, max_bytes=max_bytes, stop_on=stop_on, last=last,
-        on_value=on_value, load=load,
+        on_value=on_value, load=load, sources=sources,
     )  # fmt: skip
 
 
@@ -307,13 +311,14 @@ def _run(
     last: int | None,
     on_value: Callable[[NodeRecord, Value], None] | None,
     load: Callable[[Any], Any] | None,
+    sources: Sources,
 ) -> Debug:
     """Run the nodes of the main graph from `start` to `last`."""
     options = {"keep": keep, "max_bytes": max_bytes, "stop_on": stop_on, "last": last,
-               "on_value": on_value, "load": load}  # fmt: skip
+               "on_value": on_value, "load": load, "sources": sources}  # fmt: skip
     result = Debug(model, inputs={i.name: known[i.name] for i in model.graph.input
                                   if i.name in known}, _options=options)  # fmt: skip
-    watcher = _Watcher(result, stop_on, on_value)
+    watcher = _Watcher(result, stop_on, on_value, sources)
     runner = interpret.Interpreter(
         backend.run,
         interpret.versions_of(model),
@@ -371,7 +376,9 @@ class _Watcher:
         result: Debug,
         stop_on: str | None,
         on_value: Callable[[NodeRecord, Value], None] | None,
+        sources: Sources,
     ) -> None:
+        self.sources = sources
         self.result = result
         self.stop_on = stop_on
         self.on_value = on_value
@@ -380,7 +387,7 @@ class _Watcher:
     def on_step(self, step: interpret.Step) -> None:
         """Note what a node made."""
         node = step.node
-        origin = model_failures.origin_of(node)
+        origin = model_failures.origin_of(node, self.sources)
         op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         index = self.index if not step.path else -1
         for name, value in zip(node.output, step.outputs, strict=False):
@@ -404,7 +411,7 @@ class _Watcher:
         """Raise the failure of a node at the Python line that made it."""
         if hasattr(error, "debug"):
             raise error
-        origin = model_failures.origin_of(node)
+        origin = model_failures.origin_of(node, self.sources)
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
         moved = dataclasses.replace(first, span=origin or first.span, notes=(*first.notes, note))

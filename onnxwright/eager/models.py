@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,7 +62,7 @@ class CompiledModel:
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
         # Kept to tell which node failed; not where its weights would be held twice for that.
-        self._model, data = _checked(model, "skip" if weights else "needed")
+        self._model, data = _checked(model, "skip" if weights is not None else "needed")
         options = session_options
         if options is None:
             options = ort_session.model_options()
@@ -237,10 +238,18 @@ def _checked(model: Any, external: str) -> tuple[Any | None, bytes | str]:
     if not hasattr(opened.proto, "graph"):
         not_a_model(opened.proto)
     if opened.path is not None:
-        return None, str(opened.path)
+        return None, _utf8(opened.path)
     if isinstance(model, bytes):
         return None, model
     return opened.proto, serialized(opened.proto)
+
+
+def _utf8(path: Path) -> str:
+    """A path as the runtime takes it: in UTF-8, whatever the locale is."""
+    try:
+        return os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return str(path)
 
 
 class Kept(ort_session.Entry):

@@ -14,6 +14,7 @@ from typing import Any
 
 import onnx
 
+from onnxwright.diagnostics.text import clean
 from onnxwright.ir.colours import Features, colours
 from onnxwright.ir.content import (
     attribute_kind,
@@ -99,7 +100,7 @@ class Mismatch:
         lines += [f"  in {step}" for step in self.where]
         if self.left or self.right:
             lines += [f"  first:  {_short(self.left)}", f"  second: {_short(self.right)}"]
-        return "\n".join(lines)
+        return "\n".join(map(clean, lines))
 
 
 def _short(text: str, limit: int = 400) -> str:

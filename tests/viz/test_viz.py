@@ -284,7 +284,8 @@ def test_names_of_a_hostile_model_stay_text() -> None:
 
 def test_only_python_files_are_read_for_a_line() -> None:
     assert source_text("/etc/passwd:1:1") == ""
-    assert source_text(f"{__file__}:1:1-1:5").startswith('"""Looking at models')
+    assert source_text(f"{__file__}:1:1-1:5") == ""
+    assert source_text(f"{__file__}:1:1-1:5", __file__).startswith('"""Looking at models')
     assert source_text("nonsense") == ""
 
 
