@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 
 from onnxwright.decompiler.guard import check_text
+from onnxwright.decompiler.roundtrip_search import settle, write
 from onnxwright.decompiler.scope import Options, Weights
-from onnxwright.decompiler.settle import settle, write
 from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages

@@ -11,6 +11,7 @@ from typing import Any, Literal, Union
 import numpy as np
 import onnx
 
+from onnxwright.compare.proto_graph import ProtoValue
 from onnxwright.decompiler.arrays import array_expression, dtype_expression
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
@@ -21,7 +22,6 @@ from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.validation import Damage, Files
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.ir.validation.tensors import check_tensor
-from onnxwright.ir.wiring import Wire
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -188,7 +188,7 @@ class Module:
         self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
         return f"weights[{text(key)}]"
 
-    def initializer(self, wire: Wire, python: str) -> Expr:
+    def initializer(self, wire: ProtoValue, python: str) -> Expr:
         """`initializer(...)` for a value that a graph holds from the start."""
         self.uses.add("initializer")
         name = {} if python == wire.name else {"name": text(wire.name)}

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math, draws
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate, complex_math, random_numbers
+from onnxwright.atenlib.helpers.constants import scalar
+from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import factor
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import axis_of, scalar, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -87,7 +88,7 @@ def rrelu(
     """Below zero scaled by a random slope while training, by the middle one after it."""
     if not training:
         return leaky_relu.body(op, self, (lower + upper) / 2)
-    slopes = draws.uniform(op, sizes(op, self), self.onnx_dtype)
+    slopes = random_numbers.uniform(op, sizes(op, self), self.onnx_dtype)
     slopes = op.Add(op.Mul(slopes, float(upper) - float(lower)), float(lower))
     return op.Where(op.LessOrEqual(self, 0.0), op.Mul(self, slopes), self)
 

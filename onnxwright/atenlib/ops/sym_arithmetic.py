@@ -1,0 +1,373 @@
+"""Arithmetic of sizes and other Python numbers known only at run time.
+
+A number is a Python number, or a value of rank 0 that stands for one (a *weak* value); what comes
+out is of the same kind.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import Rule
+from onnxwright.semantics import arithmetic
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dims import at_least
+from onnxwright.types.dtypes import DType
+
+SAME = Rule()
+SYMBOLIC = "numbers of a program are no tensors, OpInfo has none"
+
+
+def weak(op: Any, x: Any) -> Any:
+    """A number; a value of rank 0 is marked as standing for one."""
+    if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
+        return x
+    return op.backend.as_weak(x, kind_of(x.onnx_dtype))
+
+
+def kind_of(dtype: DType) -> str:
+    """What kind of Python number an element type stands for."""
+    if dtype.is_bool:
+        return "bool"
+    return "float" if dtype.is_float else "int"
+
+
+def binary(op: Any, name: str, a: Any, b: Any) -> Any:
+    """A function of the module `operator` of two numbers."""
+    if not is_value(a) and not is_value(b):
+        return getattr(operator, name)(a, b)
+    return arithmetic.binary(op.backend, name, weak(op, a), weak(op, b))
+
+
+def _unary(op: Any, name: str, a: Any) -> Any:
+    if not is_value(a):
+        return getattr(operator, name)(a)
+    return arithmetic.unary(op.backend, name, weak(op, a))
+
+
+# -- what tensors tell ---------------------------------------------------------------------------
+
+
+@aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC)
+def sym_size_int(op: Any, self: Any, dim: int) -> Any:
+    """The size of one dimension."""
+    return weak(op, size(op, _real(self), dim))
+
+
+@aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC)
+def sym_size(op: Any, self: Any) -> list[Any]:
+    """The sizes of all dimensions."""
+    return [weak(op, n) for n in sizes(op, _real(self))]
+
+
+@aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC)
+def sym_numel(op: Any, self: Any) -> Any:
+    """The number of elements."""
+    return weak(op, numel(op, _real(self)))
+
+
+@aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC)
+def sym_stride_int(op: Any, self: Any, dim: int) -> Any:
+    """How far apart neighbours of a dimension are, in a tensor without gaps."""
+    every = sizes(op, _real(self))
+    return weak(op, product(op, every[dim % len(every) + 1 :]))
+
+
+@aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC)
+def sym_stride(op: Any, self: Any) -> list[Any]:
+    """The strides of all dimensions, in a tensor without gaps."""
+    every = sizes(op, _real(self))
+    return [weak(op, product(op, every[n + 1 :])) for n in range(len(every))]
+
+
+@aten("aten::sym_storage_offset", rule=SAME, untested=SYMBOLIC)
+def sym_storage_offset(op: Any, self: Any) -> int:
+    """Where a tensor starts in its memory: at 0, for tensors of a model share none."""
+    return 0
+
+
+def _real(x: Any) -> Any:
+    return x.real if isinstance(x, Complex) else x
+
+
+@aten(
+    "aten::item",
+    "aten::_local_scalar_dense",
+    rule=SAME,
+    tests=[OpTest("item")],
+)
+def item(op: Any, self: Any) -> Any:
+    """The one element of a tensor, as a number."""
+    return arithmetic.to_python_number(op.backend, kind_of(self.onnx_dtype), self)
+
+
+@aten("prims::item", rule=SAME, untested="prims: no OpInfo runs it")
+def prims_item(op: Any, a: Any) -> Any:
+    """The one element of a tensor, as a number."""
+    return item.body(op, a)
+
+
+@item.on_complex
+def _item_complex(op: Any, self: Complex) -> Complex:
+    none = op.constant(np.zeros(0, np.int64))
+    return Complex(op.Reshape(self.real, none), op.Reshape(self.imag, none))
+
+
+@aten("aten::is_nonzero", rule=SAME, untested="a bool is no tensor; tests/atenlib compares it")
+def is_nonzero(op: Any, self: Any) -> Any:
+    """Whether the one element of a tensor is not zero."""
+    return arithmetic.to_python_number(op.backend, "bool", self)
+
+
+_SYMBOLIC = (
+    sym_size_int,
+    sym_size,
+    sym_numel,
+    sym_stride_int,
+    sym_stride,
+    sym_storage_offset,
+)
+for _function in _SYMBOLIC:
+    _function.on_complex(_function.body)
+
+
+# -- Python's operators --------------------------------------------------------------------------
+
+
+@aten(
+    "_operator::add",
+    "aten::add",
+    "aten::add.int",
+    "aten::add.float",
+    "aten::add.int_float",
+    "aten::add.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def add(op: Any, a: Any, b: Any) -> Any:
+    """The sum."""
+    return binary(op, "add", a, b)
+
+
+@aten(
+    "_operator::sub",
+    "aten::sub",
+    "aten::sub.int",
+    "aten::sub.float",
+    "aten::sub.int_float",
+    "aten::sub.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def sub(op: Any, a: Any, b: Any) -> Any:
+    """The difference."""
+    return binary(op, "sub", a, b)
+
+
+@aten(
+    "_operator::mul",
+    "aten::mul",
+    "aten::mul.int",
+    "aten::mul.float",
+    "aten::mul.int_float",
+    "aten::mul.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def mul(op: Any, a: Any, b: Any) -> Any:
+    """The product."""
+    return binary(op, "mul", a, b)
+
+
+@aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
+def floordiv(op: Any, a: Any, b: Any) -> Any:
+    """The quotient rounded down; of sizes, which are not negative, plainly divided."""
+    if is_value(a) and _is_size(a, 0) and _is_size(b, 1):
+        return weak(op, op.Div(op.backend.as_weak(a, None), b))
+    return binary(op, "floordiv", a, b)
+
+
+def _is_size(x: Any, low: int) -> bool:
+    """Whether a number is known to be a whole number that is not below `low`."""
+    dim = getattr(x, "dims", None) if is_value(x) else x
+    if isinstance(dim, bool) or not isinstance(dim, (int, str)):
+        return False
+    return at_least(dim, low)
+
+
+@aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
+def truediv(op: Any, a: Any, b: Any) -> Any:
+    """The quotient as a float."""
+    return binary(op, "truediv", a, b)
+
+
+@aten("_operator::mod", "aten::remainder.int", rule=SAME, untested=SYMBOLIC)
+def mod(op: Any, a: Any, b: Any) -> Any:
+    """What a division leaves, with the sign of the divisor."""
+    return binary(op, "mod", a, b)
+
+
+@aten("_operator::pow", rule=SAME, untested=SYMBOLIC)
+def pow_(op: Any, a: Any, b: Any) -> Any:
+    """A power."""
+    return binary(op, "pow", a, b)
+
+
+@aten("_operator::__lshift__", "_operator::lshift", rule=SAME, untested=SYMBOLIC)
+def lshift(op: Any, a: Any, b: Any) -> Any:
+    """`a * 2 ** b`."""
+    return binary(op, "lshift", a, b)
+
+
+@aten("_operator::__rshift__", "_operator::rshift", rule=SAME, untested=SYMBOLIC)
+def rshift(op: Any, a: Any, b: Any) -> Any:
+    """`a // 2 ** b`."""
+    return binary(op, "rshift", a, b)
+
+
+@aten("_operator::and_", rule=SAME, untested=SYMBOLIC)
+def and_(op: Any, a: Any, b: Any) -> Any:
+    """Logical and of bools, bitwise and of integers."""
+    return binary(op, "and_", a, b)
+
+
+@aten("_operator::or_", rule=SAME, untested=SYMBOLIC)
+def or_(op: Any, a: Any, b: Any) -> Any:
+    """Logical or of bools, bitwise or of integers."""
+    return binary(op, "or_", a, b)
+
+
+@aten("_operator::xor", rule=SAME, untested=SYMBOLIC)
+def xor(op: Any, a: Any, b: Any) -> Any:
+    """Exclusive or, of bools or of bits."""
+    return binary(op, "xor", a, b)
+
+
+@aten(
+    "_operator::eq",
+    "aten::eq",
+    "aten::eq.int",
+    "aten::eq.float",
+    "aten::eq.int_float",
+    "aten::eq.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def eq(op: Any, a: Any, b: Any) -> Any:
+    """Whether two numbers are equal."""
+    return binary(op, "eq", a, b)
+
+
+@aten(
+    "_operator::ne",
+    "aten::ne",
+    "aten::ne.int",
+    "aten::ne.float",
+    "aten::ne.int_float",
+    "aten::ne.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def ne(op: Any, a: Any, b: Any) -> Any:
+    """Whether two numbers differ."""
+    return binary(op, "ne", a, b)
+
+
+@aten(
+    "_operator::lt",
+    "aten::lt",
+    "aten::lt.int",
+    "aten::lt.float",
+    "aten::lt.int_float",
+    "aten::lt.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def lt(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is less than another."""
+    return binary(op, "lt", a, b)
+
+
+@aten(
+    "_operator::le",
+    "aten::le",
+    "aten::le.int",
+    "aten::le.float",
+    "aten::le.int_float",
+    "aten::le.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def le(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is at most another."""
+    return binary(op, "le", a, b)
+
+
+@aten(
+    "_operator::gt",
+    "aten::gt",
+    "aten::gt.int",
+    "aten::gt.float",
+    "aten::gt.int_float",
+    "aten::gt.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def gt(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is greater than another."""
+    return binary(op, "gt", a, b)
+
+
+@aten(
+    "_operator::ge",
+    "aten::ge",
+    "aten::ge.int",
+    "aten::ge.float",
+    "aten::ge.int_float",
+    "aten::ge.float_int",
+    rule=SAME,
+    untested=SYMBOLIC,
+)
+def ge(op: Any, a: Any, b: Any) -> Any:
+    """Whether a number is at least another."""
+    return binary(op, "ge", a, b)
+
+
+@aten("_operator::neg", "aten::neg.int", rule=SAME, untested=SYMBOLIC)
+def neg(op: Any, a: Any) -> Any:
+    """The number with the other sign."""
+    return _unary(op, "neg", a)
+
+
+@aten("_operator::pos", rule=SAME, untested=SYMBOLIC)
+def pos(op: Any, a: Any) -> Any:
+    """The number itself."""
+    return a
+
+
+@aten("_operator::abs", "builtins::abs", rule=SAME, untested=SYMBOLIC)
+def abs_(op: Any, a: Any) -> Any:
+    """The absolute value."""
+    return _unary(op, "abs", a)
+
+
+@aten("_operator::not_", "torch::sym_not", rule=SAME, untested=SYMBOLIC)
+def not_(op: Any, a: Any) -> Any:
+    """Whether a number is zero."""
+    return _unary(op, "not_", a)
+
+
+@aten("_operator::getitem", rule=SAME, untested=SYMBOLIC)
+def getitem(op: Any, a: Any, b: Any) -> Any:
+    """One of several results, or what a subscript takes of a tensor."""
+    return a[b]
+
+
+getitem.on_complex(getitem.body)
