@@ -16,8 +16,8 @@ import pytest
 
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
+from onnxwright.diagnostics.origins import span_of_origin as parse_origin
 from onnxwright.eager import CompiledModel, Tensor, run_model
-from onnxwright.eager.ort.model_failures import parse_origin
 from onnxwright.errors import EagerError
 
 X = np.arange(4, dtype=np.float32)
