@@ -171,5 +171,6 @@ def _unknown(name: str) -> str:
 
 def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
-    opsets = (*(f"opset{n}" for n in range(1, 25)), *(f"opset_ai_onnx_ml{n}" for n in range(1, 6)))
-    return sorted({*_HOMES, *types.__all__, *opsets, "latest_opset", "__version__"})
+    opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
+    names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
+    return sorted({*names, "all_opsets", "latest_opset", "__version__"})
