@@ -42,13 +42,13 @@ def load(argument: str, *, function: bool = False) -> Loaded:
 
     Args:
         argument: the path of a model, `FILE.py:fn`, or `-` for standard input.
-        function: a script that is no model on its own may be a FunctionProto instead.
+        function: a script that is not a model on its own may be a FunctionProto instead.
 
     Returns:
         The model.
 
     Raises:
-        Trouble: it cannot be read, or is no model.
+        Trouble: it cannot be read, or is not a model.
         ScriptError: the script cannot be compiled.
 
     Example:
@@ -149,7 +149,7 @@ def _checked(proto: Any, label: str, size: int = 1) -> Any:
 
 
 def _why(error: BaseException, size: int) -> str:
-    """Why bytes are no model, without protobuf's own words where they say nothing more."""
+    """Why bytes are not a model, without protobuf's own words where they say nothing more."""
     words = _first_line(error)
     if type(error).__name__ == "DecodeError":
         return f"its {size:,} bytes are damaged, cut short or something else"

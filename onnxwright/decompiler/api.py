@@ -142,7 +142,7 @@ def _read(path: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(path, load_external_data=False)
         if not model.ir_version and not model.HasField("graph"):
-            raise ValueError("it is no ONNX model")
+            raise ValueError("it is not an ONNX model")
         return model
     except OSError as error:
         reason = error.strerror or "it cannot be opened"

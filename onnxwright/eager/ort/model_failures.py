@@ -163,7 +163,7 @@ def parse_origin(text: str) -> Span | None:
         text: the place; columns count from one.
 
     Returns:
-        The span; None where the text is no place.
+        The span; None where the text is not a place.
     """
     match = re.fullmatch(r"(.*?):(\d+):(\d+)(?:-(\d+):(\d+))?", text)
     if match is None:
