@@ -109,7 +109,7 @@ def scripts(path: Path) -> Iterator[ScriptFunction[..., object]]:
 
 
 def _files() -> list[Path]:
-    """Every file of the project that has scripts at its top, and is not a program that must fail."""
+    """Every file with scripts at its top level that is not a program that must fail."""
     found = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
     bad = [p for p in found if p.parent.name == "errors" and not p.name.endswith(".fixed.py")]
     rest = sorted(p for p in found if p not in bad)
