@@ -33,6 +33,8 @@ from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
 LITERAL_BYTES = 1024
+# Weights of so many numbers are read when somebody asks what they are.
+FEW_NUMBERS = 64
 
 _NONE: Mapping[str, object] = {}
 
@@ -136,8 +138,11 @@ class TracingBackend(GraphBackend):
         return self.wrap(value, self.recorder.types[value])
 
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
-        """The array of a weight that is held in memory."""
+        """The array of a weight that is held in memory, or is a few numbers."""
         held = self.pool.held.get(value.value, (None, None))[0]
+        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+            array: np.ndarray[Any, Any] = held.numpy()
+            return array
         return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
