@@ -75,6 +75,21 @@ class ScriptAttributeError(ScriptError, AttributeError):
     """An attribute, or an operator of an opset, that does not exist."""
 
 
+class ModelError(ScriptValueError):
+    """A model that cannot be read: damaged, contradictory, or too large.
+
+    It is a `ScriptValueError` for programs written when only `to_script` raised it.
+    """
+
+
+class ModelNotFoundError(ModelError, FileNotFoundError):
+    """The path of a model where there is no file."""
+
+
+class ModelTypeError(ModelError, TypeError):
+    """An object that is not a model where one is expected."""
+
+
 class EagerError(OnnxwrightError):
     """An eager call that failed."""
 

@@ -88,6 +88,14 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """Give a command `--sources`."""
+    parser.add_argument(
+        "--sources", nargs="+", metavar="FILE.py",
+        help="Python files, or folders of them, whose lines are shown where the model names them",
+    )  # fmt: skip
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Give a command `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")

@@ -25,19 +25,6 @@ class NothingToWrite(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelNotReadable(Diagnostic):
-    """A model file is missing, or does not hold a model."""
-
-    code: ClassVar[str] = "OW741"
-    title: ClassVar[str] = "no model can be read from '{path}'"
-    label: ClassVar[str] = "named here"
-    help: ClassVar[str] = "{reason}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class NoWeightsFile(Diagnostic):
     """`weights=` names a place that is not known, or a file of arrays without its path."""
 
@@ -48,28 +35,3 @@ class NoWeightsFile(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     given: str
     advice: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExternalDataMissing(Diagnostic):
-    """The file with a tensor's numbers is missing, or is not inside the model's folder."""
-
-    code: ClassVar[str] = "OW743"
-    title: ClassVar[str] = "the numbers of `{name}` cannot be read"
-    label: ClassVar[str] = "when this model is written"
-    help: ClassVar[str] = "{reason}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelAtOdds(Diagnostic):
-    """A model contradicts itself: a value is made twice or never, or things go in a circle."""
-
-    code: ClassVar[str] = "OW744"
-    title: ClassVar[str] = "the model contradicts itself: {reason}"
-    label: ClassVar[str] = "when this model is written"
-    help: ClassVar[str] = "no runtime runs it; mend it where it was made"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    reason: str
