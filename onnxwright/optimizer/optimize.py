@@ -16,12 +16,13 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.optimizer import library
+from onnxwright.optimizer.constant_folding import FOLD_LIMIT
+from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.matching import Match, Matcher, Near
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
-from onnxwright.optimizer.weights import fold_weights
 
 M = TypeVar("M")
 
@@ -29,7 +30,6 @@ M = TypeVar("M")
 MOST_ROUNDS = 8
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite")
-FOLD_LIMIT = 256 * 1024
 
 
 @dataclass(frozen=True)
