@@ -77,7 +77,7 @@ def _shape(shape: Any) -> Shape | None:
 
 
 def constant_of(value: ir.Value | None, ir_version: int = 4) -> Array | None:
-    """The array a value always holds: of a Constant node, or an initializer that is no input.
+    """The array a value always holds: of a Constant node, or an initializer that is not an input.
 
     Args:
         value: the value.
