@@ -174,7 +174,7 @@ class _Attempt:
                     return self._call(bound)
                 given = self.rule.replace(Ops(self.b), bound)
         except (OnnxwrightError, UnknownError) as error:
-            # What does not fit here is no reason to lose the model: the nodes stay.
+            # What does not fit here is not a reason to lose the model: the nodes stay.
             self.rewriter.failures.setdefault(self.rule.name, str(error))
             return None
         if given is None:
