@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
     from onnxwright.errors import AtenUnsupportedError as AtenUnsupportedError
+    from onnxwright.errors import ConversionError as ConversionError
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
+    from onnxwright.errors import ModelToolError as ModelToolError
     from onnxwright.errors import OnnxwrightError as OnnxwrightError
     from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
     from onnxwright.errors import PassError as PassError
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import optimize as optimize
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -75,6 +78,7 @@ _HOMES = {
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
+    "convert_version": "onnxwright.optimizer.versions.api",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
@@ -101,6 +105,8 @@ _HOMES = {
     "run_model": "onnxwright.eager",
     "CompiledModel": "onnxwright.eager",
     "OnnxwrightError": "onnxwright.errors",
+    "ConversionError": "onnxwright.errors",
+    "ModelToolError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
     "EagerError": "onnxwright.errors",

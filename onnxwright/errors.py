@@ -130,6 +130,18 @@ class ExportValueError(ExportError, ValueError):
     """An argument of an export that cannot be used."""
 
 
+class ConversionError(OnnxwrightError):
+    """A model that cannot be converted to another opset version."""
+
+
+class ConversionValueError(ConversionError, ValueError):
+    """An argument of a conversion that cannot be used."""
+
+
+class ModelToolError(OnnxwrightError, ValueError):
+    """A change of a model that cannot be made, such as extracting a value it does not have."""
+
+
 class PassError(OnnxwrightError):
     """A graph pass that cannot be applied."""
 

@@ -43,7 +43,7 @@ class TracingBackend(GraphBackend):
     """A graph backend that simplifies each call before it becomes a node.
 
     Nothing that is written is sacred here: constants are folded, identities are their input, equal
-    nodes are shared, and nodes that nobody reads are dropped.  Constants are no nodes: they become
+    nodes are shared, and nodes that nobody reads are dropped.  Constants are not nodes: they become
     initializers of the model, or Constant nodes of a function, when it is closed.
 
     Args:
@@ -123,7 +123,7 @@ class TracingBackend(GraphBackend):
             The value.
 
         Raises:
-            ScriptTypeError: it is no tensor (OW403).
+            ScriptTypeError: it is not a tensor (OW403).
         """
         return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 

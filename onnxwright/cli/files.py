@@ -44,13 +44,13 @@ def load(argument: str, *, function: bool = False) -> Loaded:
 
     Args:
         argument: the path of a model, `FILE.py:fn`, or `-` for standard input.
-        function: a script that is no model on its own may be a FunctionProto instead.
+        function: a script that is not a model on its own may be a FunctionProto instead.
 
     Returns:
         The model.
 
     Raises:
-        Trouble: it cannot be read, or is no model.
+        Trouble: it cannot be read, or is not a model.
         ScriptError: the script cannot be compiled.
 
     Example:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from onnxwright.cli import (
+    changing,
     comparing,
     compiling,
     completion,
@@ -40,7 +41,18 @@ from onnxwright.version import __version__
 
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # The groups of commands, in the order `--help` shows them.
-GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, coverage, completion)
+GROUPS = (
+    small,
+    compiling,
+    running,
+    scripts,
+    looking,
+    changing,
+    comparing,
+    sweeping,
+    coverage,
+    completion,
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -76,7 +76,7 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
 
 
 def folder_of(x: Any) -> str:
-    """Where the external data of a path's model is found; nothing for what is no path."""
+    """Where the external data of a path's model is found; nothing for what is not a path."""
     if isinstance(x, str) or hasattr(x, "__fspath__"):
         return str(Path(x).parent)
     return ""

@@ -9,10 +9,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import RULES, Carrier, kind_of, meet, note_nodes
+from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.replay import Env, Replay, Results
-from onnxwright.builder.replay_model import INFERRED
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
@@ -175,7 +174,7 @@ class _Attempt:
                     return self._call(bound)
                 given = self.rule.replace(Ops(self.b), bound)
         except (OnnxwrightError, UnknownError) as error:
-            # What does not fit here is no reason to lose the model: the nodes stay.
+            # What does not fit here is not a reason to lose the model: the nodes stay.
             self.rewriter.failures.setdefault(self.rule.name, str(error))
             return None
         if given is None:
@@ -203,9 +202,7 @@ class _Attempt:
     def _kinds(self, values: Sequence[GraphValue]) -> list[OnnxType | None] | None:
         """The types of the results, if they are surely those of what is replaced."""
         found: list[OnnxType | None] = []
-        for value, result in zip(values, self.match.pattern.results, strict=True):
-            source = self.match.nodes[result.node].outputs[result.index]
-            old: OnnxType | None = source.meta.get(INFERRED) or kind_of(source)
+        for value, old in zip(values, self.match.kinds, strict=True):
             if not fits(old, value.kind, names=not self.replay.verbatim):
                 return None
             found.append(meet(value.kind, old))

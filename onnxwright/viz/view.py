@@ -21,7 +21,7 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 
 ORIGIN = "onnxwright.origin"
-_LONG = 1 << 18  # elements of a vector from which on it is no shape
+_LONG = 1 << 18  # elements of a vector from which on it is not a shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +397,7 @@ def _dtype(number: int) -> DType | None:
 
 
 def attribute_text(attribute: onnx.AttributeProto) -> str:
-    """The value of an attribute that is no graph, in short.
+    """The value of an attribute that is not a graph, in short.
 
     Args:
         attribute: the attribute.

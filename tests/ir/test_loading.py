@@ -113,7 +113,7 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
     "a path upward": (lambda: with_external(location="../w.bin"), "OW743"),
     "a path upward on Windows": (lambda: with_external(location="..\\w.bin"), "OW743"),
     "a drive": (lambda: with_external(location="C:\\w.bin"), "OW743"),
-    "an offset that is no number": (lambda: with_external(location="w", offset="x"), "OW743"),
+    "an offset that is not a number": (lambda: with_external(location="w", offset="x"), "OW743"),
     "a negative length": (lambda: with_external(location="w", length="-8"), "OW743"),
     "a name with a NUL": (lambda: with_external(location="w\0"), "OW743"),
     "a huge sparse tensor": (lambda: with_sparse([1 << 20, 1 << 20], [0, 1]), "OW751"),

@@ -11,10 +11,10 @@ from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
 
 @dataclass(frozen=True, kw_only=True)
 class NothingToWrite(Diagnostic):
-    """`to_script` is given an object that is no model, function, graph or path of a model."""
+    """`to_script` is given an object that is not a model, function, graph or path of a model."""
 
     code: ClassVar[str] = "OW740"
-    title: ClassVar[str] = "{what} is no model"
+    title: ClassVar[str] = "{what} is not a model"
     label: ClassVar[str] = "to be written as Python"
     help: ClassVar[str] = (
         "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the "

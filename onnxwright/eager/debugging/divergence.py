@@ -193,7 +193,7 @@ def _run_function(
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
     """Values that stand for each other, in the order of `ours`, then the results by position.
 
-    Values that are no results are paired by name; else by the name without the number that a model
+    Values that are not results are paired by name; else by the name without the number that a model
     adds to it, on the same line; else, in two models, by line and operator.  Names in a model may
     be generated: there a value of another type is something else.
     """

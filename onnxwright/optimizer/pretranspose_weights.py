@@ -1,4 +1,4 @@
-"""Weights that are only read transposed are stored so: no Transpose is left to the run time."""
+"""Store weights transposed that are only read so: no Transpose is left to the run time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-import torch
-from onnx_ir.tensor_adapters import TorchTensor
 
-from onnxwright.exporter.derived import Derived, combined, set_made_of
+from onnxwright.optimizer.weight_sources import Derived, combined, set_source
 
 
-def turn_weights(model: ir.Model) -> None:
+def pretranspose_weights(model: ir.Model) -> None:
     """Let initializers take the place of their transposes, where nothing reads them otherwise.
 
     The new tensors are views: no number is copied, and none is written twice.
@@ -25,20 +23,20 @@ def turn_weights(model: ir.Model) -> None:
         perm = _only_perm(value)
         if perm is None:
             continue
-        set_made_of(value, combined([value], partial(_turned, perm)))
+        set_source(value, combined([value], partial(_permuted, perm)))
         for node in [use.node for use in value.uses()]:
             ir.convenience.replace_all_uses_with(node.outputs[0], value)
             assert node.graph is not None
             node.graph.remove(node, safe=True)
 
 
-def _turned(perm: list[int], tensors: Any) -> Any:
-    return turned(tensors[0], perm)
+def _permuted(perm: list[int], tensors: Any) -> Any:
+    return permuted(tensors[0], perm)
 
 
 def _only_perm(value: ir.Value) -> list[int] | None:
     """How all that reads a weight transposes it; None where anything else is done with it."""
-    if value.is_graph_output() or not isinstance(value.const_value, TorchTensor):
+    if value.is_graph_output() or not _is_viewed(value.const_value):
         return None
     found: list[int] | None = None
     for use in value.uses():
@@ -52,7 +50,12 @@ def _only_perm(value: ir.Value) -> list[int] | None:
     return found
 
 
-def turned(tensor: Any, perm: list[int]) -> Any:
+def _is_viewed(tensor: Any) -> bool:
+    """Whether a tensor can be read with its axes in another order without a copy."""
+    return hasattr(tensor, "permuted")
+
+
+def permuted(tensor: Any, perm: list[int]) -> Any:
     """A tensor of onnx_ir with its axes in another order, not copied before it is read.
 
     Args:
@@ -63,12 +66,11 @@ def turned(tensor: Any, perm: list[int]) -> Any:
         The tensor.
 
     Example:
-        >>> turned(ir.tensor([[1, 2, 3]]), [1, 0]).numpy().tolist()
+        >>> permuted(ir.tensor([[1, 2, 3]]), [1, 0]).numpy().tolist()
         [[1], [2], [3]]
     """
-    raw = getattr(tensor, "raw", None)
-    if isinstance(raw, torch.Tensor):
-        return TorchTensor(raw.permute(perm), name=tensor.name)
+    if _is_viewed(tensor):
+        return tensor.permuted(perm)
     return Derived(
         lambda arrays: np.transpose(arrays[0], perm),
         [tensor],

@@ -1,7 +1,7 @@
 """Initializers made of weights of the module: what they are made of, and how they follow it.
 
-A model need not hold the weights as the module has them: some are stored transposed, some are
-folded into others.  Each such initializer remembers its sources, so that numbers given later find
+A model need not hold its weights as the module has them: some are stored transposed, some are
+folded into others.  Each such initializer remembers its sources, so that weights loaded later find
 their way, and nothing is computed before it is read.
 """
 
@@ -9,19 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx_ir as ir
-import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from onnxwright.types.dtypes import DType
 
-# Where an initializer keeps its `MadeOf`, and where a model says so to whoever reads it.
+# Where an initializer keeps its `WeightSource`, and where a model says so to whoever reads it.
 _KEY = "onnxwright.made_of"
 
 Array = np.ndarray[Any, Any]
+
+
+class LazyWeight(Protocol):
+    """What a tensor of another library may offer; tensors of onnx_ir do without."""
+
+    def is_missing(self) -> bool:
+        """Whether it has no numbers yet, so that reading it would fail."""
+
+    def permuted(self, perm: Sequence[int]) -> Any:
+        """The tensor with its axes in another order, over the same memory."""
 
 
 class Derived(ir.LazyTensor):
@@ -55,7 +63,7 @@ class Derived(ir.LazyTensor):
 
 
 @dataclass(frozen=True, eq=False)
-class MadeOf:
+class WeightSource:
     """What an initializer is made of.
 
     Fields:
@@ -69,7 +77,7 @@ class MadeOf:
     make: Callable[[Sequence[Any]], Any]
 
 
-def made_of(value: ir.Value) -> MadeOf:
+def source_of(value: ir.Value) -> WeightSource:
     """What an initializer is made of; of itself, where nothing was done to it.
 
     Args:
@@ -79,12 +87,12 @@ def made_of(value: ir.Value) -> MadeOf:
         Its sources.
     """
     found = value.meta.get(_KEY)
-    if isinstance(found, MadeOf):
+    if isinstance(found, WeightSource):
         return found
-    return MadeOf((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
+    return WeightSource((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
 
 
-def set_made_of(value: ir.Value, made: MadeOf) -> None:
+def set_source(value: ir.Value, made: WeightSource) -> None:
     """Let an initializer hold what is made of others.
 
     Args:
@@ -99,7 +107,7 @@ def set_made_of(value: ir.Value, made: MadeOf) -> None:
     value.meta[_KEY] = made
 
 
-def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -> MadeOf:
+def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -> WeightSource:
     """What an initializer made of other initializers is made of in the end.
 
     Args:
@@ -109,7 +117,7 @@ def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -
     Returns:
         The sources of all of them, each once.
     """
-    parts = [made_of(value) for value in values]
+    parts = [source_of(value) for value in values]
     places: dict[str, int] = {}
     tensors: list[Any] = []
     for part in parts:
@@ -122,7 +130,7 @@ def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -
     def made(given: Sequence[Any]) -> Any:
         return make([inner([given[n] for n in which]) for inner, which in plan])
 
-    return MadeOf(tuple(places), tuple(tensors), made)
+    return WeightSource(tuple(places), tuple(tensors), made)
 
 
 def sources(model: ir.Model) -> dict[str, Any]:
@@ -137,12 +145,12 @@ def sources(model: ir.Model) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for value in model.graph.initializers.values():
         if value.const_value is not None:
-            made = made_of(value)
+            made = source_of(value)
             found.update(zip(made.names, made.tensors, strict=True))
     return found
 
 
-def give(model: ir.Model, tensors: Mapping[str, Any]) -> None:
+def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:
     """Put other tensors in the place of sources; all that is made of them is made again.
 
     Args:
@@ -150,7 +158,7 @@ def give(model: ir.Model, tensors: Mapping[str, Any]) -> None:
         tensors: the new tensors by the names of `sources`, of the same shapes and types.
     """
     for value in model.graph.initializers.values():
-        made = made_of(value)
+        made = source_of(value)
         if value.const_value is None or not any(name in tensors for name in made.names):
             continue
         new = tuple(tensors.get(n, t) for n, t in zip(made.names, made.tensors, strict=True))
@@ -172,10 +180,8 @@ def is_missing(tensor: Any) -> bool:
     """
     if isinstance(tensor, Derived):
         return any(is_missing(source) for source in tensor.sources)
-    raw = getattr(tensor, "raw", None)
-    return isinstance(raw, torch.Tensor) and (
-        isinstance(raw, FakeTensor) or raw.device.type == "meta"
-    )
+    ask = getattr(tensor, "is_missing", None)
+    return ask is not None and bool(ask())
 
 
 def is_fixed(graph: ir.Graph, value: ir.Value) -> bool:
@@ -205,20 +211,20 @@ class Names:
         self._taken = {v.name for node in graph.all_nodes() for v in node.outputs}
         self._taken.update(v.name for v in graph.inputs)
 
-    def add(self, name: str, made: MadeOf, *, noted: bool) -> ir.Value:
+    def add(self, name: str, made: WeightSource, *, described: bool) -> ir.Value:
         """A new initializer that is made of others.
 
         Args:
             name: the name it asks for; a number is added where it is taken.
             made: its sources.
-            noted: whether the model says what they are.
+            described: whether the model says what they are.
 
         Returns:
             The initializer.
         """
         value = ir.Value(name=self.free(name))
-        set_made_of(value, made)
-        if noted:
+        set_source(value, made)
+        if described:
             # Constants of the program are nobody's to change.
             pairs = zip(made.names, made.tensors, strict=True)
             weights = [name for name, tensor in pairs if type(tensor) is not ir.Tensor]
@@ -278,14 +284,15 @@ def drop_unused(graph: ir.Graph, values: Iterable[ir.Value | None]) -> None:
 
 __all__ = [
     "Derived",
-    "MadeOf",
+    "LazyWeight",
     "Names",
+    "WeightSource",
     "combined",
     "drop_unused",
-    "give",
     "is_fixed",
     "is_missing",
-    "made_of",
-    "set_made_of",
+    "load_weights",
+    "set_source",
+    "source_of",
     "sources",
 ]

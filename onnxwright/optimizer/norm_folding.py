@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.exporter.derived import (
+from onnxwright.optimizer.weight_sources import (
     Derived,
     Names,
     combined,
@@ -143,9 +143,9 @@ def _fold(names: Names, pairs: Sequence[_Pair]) -> None:
     name = str(weight.name)
     stem = name.removesuffix(".weight")
     bias_name = f"{stem}.bias" if first.bias is None else str(first.bias.name)
-    noted = bool(weight.metadata_props)
-    made = names.add(f"{name}.folded", of_weight, noted=noted)
-    bias = names.add(f"{bias_name}.folded", of_bias, noted=noted)
+    described = bool(weight.metadata_props)
+    made = names.add(f"{name}.folded", of_weight, described=described)
+    bias = names.add(f"{bias_name}.folded", of_bias, described=described)
     graph = names.graph
     for pair in pairs:
         _replace(graph, pair, made, bias)

@@ -1,4 +1,4 @@
-"""What is computed from weights alone is an initializer: made of them, before the run.
+"""Fold nodes whose inputs are all weights: what they compute becomes an initializer.
 
 Weights that a model only wants in another form (the gates of an LSTM in another order, `1 + w`,
 `-exp(w)`) take no node and no time at run time.  The model does not grow by it: where weights are
@@ -15,40 +15,48 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.exporter.derived import (
+from onnxwright.operators import ALWAYS, facts
+from onnxwright.optimizer.weight_sources import (
     Derived,
-    MadeOf,
     Names,
+    WeightSource,
     combined,
     drop_unused,
     is_fixed,
 )
-from onnxwright.operators import ALWAYS, facts
 
-# What a group of nodes may add to the model, if no weight stays that it reads.
-_SLACK = 256 * 1024
+# Bytes that a group of nodes may add to the model, if no weight stays that it reads.
+FOLD_LIMIT = 256 * 1024
 # Arrays of at most so many bytes do not tie groups together.
 _SMALL = 1024
 
 
-def freeze(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
+def fold_constants(
+    model: ir.Model,
+    fixed: frozenset[str] = frozenset(),
+    *,
+    limit: int = FOLD_LIMIT,
+    exact: bool = False,
+) -> None:
     """Let initializers take the place of what is computed from initializers alone.
 
     Args:
         model: the model; it is changed.
         fixed: names of initializers that stay what they are.
+        limit: bytes that a group of nodes may add to the model.
+        exact: fold only what moves elements: its result is the same bits on every machine.
     """
     graph = model.graph
     frozen: dict[ir.Node, None] = {}
     for node in graph:
-        if _is_frozen(graph, node, frozen, fixed):
+        if (not exact or _moves(node)) and _is_frozen(graph, node, frozen, fixed):
             frozen[node] = None
     if not frozen:
         return
     names = Names(graph)
     for group in _groups(list(frozen)):
         results = _results(group)
-        if results is not None and _is_worth_it(group, results):
+        if results is not None and _is_worth_it(group, results, limit):
             _replace(names, model, group, results)
 
 
@@ -65,6 +73,10 @@ def _is_frozen(
         if not is_fixed(graph, value) or value.name in fixed:
             return False
     return True
+
+
+def _moves(node: ir.Node) -> bool:
+    return facts(node.op_type, node.domain).moves_data
 
 
 def _widens(node: ir.Node) -> bool:
@@ -127,11 +139,11 @@ def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
     return found
 
 
-def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value]) -> bool:
+def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: int) -> bool:
     """Whether the model stays as small as it is, if the results are initializers."""
     inside = set(group)
     growth = sum(_bytes(value) or 0 for value in results)
-    slack = _SLACK
+    slack = limit
     for value in {v: None for node in group for v in node.inputs if v is not None}:
         tensor: Any = value.const_value
         if tensor is None:
@@ -152,7 +164,7 @@ def _replace(
         cone, inputs = _cone(value, set(group))
         made = _made(value, cone, inputs, version)
         first = max(inputs, key=_importance)
-        new = names.add(f"{first.name}.folded", made, noted=bool(first.metadata_props))
+        new = names.add(f"{first.name}.folded", made, described=bool(first.metadata_props))
         ir.convenience.replace_all_uses_with(value, new)
     model.graph.remove(list(group), safe=True)
     drop_unused(model.graph, [v for v in read if v.is_initializer()])
@@ -195,7 +207,7 @@ def _cone(value: ir.Value, inside: set[ir.Node]) -> tuple[list[ir.Node], list[ir
 
 def _made(
     value: ir.Value, cone: Sequence[ir.Node], inputs: Sequence[ir.Value], version: int
-) -> MadeOf:
+) -> WeightSource:
     assert value.dtype is not None
     assert value.shape is not None
     dtype, shape = value.dtype, [d for d in value.shape if isinstance(d, int)]
@@ -220,4 +232,4 @@ def _made(
     return combined(inputs, lambda tensors: Derived(compute, tensors, dtype, shape))
 
 
-__all__ = ["freeze"]
+__all__ = ["FOLD_LIMIT", "fold_constants"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.exporter.derived import Names
+from onnxwright.optimizer.weight_sources import Names
 
 _SINCE = 23
 
