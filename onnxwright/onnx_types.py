@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from onnxwright.types import *  # noqa: F403
-from onnxwright.types import Tensor
-from onnxwright.types import __all__ as _names
+from typing import TYPE_CHECKING, Any
 
-# What every tensor type is a subclass of.
-TensorType = ONNXType = Tensor
+from onnxwright import types as _types
 
-__all__ = [*_names, "ONNXType", "TensorType"]  # noqa: PLE0604 - all are strings
+if TYPE_CHECKING:
+    from onnxwright.types import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [*_types.__all__, "ONNXType"]
+    if name in ("TensorType", "ONNXType"):
+        return _types.Tensor  # what every tensor type is a subclass of
+    return getattr(_types, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(_types), "ONNXType", "TensorType"})
