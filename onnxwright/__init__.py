@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onnxwright import atenlib as atenlib
     from onnxwright.atenlib.op import aten as aten
     from onnxwright.builder.graph_builder import GraphBuilder as GraphBuilder
+    from onnxwright.compare.diffing import diff as diff
     from onnxwright.decompiler import proto2python as proto2python
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
-    from onnxwright.testing.diffing import diff as diff
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -66,7 +66,7 @@ _HOMES = {
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
-    "diff": "onnxwright.testing.diffing",
+    "diff": "onnxwright.compare.diffing",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",

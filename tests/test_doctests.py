@@ -11,9 +11,15 @@ import pytest
 from tools.architecture import module_files
 
 ROOT = Path(__file__).resolve().parent.parent
+FILES = {
+    **module_files(ROOT),
+    **{
+        f"tests.harness.{path.stem}": path for path in sorted((ROOT / "tests/harness").glob("*.py"))
+    },
+}
 MODULES = [
     name
-    for name, path in module_files(ROOT).items()
+    for name, path in FILES.items()
     if ">>>" in path.read_text(encoding="utf-8") and not name.endswith("__main__")
 ]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

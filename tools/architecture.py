@@ -74,10 +74,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.types.signature"): (
         "annotations are read at first use: they may name what is defined later in the module"
     ),
-    ("onnxwright.exporter.program", "onnxwright.viz"): (
+    ("onnxwright.exporter.program.onnx_program", "onnxwright.viz"): (
         "an export does not draw; a program is shown when somebody asks"
     ),
-    ("onnxwright.exporter.program", "onnxwright.decompiler"): (
+    ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
     ),
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",

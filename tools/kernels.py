@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from onnxwright.eager.kernels import kernel_types
+from onnxwright.eager.ort.kernels import kernel_types
 from onnxwright.opset import Opset
 from onnxwright.types.dtypes import DType
 

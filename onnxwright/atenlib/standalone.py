@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBackend
-from onnxwright.builder.closing import Closed, close, lowest_ir_version
+from onnxwright.builder.closing import Closed, finalize, lowest_ir_version
 from onnxwright.eager import foreign, select
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.ir.builder import Recorder
@@ -112,7 +112,7 @@ def emit(
     packed = [pack(inputs.op, r) if isinstance(r, Complex) else r for r in several]
     values = [v if is_value(v) else inputs.op.constant(np.array(v)) for v in packed]
     names = [f"result_{n}" for n in range(len(values))] if len(values) != 1 else ["result"]
-    closed = close(backend, values, names)
+    closed = finalize(backend, values, names)
     imports = closed.imports or {"": opset_version}
     graph = ir.Graph(
         closed.inputs,

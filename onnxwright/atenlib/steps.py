@@ -119,7 +119,7 @@ def count_along(op: Any, x: Any, axes: Sequence[int]) -> Any:
     return unknown if known == 1 else op.Mul(unknown, known)
 
 
-def is_none(n: Any) -> bool:
+def is_known_zero(n: Any) -> bool:
     """Whether a size is known to be zero."""
     return isinstance(n, int) and n == 0
 

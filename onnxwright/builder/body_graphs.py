@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx_ir as ir
 
+from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import OnnxType
 
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-
 
 def body_graph(
-    b: TracingBackend,
+    b: BuildContext,
     name: str,
     kinds: Sequence[tuple[str, OnnxType | None]],
     run: Callable[..., Any],
@@ -48,7 +46,7 @@ def body_graph(
 
 
 def unchanged(
-    b: TracingBackend,
+    b: BuildContext,
     op: Op,
     results: tuple[GraphValue, ...],
     inputs: Sequence[GraphValue | None],

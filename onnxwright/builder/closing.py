@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
+from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
 from onnxwright.version import __version__
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-    from onnxwright.semantics.graph_backend import GraphValue
 
 _LOWEST_IR_VERSION = 10
 # The IR version that brought an element type.
@@ -64,8 +62,12 @@ class ModelFacts:
     imports: Mapping[str, int] = field(default_factory=dict)
 
 
-def close(
-    b: TracingBackend, outputs: Sequence[GraphValue], names: Sequence[str] | None = None
+def finalize(
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None = None,
+    *,
+    as_they_are: bool = False,
 ) -> Closed:
     """Finish the main graph.
 
@@ -73,6 +75,7 @@ def close(
         b: the backend; only its main graph may be open.
         outputs: the outputs.
         names: their names, in order.
+        as_they_are: an output that is an input or an initializer of its name stays that.
 
     Returns:
         What the graph is made of.
@@ -83,11 +86,12 @@ def close(
     scope = recorder.scope
     if names is not None and len(names) != len(outputs):
         raise ValueError(f"{len(outputs)} outputs have {len(names)} names")
-    final = _own_outputs(b, outputs, names)
+    final = _own_outputs(b, outputs, names, as_they_are=as_they_are)
     recorder.remove_dead(scope.nodes, final)
     if names is not None:
         _rename(b, final, names)
-    used = [v for v in b.pool if v.uses()]
+    shown = set(final)
+    used = [v for v in b.pool if v.uses() or v in shown]
     for value in used:
         b.pool.name(value)
     imports = _imports(b, scope.nodes)
@@ -96,14 +100,19 @@ def close(
 
 
 def _own_outputs(
-    b: TracingBackend, outputs: Sequence[GraphValue], names: Sequence[str] | None
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None,
+    *,
+    as_they_are: bool,
 ) -> list[ir.Value]:
     """The outputs, each a different value that a node makes."""
     final: list[ir.Value] = []
     seen: set[ir.Value] = set()
     for n, output in enumerate(outputs):
         value = output.value
-        if value.producer() is None or value in seen:
+        same = as_they_are and names is not None and value.name == names[n]
+        if (value.producer() is None and not same) or value in seen:
             hint = names[n] if names is not None else None
             value = _copy(b, value, hint)
         seen.add(value)
@@ -111,7 +120,7 @@ def _own_outputs(
     return final
 
 
-def _copy(b: TracingBackend, value: ir.Value, hint: str | None) -> ir.Value:
+def _copy(b: BuildContext, value: ir.Value, hint: str | None) -> ir.Value:
     """An Identity of an input, a constant or a value that is an output already."""
     recorder = b.recorder
     if value in b.pool:
@@ -126,7 +135,7 @@ def _copy(b: TracingBackend, value: ir.Value, hint: str | None) -> ir.Value:
     return made
 
 
-def _rename(b: TracingBackend, values: Sequence[ir.Value], names: Sequence[str]) -> None:
+def _rename(b: BuildContext, values: Sequence[ir.Value], names: Sequence[str]) -> None:
     """Give values exactly these names; whatever else has one of them gets another."""
     wanted = dict(zip(names, values, strict=True))
     if all(value.name == name for name, value in wanted.items()):
@@ -144,7 +153,7 @@ def _rename(b: TracingBackend, values: Sequence[ir.Value], names: Sequence[str])
             value.name = name
 
 
-def _values(b: TracingBackend) -> Iterator[ir.Value]:
+def _values(b: BuildContext) -> Iterator[ir.Value]:
     yield from b.recorder.scope.inputs
     yield from b.pool
     for node in all_nodes(b.recorder.scope.nodes):
@@ -177,7 +186,7 @@ def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
             stack.pop()
 
 
-def _imports(b: TracingBackend, nodes: list[ir.Node]) -> dict[str, int]:
+def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:
     """One version for each domain that is used."""
     used = {node.domain for node in all_nodes(nodes)}
     imports = {"": b.opset.version} if "" in used or not used else {}
@@ -186,7 +195,7 @@ def _imports(b: TracingBackend, nodes: list[ir.Node]) -> dict[str, int]:
     return imports
 
 
-def ir_model(b: TracingBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
+def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
     """A finished graph as a model.
 
     Args:
@@ -226,7 +235,7 @@ def ir_model(b: TracingBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
     )
 
 
-def ir_graph(b: TracingBackend, closed: Closed, doc_string: str | None = None) -> ir.Graph:
+def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> ir.Graph:
     """A finished graph with its constants as nodes: what a function holds.
 
     Args:
@@ -287,7 +296,7 @@ __all__ = [
     "Closed",
     "ModelFacts",
     "all_nodes",
-    "close",
+    "finalize",
     "ir_graph",
     "ir_model",
     "lowest_ir_version",

@@ -11,12 +11,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph, unchanged
+from onnxwright.builder.context import BuildContext
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import Op
@@ -27,16 +28,12 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape, unify
 
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-
-NAMES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _BODIES = ("then_branch", "else_branch", "body")
 _ROUNDS = 8
 
 
 def build(
-    b: TracingBackend,
+    b: BuildContext,
     op: Op,
     inputs: Sequence[GraphValue | None],
     attributes: Mapping[str, object],
@@ -81,7 +78,7 @@ def is_callable(body: object) -> bool:
 
 
 def _wrong_call(
-    b: TracingBackend, op: Op, attribute: str, given: str, takes: str, advice: str
+    b: BuildContext, op: Op, attribute: str, given: str, takes: str, advice: str
 ) -> NoReturn:
     fail(
         messages.WrongBodyCall(
@@ -93,7 +90,7 @@ def _wrong_call(
 class _Body:
     """Runs callables into graphs."""
 
-    def __init__(self, b: TracingBackend, op: Op) -> None:
+    def __init__(self, b: BuildContext, op: Op) -> None:
         self.b = b
         self.op = op
 
@@ -259,7 +256,7 @@ def _loop(site: _Body, inputs: Sequence[GraphValue | None], body: Any) -> tuple[
     return site.node([*given, *carried], [_graph_attr("body", graph)], [*kinds, *rows])
 
 
-def _is_true(b: TracingBackend, value: GraphValue) -> bool:
+def _is_true(b: BuildContext, value: GraphValue) -> bool:
     known = b.constant_value(value)
     return known is not None and known.size == 1 and bool(known.item())
 
@@ -278,13 +275,13 @@ def _carried(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> Onn
     return a
 
 
-def _forget(b: TracingBackend, graph: ir.Graph, mark: int) -> None:
+def _forget(b: BuildContext, graph: ir.Graph, mark: int) -> None:
     """Throw a graph away that was traced with types that turned out too narrow."""
     b.recorder.lose(list(graph), list(graph.inputs))
     b.recorder.names.rewind(mark)
 
 
-def _length(b: TracingBackend, given: Sequence[GraphValue | None], steady: bool) -> Shape:
+def _length(b: BuildContext, given: Sequence[GraphValue | None], steady: bool) -> Shape:
     """How many turns there are, where nothing ends the loop early."""
     trips = given[0]
     found = None if trips is None or not steady else b.dims_of(trips)
@@ -393,4 +390,4 @@ def _loose(kind: OnnxType | None) -> OnnxType | None:
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
 
 
-__all__ = ["NAMES", "build", "is_callable"]
+__all__ = ["build", "is_callable"]

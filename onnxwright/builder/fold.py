@@ -14,7 +14,8 @@ import onnx
 import onnx_ir as ir
 from onnx import helper, numpy_helper
 
-from onnxwright.ir.facts import OpCall, UnknownError
+from onnxwright.operators import NEVER, facts
+from onnxwright.operators.op_call import OpCall, UnknownError
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -25,17 +26,6 @@ Array: TypeAlias = np.ndarray[Any, Any]
 # Inputs of at most this many bytes are folded, and a result may be larger by so many.
 MOST_BYTES = 64 * 1024
 MOST_GROWTH = 4 * 1024
-
-# Never folded: random numbers, control flow, and results that are no tensors.
-_NEVER = frozenset(
-    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
-     "Multinomial", "Dropout", "If", "Loop", "Scan", "SequenceMap", "Optional",
-     "OptionalGetElement", "OptionalHasElement", "SequenceConstruct", "SequenceEmpty",
-     "SequenceInsert", "SequenceErase", "SequenceAt", "SequenceLength", "SplitToSequence",
-     "ConcatFromSequence", "ImageDecoder", "StringNormalizer", "StringConcat", "StringSplit",
-     "RegexFullMatch", "TfIdfVectorizer", "QuantizeLinear", "DequantizeLinear",
-     "DynamicQuantizeLinear", "Resize", "Upsample")
-)  # fmt: skip
 
 
 def foldable(op: Op, call: OpCall) -> bool:
@@ -48,7 +38,7 @@ def foldable(op: Op, call: OpCall) -> bool:
     Returns:
         True where `fold` may be asked.
     """
-    if op.domain != "" or op.name in _NEVER:
+    if facts(op.name, op.domain).folding is NEVER:
         return False
     total = 0
     for n, present in enumerate(call.present):

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.context import BuildContext
 from onnxwright.builder.inline import call_function
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue import names as call_messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
-from onnxwright.ir.builder import Recorder
 from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.kinds import OnnxType
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-    from onnxwright.semantics.graph_backend import GraphValue
 
 Key = tuple[str, str, str]
 
@@ -32,7 +29,7 @@ class Functions:
         b: the backend of the graph that calls them.
     """
 
-    def __init__(self, b: TracingBackend) -> None:
+    def __init__(self, b: BuildContext) -> None:
         self.b = b
         self.known: dict[Key, ir.Function] = {}
         self._sources: dict[Key, Any] = {}
@@ -174,7 +171,7 @@ class Functions:
         key = (function.identifier(), kinds, repr(sorted(attributes.items())))
         found = self._types.get(key)
         if found is None:
-            aside = type(self.b)(Recorder(), self.b.opset)
+            aside = self.b.aside()
             values = [
                 None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
             ]

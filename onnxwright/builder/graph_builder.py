@@ -19,6 +19,7 @@ from onnxwright.builder.results import Results
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.catalogue.models import TypesContradict
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
@@ -26,7 +27,7 @@ from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.types.kinds import AttrKind
+from onnxwright.types.kinds import AttrKind, TensorType, fits
 
 
 class GraphBuilder(Calling, Results):
@@ -158,7 +159,7 @@ class GraphBuilder(Calling, Results):
         self._check(())
         if name is None:
             return self.backend.initializer(array)
-        known = self.backend.initializer(array)
+        known = self.backend.initializer(array, owner=name)
         self._names.give(known, name)
         return known
 
@@ -197,12 +198,21 @@ class GraphBuilder(Calling, Results):
 
         Raises:
             ScriptNameError: there is an output of this name (OW544).
+            ScriptTypeError: the type contradicts what is known of the value (OW706).
             ScriptValueError: the value is not of this graph (OW542, OW543).
         """
         made = self._argument(self.value(value) if isinstance(value, str) else value)
         self._check((made,))
         kind = read_type(name or str(made.value.name), type, shape)
         if kind is not None:
+            known = made.kind
+            if not fits(known, kind):
+                shown = name or str(made.value.name)
+                fail(TypesContradict(what="output", name=shown, known=str(known), given=str(kind)))
+            if isinstance(kind, TensorType) and isinstance(known, TensorType):
+                # What is not given is what is known.
+                shape = known.shape if kind.shape is None else kind.shape
+                kind = TensorType(kind.dtype or known.dtype, shape)
             self.backend.recorder.types[made.value] = kind
             adapters.set_type(made.value, kind)
             made = self.backend.wrap(made.value, kind)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from onnxwright.builder.closing import subgraphs
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
-    from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.builder.context import BuildContext
+from onnxwright.semantics.graph_backend import GraphValue
 
 _MOST_INPUTS = 8
 
 
-def around(b: TracingBackend, values: Iterable[GraphValue] = (), count: int = 6) -> list[str]:
+def around(b: BuildContext, values: Iterable[GraphValue] = (), count: int = 6) -> list[str]:
     """The last nodes, and those that make `values`, one line each in the order of the graph.
 
     Args:
@@ -41,7 +38,7 @@ def around(b: TracingBackend, values: Iterable[GraphValue] = (), count: int = 6)
     return lines
 
 
-def show_node(b: TracingBackend, node: ir.Node) -> str:
+def show_node(b: BuildContext, node: ir.Node) -> str:
     """A node as one line: what it makes, what it reads, what is known of the result.
 
     Args:
@@ -65,7 +62,7 @@ def show_node(b: TracingBackend, node: ir.Node) -> str:
     return f"{made} = {domain}{node.op_type}({', '.join((*reads, *attributes, *graphs))})"
 
 
-def _show_input(b: TracingBackend, value: ir.Value | None) -> str:
+def _show_input(b: BuildContext, value: ir.Value | None) -> str:
     if value is None:
         return "None"
     array = b.recorder.known.get(value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import onnx_ir as ir
 
+from onnxwright.builder.tracing import TracingBackend
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
@@ -14,8 +15,26 @@ from onnxwright.semantics.ops import Ops
 from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
 from onnxwright.types.kinds import AttrKind
 
-if TYPE_CHECKING:
-    from onnxwright.builder.graph_builder import GraphBuilder
+
+class Builder(Protocol):
+    """What the parts need of the builder that hands them out."""
+
+    backend: TracingBackend
+
+    def input(self, name: Any, type: Any = None, shape: Any = None) -> GraphValue:  # noqa: A002
+        """An input of the innermost graph."""
+
+    def _argument(self, value: Any) -> GraphValue: ...
+
+    def _call(
+        self,
+        op: Op,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        name: str | None,
+        outputs: int | Sequence[str] | None,
+        wanted: int | None,
+    ) -> Any: ...
 
 
 class BuilderOps(Ops):
@@ -25,7 +44,7 @@ class BuilderOps(Ops):
     names of its outputs (or their number).
     """
 
-    def __init__(self, builder: GraphBuilder, opset: Opset) -> None:
+    def __init__(self, builder: Builder, opset: Opset) -> None:
         super().__init__(builder.backend, opset)
         self.builder = builder
 
@@ -55,7 +74,7 @@ class Subgraph:
         graph: the finished graph of onnx_ir, once `with` is left.
     """
 
-    def __init__(self, builder: GraphBuilder) -> None:
+    def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.results: list[GraphValue] = []
         self.graph: ir.Graph | None = None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in
+import onnx_ir as ir
 
-if TYPE_CHECKING:
-    import onnx_ir as ir
-
-    from onnxwright.builder.tracing import TracingBackend
-    from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
+from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.rewriting import RewriteContext
 
 
-def _shape_node(b: TracingBackend, value: Any) -> tuple[ir.Node, int, int] | None:
+def _shape_node(b: RewriteContext, value: Any) -> tuple[ir.Node, int, int] | None:
     """The Shape node that made a value, with the axes it reads."""
     node = b.made_by(value, "Shape")
     if node is None or b.opset.version < 15:
@@ -28,7 +26,7 @@ def _shape_node(b: TracingBackend, value: Any) -> tuple[ir.Node, int, int] | Non
     return node, low, max(high, low)
 
 
-def _part(b: TracingBackend, node: ir.Node, start: int, end: int) -> GraphValue:
+def _part(b: RewriteContext, node: ir.Node, start: int, end: int) -> GraphValue:
     source = b.value_of(node.inputs[0])
     attributes = {"start": start} if start else {}
     if end != source.rank:
@@ -39,7 +37,7 @@ def _part(b: TracingBackend, node: ir.Node, start: int, end: int) -> GraphValue:
 class Site(NamedTuple):
     """A call where it is made: what a rule needs to say what comes out."""
 
-    b: TracingBackend
+    b: RewriteContext
     call: OpCall
     inputs: Sequence[Any]
 

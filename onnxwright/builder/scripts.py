@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import onnx_ir as ir
 
+from onnxwright.builder.context import BuildContext
 from onnxwright.builder.inline import Env, Replay
 from onnxwright.diagnostics.catalogue.ops import NoTruthWhileBuilding, ValueNeededNow
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics.literals import as_value
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
 
 
 class Body(Protocol):
@@ -41,7 +39,7 @@ class Callee(Protocol):
 
 
 def call_script(
-    b: TracingBackend, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]
+    b: BuildContext, script: Callee, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """What a script returns for values of a graph.
 

@@ -7,29 +7,27 @@ included, element type and shape too.  A rule returns the value, or None to buil
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onnxwright.builder import rewrites
 from onnxwright.builder.rewrites import Site
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in
 from onnxwright.ir.infer import INFERENCE_ERRORS, infer_call
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.rewriting import RewriteContext
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.shapes import Shape
-
-if TYPE_CHECKING:
-    from onnxwright.builder.tracing import TracingBackend
 
 Rule = Callable[[Site], "GraphValue | None"]
 
 _FAR = (1 << 31) - 1
 
 
-def simplify(b: TracingBackend, call: OpCall, inputs: list[GraphValue | None]) -> GraphValue | None:
+def simplify(b: RewriteContext, call: OpCall, inputs: list[GraphValue | None]) -> GraphValue | None:
     """The value a call gives without a node of its own.
 
     Args:

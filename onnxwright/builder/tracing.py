@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.builder import control_flow
-from onnxwright.builder.closing import ModelFacts, close, ir_graph, ir_model
+from onnxwright.builder.closing import ModelFacts, finalize, ir_graph, ir_model
 from onnxwright.builder.constants import Pool, constant_array
 from onnxwright.builder.fold import fold, foldable
 from onnxwright.builder.inline import adapted
@@ -20,9 +20,10 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, as_array, axis_in
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.symbolic import decided, values_of
+from onnxwright.operators import facts
+from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
@@ -30,12 +31,8 @@ from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.shapes import Shape
 
-# Two calls of these never give the same.
-_RANDOM = frozenset(
-    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
-     "Multinomial", "Dropout")
-)  # fmt: skip
-
+# Arrays of a builder's user of more bytes are weights, not numbers written down in code.
+LITERAL_BYTES = 1024
 
 _NONE: Mapping[str, object] = {}
 
@@ -79,6 +76,10 @@ class TracingBackend(GraphBackend):
         """A value of this backend for a value of the IR."""
         return TracedValue(self, value, kind, weak)
 
+    def aside(self) -> TracingBackend:
+        """A backend of the same opset for another graph."""
+        return TracingBackend(Recorder(), self.opset)
+
     def origin(self) -> str | None:
         """Where the node comes from that is being built."""
         return self._origin if self._origin is not None else super().origin()
@@ -105,13 +106,16 @@ class TracingBackend(GraphBackend):
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 
-    def initializer(self, array: Any, name: str | None = None) -> GraphValue:
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
         """A value that the model holds; equal small ones and the same large ones are shared.
 
         Args:
             array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
                 has `__array__` or `__dlpack__`.  Large ones are not copied.
             name: its name, made unique; a value that is there already keeps its own.
+            owner: what tells it from weights of the same numbers; by default its name.
 
         Returns:
             The value.
@@ -119,14 +123,22 @@ class TracingBackend(GraphBackend):
         Raises:
             ScriptTypeError: it is no tensor (OW403).
         """
-        return self._pooled(self.pool.tensor(array, name, self.here()))
+        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""
-        return self._pooled(self.pool.array(np.asarray(array)))
+        array = np.asarray(array)
+        if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
+            return self._pooled(self.pool.initializer(array))
+        return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
         return self.wrap(value, self.recorder.types[value])
+
+    def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a weight that is held in memory."""
+        held = self.pool.held.get(value.value, (None, None))[0]
+        return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
@@ -198,7 +210,7 @@ class TracingBackend(GraphBackend):
                 if there is not op.signature:
                     return adapted(self, op, inputs, attributes, outputs)
                 op = self.opset[op.name]
-            if op.name in control_flow.NAMES:
+            if facts(op.name).has_bodies:
                 return control_flow.build(self, op, inputs, attributes, outputs)
             if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
                 return (self.constant(constant_array(attributes)),)
@@ -289,7 +301,7 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> object | None:
         """What makes two calls the same; None where they are not compared."""
-        if op.name in _RANDOM and op.domain == "":
+        if facts(op.name, op.domain).random:
             return None
         if op.signature is None:
             return None  # nothing is known of an operator of a custom domain
@@ -335,7 +347,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The model; it owns the graph, so nothing can be built after it.
         """
-        closed = close(self, outputs, names)
+        closed = finalize(self, outputs, names)
         return ir_model(self, closed, facts or ModelFacts())
 
     def to_ir_graph(
@@ -354,7 +366,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The graph.
         """
-        return ir_graph(self, close(self, outputs, names), doc_string)
+        return ir_graph(self, finalize(self, outputs, names), doc_string)
 
     def to_model_proto(
         self,

@@ -11,7 +11,7 @@ from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, at_least, command, sizes
 from onnxwright.cli.running import add_inputs, outputs_of
 from onnxwright.errors import OnnxwrightError
-from onnxwright.viz.text import clean
+from onnxwright.ir.text import clean
 
 _COLOURS = {"+": "32", "-": "31", "~": "33", ">": "36"}
 
@@ -69,7 +69,7 @@ def _load_two(given: Any, *, function: bool = False) -> tuple[Loaded, Loaded]:
 
 
 def _diff(given: Any) -> int:
-    from onnxwright.testing.diffing import diff
+    from onnxwright.compare.diffing import diff
 
     left, right = _load_two(given, function=True)
     if type(left.proto) is not type(right.proto):
@@ -94,7 +94,7 @@ def _painted(line: str) -> str:
 
 
 def _compare(given: Any) -> int:
-    from onnxwright.eager.divergence import difference, first_divergence
+    from onnxwright.eager.debugging.divergence import difference, first_divergence
 
     left, right = _load_two(given)
     _same_interface(left, right)
@@ -143,7 +143,7 @@ def _outputs(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[str
 
 def _renamed(left: Loaded, right: Loaded) -> Any:
     """The second model with the names that the first has for the same values."""
-    from onnxwright.testing.renaming import with_names_of
+    from onnxwright.compare.value_renaming import with_names_of
 
     folders = [str(x.path.parent) if x.path is not None else "." for x in (left, right)]
     made = with_names_of(left.proto, right.proto, (folders[0], folders[1]))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, TypeVar
 
-from onnxwright.viz.text import clean
+from onnxwright.ir.text import clean
 
 T = TypeVar("T")
 

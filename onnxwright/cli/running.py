@@ -12,7 +12,7 @@ from onnxwright.cli import values
 from onnxwright.cli.console import OK, Bar, Trouble, print_json
 from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_dims, add_json, command, sizes
-from onnxwright.viz.text import clean
+from onnxwright.ir.text import clean
 
 if TYPE_CHECKING:
     import argparse

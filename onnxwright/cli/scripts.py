@@ -9,7 +9,7 @@ from typing import Any
 from onnxwright.cli.console import OK, Trouble, print_json
 from onnxwright.cli.files import LIMIT, check_weights, is_too_large, load, write
 from onnxwright.cli.grammar import add_json, command
-from onnxwright.viz.text import clean
+from onnxwright.ir.text import clean
 
 
 def add(commands: Any) -> None:

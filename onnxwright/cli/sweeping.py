@@ -64,8 +64,8 @@ def need_torch(what: str) -> None:
 
 def _sweep(given: Any) -> int:
     need_torch("sweep")
-    from onnxwright.testing import one_op, sweep_pool
     from onnxwright.testing import sweep as sweeping
+    from onnxwright.testing import sweep_export, sweep_pool
     from onnxwright.testing.sweep_report import Report
 
     if given.resume and not given.journal:
@@ -77,10 +77,10 @@ def _sweep(given: Any) -> int:
         given.mode, (given.mode,)
     )
     settings = sweep_pool.Settings(modes, given.limit, given.opset or sweeping.OPSET)
-    exported = given.mode == one_op.EXPORT
+    exported = given.mode == sweep_export.EXPORT
     if exported and given.module:
         raise Trouble("--module names functions; --mode export runs OpInfos: name them with --op")
-    todo = (one_op.export_units if exported else sweeping.units)(given.op, given.dtype)
+    todo = (sweep_export.export_units if exported else sweeping.units)(given.op, given.dtype)
     if given.module:
         todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
     if not todo:

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnxwright.cli.console import Trouble, width
 from onnxwright.cli.files import check_file
-from onnxwright.viz.text import clean
+from onnxwright.ir.text import clean
 
 _SHOWN = 1000  # elements of an output that JSON holds
 _ITEMS = 20  # elements of a sequence that are printed

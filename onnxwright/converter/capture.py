@@ -173,7 +173,28 @@ def _compiles_to(text: str, code: CodeType) -> bool:
 
 
 def _identity(code: CodeType) -> tuple[object, ...]:
-    return (code.co_name, code.co_firstlineno, code.co_code, code.co_varnames)
+    """What makes two code objects one: instructions, names, constants, nested code included."""
+    return (
+        code.co_name,
+        code.co_firstlineno,
+        code.co_code,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        tuple(map(_exact_constant, code.co_consts)),
+    )
+
+
+def _exact_constant(value: object) -> object:
+    """A constant such that equal means the same type and the same bits."""
+    if isinstance(value, CodeType):
+        return _identity(value)
+    if isinstance(value, tuple):
+        return tuple(map(_exact_constant, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(_exact_constant, value))
+    return (type(value), repr(value))
 
 
 @functools.lru_cache(maxsize=8)
@@ -222,47 +243,72 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
         except SyntaxError:
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
         node = _find(tree, code, code.co_firstlineno)
-        if node is None or not _is_made_from(code, node, text):
+        if node is None or not _is_made_from(code, text):
             fail(messages.SourceChanged(name=target.__name__, span=_about(code)))
         unit = SourceUnit(target, file, text, node)
     _refuse_async(unit)
     return unit
 
 
-def _is_made_from(code: CodeType, node: FunctionNode, text: str) -> bool:
-    """Whether a definition in a file is the one that made `code`: the file may have been edited.
-
-    Functions with `assert` are believed: test runners rewrite them.
-    """
-    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
-        return True
+def _is_made_from(code: CodeType, text: str) -> bool:
+    """Whether a definition in a file is the one that made `code`: the file may have been edited."""
+    if _asserts_rewritten(code):
+        return _same_words(code, text)
     return _compiles_to(text, code)
 
 
-def _same_words(code: CodeType, node: FunctionNode, text: str) -> bool:
+def _asserts_rewritten(code: CodeType) -> bool:
+    """Whether a test runner rewrote the `assert` statements of a function (or of one inside)."""
+    if any(name.startswith("@py") for name in (*code.co_varnames, *code.co_names)):
+        return True
+    return any(_asserts_rewritten(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _same_words(code: CodeType, text: str) -> bool:
     """Whether a given text defines a function of the same names and constants as `code`.
 
-    Lines and byte code may differ: the text may have been cut out of a module.
+    Lines and byte code may differ: the text may have been cut out of a module, and a test runner
+    may have rewritten `assert` statements, which adds names and constants.
     """
-    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
-        return True
+    rewritten = _asserts_rewritten(code)
     flags = code.co_flags & _FUTURE_FLAGS
     try:
         stack = [compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)]
     except (SyntaxError, ValueError):
         return False
+    names, constants = _words(code)
     while stack:
         current = stack.pop()
-        if current.co_name == code.co_name and _words(current) == _words(code):
-            return True
+        if current.co_name == code.co_name:
+            found_names, found_constants = _words(current)
+            if found_names == names and found_constants == constants:
+                return True
+            if (
+                rewritten
+                and found_constants <= constants
+                and found_names <= names | {"AssertionError"}
+            ):
+                return True
         stack.extend(c for c in current.co_consts if isinstance(c, CodeType))
     return False
 
 
-def _words(code: CodeType) -> tuple[object, ...]:
-    constants = [repr(c) for c in code.co_consts if not isinstance(c, (CodeType, str, type(None)))]
-    names = (*code.co_names, *code.co_freevars, *code.co_varnames, *code.co_cellvars)
-    return (sorted(set(names)), sorted(constants))
+def _words(code: CodeType) -> tuple[frozenset[str], frozenset[object]]:
+    """The names and constants of a function and of what is defined in it, docstrings aside."""
+    names = {*code.co_names, *code.co_freevars, *code.co_varnames, *code.co_cellvars}
+    constants: set[object] = set()
+    documented = bool(code.co_consts) and isinstance(code.co_consts[0], str)
+    for n, value in enumerate(code.co_consts):
+        if isinstance(value, CodeType):
+            inner_names, inner_constants = _words(value)
+            names |= inner_names
+            constants |= inner_constants
+        elif isinstance(value, str):
+            if n or not documented:
+                constants.add(" ".join(value.split()))  # dedenting a text moves lines of strings
+        elif value is not None:
+            constants.add(_exact_constant(value))
+    return frozenset(names), frozenset(constants)
 
 
 def _about(code: CodeType) -> Span:
@@ -288,7 +334,7 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
             advice = f"the text given as `source=` does not parse: {error}"
             fail(messages.NoSource(name=function.__name__, advice=advice))
     node = _find(tree, code, code.co_firstlineno) or _find(tree, code, None)
-    if node is not None and not _same_words(code, node, text):
+    if node is not None and not _same_words(code, text):
         fail(messages.SourceChanged(name=function.__name__, span=_about(code)))
     if node is None:
         advice = f"the text given as `source=` does not define `{function.__name__}`"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxwright.compare.equality import same_type
 from onnxwright.decompiler.layout import Expr, Group, call, data, flatten, listed, number, text
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
-from onnxwright.ir.content import same_type
 from onnxwright.types import annotations as known_annotations
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxwright.compare.equality import attribute_kind, attribute_value
 from onnxwright.decompiler.layout import Expr, listed, number, text
 from onnxwright.ir.adapters import guess_kind
-from onnxwright.ir.content import attribute_kind, attribute_value
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.kinds import AttrKind
 

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.layout import Expr, Group, flatten, render
 from onnxwright.decompiler.names import machine_made
 from onnxwright.decompiler.pieces import Piece
 from onnxwright.decompiler.writer import Writer
-from onnxwright.ir.wiring import Scope, Unit, Wire
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 # What stands in one expression: operators in one another, columns, and columns of a whole call.
@@ -32,7 +32,7 @@ class Written:
     """
 
     lines: list[str] = field(default_factory=list)
-    pending: list[tuple[Wire, Piece]] = field(default_factory=list)
+    pending: list[tuple[ProtoValue, Piece]] = field(default_factory=list)
 
 
 class Body(Writer, ABC):
@@ -58,12 +58,12 @@ class Body(Writer, ABC):
                 self.facts.names[wire] = wire.name
         return lines
 
-    def returning(self, scope: Scope) -> list[str]:
+    def returning(self, scope: ProtoGraph) -> list[str]:
         """The statements of a function's body."""
         written = self.block(scope)
         return [*written.lines, returned(self.results(scope, written), self.width)]
 
-    def results(self, scope: Scope, written: Written) -> list[str]:
+    def results(self, scope: ProtoGraph, written: Written) -> list[str]:
         """What a function returns; the last expressions stand there where they may."""
         wires = self.plan.results(scope)
         merged = self.merged(wires, written, lambda _: True)
@@ -73,14 +73,14 @@ class Body(Writer, ABC):
                 self.copy(wire)
         return shown
 
-    def copy(self, wire: Wire) -> None:
+    def copy(self, wire: ProtoValue) -> None:
         """Note a copy that is made where a graph ends."""
         assert wire.producer is not None
         self.places.made(wire.producer)
         self.node_facts(wire.producer)
         self.facts.value(wire, wire.info, typed=self.typed(wire))
 
-    def block(self, scope: Scope) -> Written:
+    def block(self, scope: ProtoGraph) -> Written:
         """The statements of a graph."""
         written = Written()
         for unit in self.plan.order[scope]:
@@ -88,7 +88,7 @@ class Body(Writer, ABC):
                 self.unit(unit, written)
         return written
 
-    def unit(self, unit: Unit, written: Written) -> None:
+    def unit(self, unit: ProtoNode, written: Written) -> None:
         """One node: an expression that waits for its place, or statements."""
         if unit in self.plan.branches:
             self.branch(unit, written)
@@ -101,15 +101,15 @@ class Body(Writer, ABC):
         self.written.add(unit)
 
     @abstractmethod
-    def loop(self, unit: Unit, written: Written) -> None:
+    def loop(self, unit: ProtoNode, written: Written) -> None:
         """A Loop as `for` or `while`."""
 
-    def expression(self, unit: Unit, made: Wire, written: Written) -> None:
+    def expression(self, unit: ProtoNode, made: ProtoValue, written: Written) -> None:
         """A node of one result."""
         # NOTE: names of the model are not looked at: the same text is to come of the next one.
         room = min(self.width, _LONGEST) - (_LINE if self.waits(unit, made) else _LINE + 8)
 
-        def fits(pieces: dict[Wire, Piece]) -> bool:
+        def fits(pieces: dict[ProtoValue, Piece]) -> bool:
             piece = self.piece(unit, pieces)
             return piece.depth <= _DEEPEST and len(piece.text) <= room
 
@@ -124,7 +124,7 @@ class Body(Writer, ABC):
             self.assign(made, piece, written)
         self.facts.value(made, made.info, typed=self.typed(made))
 
-    def waits(self, unit: Unit, made: Wire) -> bool:
+    def waits(self, unit: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value may stand in the expression that reads it."""
         if not self.module.sugar.on or made in self.kept or made in self.places.python:
             return False
@@ -145,14 +145,16 @@ class Body(Writer, ABC):
             return place == 0
         return not user.graphs and self.module.sugar.allows(self.plan.number.get(user, 0))
 
-    def nameless(self, unit: Unit, made: Wire) -> bool:
+    def nameless(self, unit: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value's name says nothing."""
         top = made.is_output and made.scope is self.scope
         if top and made.name in usual_outputs(len(self.scope.outputs)):
             return True
         return machine_made(made.name, unit.proto.op_type)
 
-    def merged(self, wires: list[Wire], written: Written, fits: object) -> dict[Wire, Piece]:
+    def merged(
+        self, wires: list[ProtoValue], written: Written, fits: object
+    ) -> dict[ProtoValue, Piece]:
         """Waiting expressions that may stand where `wires` are read; others get names.
 
         Nodes stay in order: only the newest expressions may stand there, and in their own order.
@@ -180,13 +182,13 @@ class Body(Writer, ABC):
         for wire, piece in found:
             self.assign(wire, piece, written)
 
-    def assign(self, wire: Wire, piece: Piece, written: Written) -> None:
+    def assign(self, wire: ProtoValue, piece: Piece, written: Written) -> None:
         """Bind a value's name to its expression."""
         name = self.name(wire)
         self.bound.append(name)
         written.lines.append(assignment([name], piece.expr, self.width))
 
-    def statement(self, unit: Unit, written: Written) -> None:
+    def statement(self, unit: ProtoNode, written: Written) -> None:
         """A node of several results, or with graphs: nested functions, then the call."""
         fits = lambda pieces: len(self.piece(unit, pieces).text) <= _LONGEST - 16  # noqa: E731
         if unit.graphs:
@@ -200,7 +202,7 @@ class Body(Writer, ABC):
         written.lines.append(assignment(targets, piece.expr, self.width))
         self.made(unit)
 
-    def target(self, unit: Unit, wire: Wire | None) -> str:
+    def target(self, unit: ProtoNode, wire: ProtoValue | None) -> str:
         """The name an output of a node is bound to."""
         if wire is None:
             python = self.names.take("absent")
@@ -214,7 +216,7 @@ class Body(Writer, ABC):
 
     # -- branches --------------------------------------------------------------------------------
 
-    def branch(self, unit: Unit, written: Written) -> None:
+    def branch(self, unit: ProtoNode, written: Written) -> None:
         """An If as `if` and `else`."""
         test = unit.inputs[0]
         assert test is not None
@@ -237,7 +239,7 @@ class Body(Writer, ABC):
         self.bound.extend(targets)
         self.made(unit)
 
-    def side(self, scope: Scope, targets: list[str], *, first: bool) -> list[str]:
+    def side(self, scope: ProtoGraph, targets: list[str], *, first: bool) -> list[str]:
         """One side of an If; its results are bound to the names of the If's outputs.
 
         They are bound in the order of the outputs: compiling takes that order from the text.
@@ -267,7 +269,7 @@ class Body(Writer, ABC):
         self.outer_facts(scope)
         return written.lines
 
-    def may_bind(self, scope: Scope, result: Wire, name: str) -> bool:
+    def may_bind(self, scope: ProtoGraph, result: ProtoValue, name: str) -> bool:
         """Whether a result may have a name from the node that makes it: nobody reads it after."""
         plan, producer = self.plan, result.producer
         results = plan.results(scope)
@@ -284,11 +286,11 @@ class Body(Writer, ABC):
                 return False
         return True
 
-    def unbound(self, pairs: list[tuple[str, Wire]]) -> list[tuple[str, Wire]]:
+    def unbound(self, pairs: list[tuple[str, ProtoValue]]) -> list[tuple[str, ProtoValue]]:
         """Those of names and values where the value does not have the name."""
         return [(name, w) for name, w in pairs if self.places.python.get(w) != name]
 
-    def bind(self, pairs: list[tuple[str, Wire]], written: Written) -> list[Wire]:
+    def bind(self, pairs: list[tuple[str, ProtoValue]], written: Written) -> list[ProtoValue]:
         """Bind names to values at the end of a block, all at once where one reads another.
 
         Returns the constants that are numbers there.
@@ -308,7 +310,7 @@ class Body(Writer, ABC):
 
     # -- nested graphs -----------------------------------------------------------------------------
 
-    def nested(self, unit: Unit) -> list[str]:
+    def nested(self, unit: ProtoNode) -> list[str]:
         """A nested function for each graph of a node."""
         lines: list[str] = []
         held = self.functions.setdefault(unit, {})
@@ -320,7 +322,7 @@ class Body(Writer, ABC):
                 lines += self.function(scope, python)
         return lines
 
-    def function(self, scope: Scope, python: str) -> list[str]:
+    def function(self, scope: ProtoGraph, python: str) -> list[str]:
         """A nested function."""
         params = []
         for wire in scope.inputs:
@@ -344,11 +346,11 @@ class Body(Writer, ABC):
         return ["", "@graph()", *front, *indented(body), ""]
 
 
-def readers(wire: Wire, scope: Scope) -> list[Unit]:
+def readers(wire: ProtoValue, scope: ProtoGraph) -> list[ProtoNode]:
     """The nodes of a graph that read a value, themselves or in their graphs."""
     found = []
     for user, _ in wire.uses:
-        unit: Unit | None = user
+        unit: ProtoNode | None = user
         while unit is not None and unit.scope is not scope:
             unit = unit.scope.owner
         if unit is not None:
@@ -356,7 +358,7 @@ def readers(wire: Wire, scope: Scope) -> list[Unit]:
     return found
 
 
-def _crossed(left: list[tuple[str, Wire]], pieces: dict[Wire, Piece]) -> bool:
+def _crossed(left: list[tuple[str, ProtoValue]], pieces: dict[ProtoValue, Piece]) -> bool:
     """Whether one of several bindings reads what an earlier one has bound by then."""
     bound: set[str] = set()
     for name, wire in left:

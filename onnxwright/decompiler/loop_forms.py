@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnxwright.ir.content import same_attribute
-from onnxwright.ir.wiring import Scope, Unit, Wire
+from onnxwright.compare.equality import same_attribute
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 if TYPE_CHECKING:
     from onnxwright.decompiler.planning import Plan
@@ -34,14 +34,14 @@ class LoopForm:
             last, and those in its body.
     """
 
-    unit: Unit
-    body: Scope
-    carried: list[tuple[Wire, Wire, Wire, Wire]]
+    unit: ProtoNode
+    body: ProtoGraph
+    carried: list[tuple[ProtoValue, ProtoValue, ProtoValue, ProtoValue]]
     first: str
     again: str
     is_while: bool
-    tests: list[Unit] = field(default_factory=list)
-    inner_tests: list[Unit] = field(default_factory=list)
+    tests: list[ProtoNode] = field(default_factory=list)
+    inner_tests: list[ProtoNode] = field(default_factory=list)
     copied: bool = False
 
     def match_tests(self, plan: Plan) -> None:
@@ -62,13 +62,13 @@ class _Match:
     def __init__(self, form: LoopForm, plan: Plan) -> None:
         self.form = form
         self.plan = plan
-        self.left: list[Unit] = []
-        self.right: list[Unit] = []
-        self.starts: dict[Wire, list[Wire]] = {}
+        self.left: list[ProtoNode] = []
+        self.right: list[ProtoNode] = []
+        self.starts: dict[ProtoValue, list[ProtoValue]] = {}
         for start, _, end, _ in form.carried:
             self.starts.setdefault(start, []).append(end)
 
-    def same(self, a: Wire, b: Wire, *, top: bool = False) -> bool:
+    def same(self, a: ProtoValue, b: ProtoValue, *, top: bool = False) -> bool:
         """Whether two values are made alike, or are the same variable."""
         if not top and (b in self.starts.get(a, ()) or (a is b and a not in self.starts)):
             return True
@@ -94,7 +94,7 @@ class _Match:
         self.right.append(right)
         return True
 
-    def _private(self, wire: Wire, unit: Unit, *, top: bool) -> bool:
+    def _private(self, wire: ProtoValue, unit: ProtoNode, *, top: bool) -> bool:
         """Whether nothing but the condition reads a value."""
         if unit.graphs or len(unit.outputs) != 1 or unit in self.plan.inlined:
             return False
@@ -103,7 +103,9 @@ class _Match:
             return not wire.uses and self.plan.returns.get(wire, False)
         return len(wire.uses) == 1 and not wire.is_output and unit.key[1] != "Constant"
 
-    def _same_number(self, left: Unit, right: Unit, place: int, x: Wire, y: Wire) -> bool:
+    def _same_number(
+        self, left: ProtoNode, right: ProtoNode, place: int, x: ProtoValue, y: ProtoValue
+    ) -> bool:
         a = self.plan.literals.get((left, place))
         b = self.plan.literals.get((right, place))
         if a is None or a != b:
@@ -111,7 +113,7 @@ class _Match:
         return (x is y) if self.plan.shared else x is not y
 
 
-def _same_attributes(left: Unit, right: Unit) -> bool:
+def _same_attributes(left: ProtoNode, right: ProtoNode) -> bool:
     ones = {a.name: a for a in left.proto.attribute}
     others = {a.name: a for a in right.proto.attribute}
     return ones.keys() == others.keys() and all(
@@ -119,7 +121,7 @@ def _same_attributes(left: Unit, right: Unit) -> bool:
     )
 
 
-def loop_form(unit: Unit, sugar: Sugar) -> LoopForm | None:
+def loop_form(unit: ProtoNode, sugar: Sugar) -> LoopForm | None:
     """The statement a Loop can be; None where it can only be a call, and why in `last_loop`.
 
     Args:
@@ -130,7 +132,7 @@ def loop_form(unit: Unit, sugar: Sugar) -> LoopForm | None:
     return form
 
 
-def _form(unit: Unit, sugar: Sugar) -> tuple[LoopForm | None, str]:
+def _form(unit: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
     body = unit.graphs.get("body", [None])[0]
     if body is None or len(unit.proto.attribute) != 1 or body.initializers:
         return None, "its body holds more than nodes"
@@ -160,7 +162,7 @@ def _form(unit: Unit, sugar: Sugar) -> tuple[LoopForm | None, str]:
     return LoopForm(unit, body, carried, first, again, is_while), ""
 
 
-def _first(wire: Wire | None, sugar: Sugar) -> str:
+def _first(wire: ProtoValue | None, sugar: Sugar) -> str:
     if wire is None:
         return "absent"
     if not _is_true(sugar.constant(wire)):
@@ -168,7 +170,7 @@ def _first(wire: Wire | None, sugar: Sugar) -> str:
     return "true" if wire in sugar.free else "named"
 
 
-def _again(body: Scope, sugar: Sugar) -> str:
+def _again(body: ProtoGraph, sugar: Sugar) -> str:
     wire, flag = body.outputs[0], body.inputs[1]
     if wire is flag:
         return "same"

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
 from onnxwright.decompiler.body import _LONGEST, Body, Written, indented, readers
 from onnxwright.decompiler.loop_forms import LoopForm
 from onnxwright.decompiler.names import machine_made
 from onnxwright.decompiler.pieces import UNARY, Piece
-from onnxwright.ir.wiring import Unit, Wire
 
 _COUNTERS = frozenset({"turn", "iter", "i", "iter_count", "iteration", "iter_num", "iteration_num"})
 
@@ -20,8 +20,8 @@ class _Variable:
     """One name through all turns: what it is in a turn, and what a turn leaves in it."""
 
     name: str
-    inner: Wire
-    end: Wire
+    inner: ProtoValue
+    end: ProtoValue
 
 
 class LoopBody(Body):
@@ -29,9 +29,9 @@ class LoopBody(Body):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.starting: list[Wire] = []  # constants that a loop makes to start with
+        self.starting: list[ProtoValue] = []  # constants that a loop makes to start with
 
-    def loop(self, unit: Unit, written: Written) -> None:
+    def loop(self, unit: ProtoNode, written: Written) -> None:
         """A Loop as `for` or `while`."""
         form = self.plan.loops[unit]
         head = self._head(form, written)
@@ -100,7 +100,7 @@ class LoopBody(Body):
                 return re.sub(r"(?<=\w)((_\d+)+|_(in|out))$", "", wire.name) or wire.name
         return inner.name
 
-    def _may_take(self, start: Wire, form: LoopForm) -> bool:
+    def _may_take(self, start: ProtoValue, form: LoopForm) -> bool:
         """Whether a loop may go on with the name of what it starts as: nobody else reads it."""
         if start.scope is not form.unit.scope or start.tensor is not None or start.is_output:
             return False
@@ -109,7 +109,7 @@ class LoopBody(Body):
         own = {form.unit, *form.tests}
         return all(user in self.written or user in own for user, _ in start.uses)
 
-    def _hold(self, wire: Wire, name: str) -> None:
+    def _hold(self, wire: ProtoValue, name: str) -> None:
         """A value under a name that others have too."""
         if wire not in self.places.python:
             self.places.hold(wire, name)
@@ -173,7 +173,7 @@ class LoopBody(Body):
         self.width += 4
         return [*front, *indented(lines or ["pass"])]
 
-    def _stop(self, test: Wire, piece: Piece) -> str:
+    def _stop(self, test: ProtoValue, piece: Piece) -> str:
         """The test that ends a loop: that its condition is not true."""
         made = test.producer
         if piece.text and made is not None and self.plan.symbols.get(made) == "~":
@@ -188,7 +188,7 @@ class LoopBody(Body):
         self.made(made)
         self.results_facts(made)
 
-    def results_facts(self, unit: Unit) -> None:
+    def results_facts(self, unit: ProtoNode) -> None:
         """Note what is said of the results of a node that no statement is written for."""
         for wire in unit.outputs:
             if wire is not None:
@@ -200,7 +200,7 @@ class LoopBody(Body):
             if not form.tests:
                 assert condition is not None
                 return [f"while {condition.name}:"]
-            made: dict[Wire, Piece] = {}
+            made: dict[ProtoValue, Piece] = {}
             for unit in form.tests:
                 (wire,) = (w for w in unit.outputs if w is not None)
                 made[wire] = self.piece(unit, made)

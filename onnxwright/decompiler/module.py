@@ -8,10 +8,12 @@ from typing import Any
 
 import onnx
 
+from onnxwright.compare.equality import attribute_kind, is_plain, properties
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoValue, link_graph, normal_domain
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
 from onnxwright.decompiler.body import Body, indented
-from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import (
     Expr,
     Group,
@@ -30,8 +32,6 @@ from onnxwright.decompiler.planning import ordered
 from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.decompiler.writer import rest_of_graph
-from onnxwright.ir.content import attribute_kind, is_plain, properties
-from onnxwright.ir.wiring import Scope, Wire, normal_domain, wire
 from onnxwright.types.kinds import AttrKind
 
 _A = onnx.AttributeProto
@@ -64,7 +64,7 @@ def write_model(
     bodies = [_declare(module, f) for f in model.functions]
     python = module.names.take(name or model.graph.name or "main", "main")
     blocks = [_function(module, f, held) for f, held in zip(model.functions, bodies, strict=True)]
-    graph = wire(model.graph)
+    graph = link_graph(model.graph)
     opsets = {normal_domain(e.domain): e.version for e in model.opset_import}
     for key in {(f.domain, 1) for f in model.functions}:
         opsets.setdefault(*key)
@@ -141,7 +141,7 @@ def _function(
     python, _ = held
     module.uses.add("script")
     opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
-    scope = wire(f)
+    scope = link_graph(f)
     kinds = _attribute_kinds(scope)
     given = {p.name: p for p in f.attribute_proto}
     attributes: dict[str, str] = {}
@@ -220,7 +220,7 @@ def _parameter(
     return f"{python}: {annotation} = {flatten(value_expression(value, number))}"
 
 
-def _attribute_kinds(scope: Scope) -> dict[str, int]:
+def _attribute_kinds(scope: ProtoGraph) -> dict[str, int]:
     """The kind of each attribute parameter, by how it is used."""
     found: dict[str, int] = {}
     for unit in scope.all_units():
@@ -234,7 +234,7 @@ def _attribute_kinds(scope: Scope) -> dict[str, int]:
 
 
 def _main(
-    module: Module, scope: Scope, opsets: dict[str, int], python: str
+    module: Module, scope: ProtoGraph, opsets: dict[str, int], python: str
 ) -> tuple[list[str], Facts]:
     module.uses.add("script")
     graph = scope.proto
@@ -277,9 +277,9 @@ def _main(
     return _definition(decorator, python, params, result, doc, written), facts
 
 
-def _read_in_order(scope: Scope) -> dict[Wire, None]:
+def _read_in_order(scope: ProtoGraph) -> dict[ProtoValue, None]:
     """The values that nodes read, in the order in which calls are compiled."""
-    found: dict[Wire, None] = {}
+    found: dict[ProtoValue, None] = {}
     for unit in ordered(scope.units):
         found.update(dict.fromkeys(w for w in unit.inputs if w is not None))
         for scopes in unit.graphs.values():
@@ -289,7 +289,7 @@ def _read_in_order(scope: Scope) -> dict[Wire, None]:
     return found
 
 
-def _input(module: Module, body: Body, w: Wire, python: str) -> str:
+def _input(module: Module, body: Body, w: ProtoValue, python: str) -> str:
     info = w.info or onnx.ValueInfoProto()
     annotation = type_expression(info.type, module.uses)
     body.facts.value(w, info, typed=annotation is None or bool(
@@ -297,7 +297,7 @@ def _input(module: Module, body: Body, w: Wire, python: str) -> str:
     return python if annotation is None else f"{python}: {annotation}"
 
 
-def _annotation(module: Module, body: Body, w: Wire, info: onnx.ValueInfoProto) -> str | None:
+def _annotation(module: Module, body: Body, w: ProtoValue, info: onnx.ValueInfoProto) -> str | None:
     """The annotation of an output, unless it is an input whose own says it."""
     body.facts.value(w, info, typed=False)
     if info.doc_string or len(info.metadata_props) or w.input_index is not None:
@@ -305,7 +305,7 @@ def _annotation(module: Module, body: Body, w: Wire, info: onnx.ValueInfoProto) 
     return type_expression(info.type, module.uses)
 
 
-def _global_initializer(module: Module, body: Body, w: Wire) -> None:
+def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
     python = module.names.take(w.name, "weight")
     body.names.reserve(python)
     body.places.name(w, python)
@@ -314,7 +314,7 @@ def _global_initializer(module: Module, body: Body, w: Wire) -> None:
     module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
 
 
-def _loose_initializer(module: Module, w: Wire) -> str:
+def _loose_initializer(module: Module, w: ProtoValue) -> str:
     """An initializer that nothing reads, or one that is an input's default."""
     python = module.names.take(f"{w.name}_value", "value")
     expression = module.initializer(w, "")

@@ -9,35 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.names import is_plain
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.wiring import Scope, Unit, Wire
 
 
 class Places:
     """The order of the nodes of one function, and the names of its values."""
 
-    def __init__(self, root: Scope) -> None:
+    def __init__(self, root: ProtoGraph) -> None:
         self.root = root
-        self.order: dict[Scope, list[Unit]] = {}
-        self.python: dict[Wire, str] = {}
-        self.owner: dict[str, Wire] = {}
-        self.holders: dict[str, list[Wire]] = {}
-        self.first: dict[Unit, str] = {}  # names of absent first outputs
-        self.functions: dict[Scope, str] = {}  # Python functions of nested graphs
-        self.attribute: dict[Scope, str] = {}
-        self._numbers: dict[Unit, int] = {}
+        self.order: dict[ProtoGraph, list[ProtoNode]] = {}
+        self.python: dict[ProtoValue, str] = {}
+        self.owner: dict[str, ProtoValue] = {}
+        self.holders: dict[str, list[ProtoValue]] = {}
+        self.first: dict[ProtoNode, str] = {}  # names of absent first outputs
+        self.functions: dict[ProtoGraph, str] = {}  # Python functions of nested graphs
+        self.attribute: dict[ProtoGraph, str] = {}
+        self._numbers: dict[ProtoNode, int] = {}
 
-    def made(self, unit: Unit) -> None:
+    def made(self, unit: ProtoNode) -> None:
         """Note that a node is made now."""
         self.order.setdefault(unit.scope, []).append(unit)
 
-    def name(self, wire: Wire, python: str) -> None:
+    def name(self, wire: ProtoValue, python: str) -> None:
         """Give a value a Python name; the first value of a name has it to itself."""
         self.hold(wire, python)
         self.owner.setdefault(python, wire)
 
-    def hold(self, wire: Wire, python: str) -> None:
+    def hold(self, wire: ProtoValue, python: str) -> None:
         """Let a value go by a Python name that others have too."""
         self.python[wire] = python
         self.holders.setdefault(python, []).append(wire)
@@ -46,7 +46,7 @@ class Places:
         """Count the nodes, once all are written."""
         self._numbers = {unit: n for n, unit in enumerate(self.all_units(self.root))}
 
-    def all_units(self, scope: Scope) -> Iterator[Unit]:
+    def all_units(self, scope: ProtoGraph) -> Iterator[ProtoNode]:
         """Every node in the order of places."""
         for unit in self.order.get(scope, ()):
             yield unit
@@ -55,44 +55,44 @@ class Places:
                 for inner in unit.graphs[name]:
                     yield from self.all_units(inner)
 
-    def key(self, x: Unit | Wire | Scope | str) -> str:
+    def key(self, x: ProtoNode | ProtoValue | ProtoGraph | str) -> str:
         """What facts call a value, node or nested graph."""
         if isinstance(x, str):
             return x
-        if isinstance(x, Unit):
+        if isinstance(x, ProtoNode):
             return self._unit(x)
-        if isinstance(x, Scope):
+        if isinstance(x, ProtoGraph):
             found = self.functions.get(x)
             if found is not None or x.owner is None:
                 return found or ""
             return f"#{self._numbers[x.owner]}.{self.attribute[x]}"
         return self._wire(x)
 
-    def named(self, wire: Wire) -> str | None:
+    def named(self, wire: ProtoValue) -> str | None:
         """The Python name that a value has to itself."""
         python = self.python.get(wire)
         return python if python is not None and self.owner.get(python) is wire else None
 
-    def rank(self, x: Unit | Wire | Scope | str) -> tuple[int, int, int]:
+    def rank(self, x: ProtoNode | ProtoValue | ProtoGraph | str) -> tuple[int, int, int]:
         """Where a fact stands among others: in the order of nodes."""
-        if isinstance(x, Unit):
+        if isinstance(x, ProtoNode):
             return self._numbers[x], 0, 0
-        if isinstance(x, Scope):
+        if isinstance(x, ProtoGraph):
             return (self._numbers[x.owner], 2, 0) if x.owner is not None else (-1, 0, 0)
-        if isinstance(x, Wire) and x.producer is not None:
+        if isinstance(x, ProtoValue) and x.producer is not None:
             return self._numbers[x.producer], 0, x.producer.outputs.index(x)
-        if isinstance(x, Wire) and x.input_index is not None and x.scope is not None:
+        if isinstance(x, ProtoValue) and x.input_index is not None and x.scope is not None:
             owner = x.scope.owner
             return (self._numbers[owner] if owner is not None else -1), 1, x.input_index
         return -1, -1, 0
 
-    def _unit(self, unit: Unit) -> str:
+    def _unit(self, unit: ProtoNode) -> str:
         if unit in self.first:
             return self.first[unit]
         first = unit.outputs[0] if unit.outputs else None
         return (self.named(first) if first is not None else None) or f"#{self._numbers[unit]}"
 
-    def _wire(self, wire: Wire) -> str:
+    def _wire(self, wire: ProtoValue) -> str:
         python = self.named(wire)
         if python is not None:
             return python
@@ -128,7 +128,7 @@ class Places:
         return [(file, " ".join(entries)) for file, entries in runs]
 
 
-def origin_of(unit: Unit) -> tuple[str, str] | None:
+def origin_of(unit: ProtoNode) -> tuple[str, str] | None:
     """The file and `line:column` of a node that says where it was written."""
     found: Any = [p.value for p in unit.proto.metadata_props if p.key == ORIGIN]
     if len(found) != 1:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.loop_forms import LoopForm, loop_form
 from onnxwright.decompiler.scope import Module
-from onnxwright.ir.wiring import Scope, Unit, Wire
 
 
 class Plan:
@@ -30,23 +30,23 @@ class Plan:
         shared: equal constants are one node.
     """
 
-    def __init__(self, root: Scope, module: Module, opsets: dict[str, int]) -> None:
+    def __init__(self, root: ProtoGraph, module: Module, opsets: dict[str, int]) -> None:
         self.module = module
         self.opsets = opsets
-        self.order: dict[Scope, list[Unit]] = {}
-        self.number: dict[Unit, int] = {}
-        self.numbers: set[Unit] = set()
-        self.inlined: set[Unit] = set()
-        self.literals: dict[tuple[Unit, int], str] = {}
-        self.indices: dict[Unit, str] = {}
-        self.symbols: dict[Unit, str] = {}
-        self.branches: set[Unit] = set()
-        self.loops: dict[Unit, LoopForm] = {}
-        self.returns: dict[Wire, bool] = {}
-        self.ends: dict[Wire, str] = {}
-        self.sources: dict[Wire, Wire] = {}
+        self.order: dict[ProtoGraph, list[ProtoNode]] = {}
+        self.number: dict[ProtoNode, int] = {}
+        self.numbers: set[ProtoNode] = set()
+        self.inlined: set[ProtoNode] = set()
+        self.literals: dict[tuple[ProtoNode, int], str] = {}
+        self.indices: dict[ProtoNode, str] = {}
+        self.symbols: dict[ProtoNode, str] = {}
+        self.branches: set[ProtoNode] = set()
+        self.loops: dict[ProtoNode, LoopForm] = {}
+        self.returns: dict[ProtoValue, bool] = {}
+        self.ends: dict[ProtoValue, str] = {}
+        self.sources: dict[ProtoValue, ProtoValue] = {}
         self.shared = self.copied = False
-        self._signatures: dict[Unit, Any] = {}
+        self._signatures: dict[ProtoNode, Any] = {}
         self._walk(root)
         if module.sugar.on:
             self._copies()
@@ -56,7 +56,7 @@ class Plan:
                     self._plan(unit)
             self._loops()
 
-    def _walk(self, scope: Scope) -> None:
+    def _walk(self, scope: ProtoGraph) -> None:
         units = self.order[scope] = ordered(scope.units)
         for wire in scope.outputs:
             self.returns[wire] = wire not in self.returns and wire.scope is scope
@@ -74,15 +74,15 @@ class Plan:
         """Whether results that a graph does not make itself get an Identity."""
         return self.copied
 
-    def results(self, scope: Scope) -> list[Wire]:
+    def results(self, scope: ProtoGraph) -> list[ProtoValue]:
         """The results of a graph; where they are copies, what they are copies of."""
         return [self.sources.get(w, w) for w in scope.outputs]
 
     def _copies(self) -> None:
         """Find the Identity nodes that compiling makes by itself; all or none."""
-        found: dict[Wire, Wire] = {}
+        found: dict[ProtoValue, ProtoValue] = {}
         for scope in self.order:
-            final: list[Wire] = []
+            final: list[ProtoValue] = []
             for wire in scope.outputs:
                 made = wire.producer
                 if made is None or wire.scope is not scope or wire in final:
@@ -127,7 +127,7 @@ class Plan:
         self.numbers = {w.producer for w in sugar.free if w.producer is not None}
         self.inlined |= self.numbers
 
-    def _settle(self, wires: list[Wire]) -> None:
+    def _settle(self, wires: list[ProtoValue]) -> None:
         """Keep those of which every reader takes a number."""
         sugar = self.module.sugar
         sugar.free.update(dict.fromkeys(wires))
@@ -138,7 +138,7 @@ class Plan:
             for wire in bad:
                 del sugar.free[wire]
 
-    def _may_end(self, wire: Wire, result: Wire) -> bool:
+    def _may_end(self, wire: ProtoValue, result: ProtoValue) -> bool:
         """Whether a constant that a branch or a turn leaves, or a copy of it, may be a number."""
         scope = result.scope
         assert scope is not None
@@ -158,7 +158,7 @@ class Plan:
             return place > 0 and usual and loop_form(owner, sugar) is not None
         return False
 
-    def _takes(self, wire: Wire, user: Unit, place: int) -> bool:
+    def _takes(self, wire: ProtoValue, user: ProtoNode, place: int) -> bool:
         """Whether a number may stand for an input of a node."""
         sugar = self.module.sugar
         if not sugar.allows(self.number[user]):
@@ -178,7 +178,7 @@ class Plan:
             return place > 0
         return sugar.literal(wire, user, place, signature) is not None
 
-    def _signature(self, unit: Unit) -> Any:
+    def _signature(self, unit: ProtoNode) -> Any:
         if unit not in self._signatures:
             self._signatures[unit] = self.module.signature(unit.key, self.opsets)
         return self._signatures[unit]
@@ -186,7 +186,7 @@ class Plan:
     def _repeated(self) -> bool:
         """Whether two constants are equal where one sees the other."""
         sugar = self.module.sugar
-        seen: dict[Any, list[Scope]] = {}
+        seen: dict[Any, list[ProtoGraph]] = {}
         for wire in sugar.free:
             made = sugar.constant(wire)
             assert made is not None
@@ -200,7 +200,7 @@ class Plan:
 
     # -- nodes -------------------------------------------------------------------------------------
 
-    def _plan(self, unit: Unit) -> None:
+    def _plan(self, unit: ProtoNode) -> None:
         """Decide how one node is written."""
         sugar = self.module.sugar
         sugared = False
@@ -218,7 +218,7 @@ class Plan:
         if sugared:
             sugar.used.append(self.number[unit])
 
-    def _operands(self, unit: Unit, signature: Any) -> bool:
+    def _operands(self, unit: ProtoNode, signature: Any) -> bool:
         sugar, found = self.module.sugar, False
         for place, wire in enumerate(unit.inputs):
             if wire is None or wire not in sugar.free:
@@ -248,7 +248,7 @@ class Plan:
                 reason = sugar.last_loop or reason
                 self.module.reasons.append(f"node {number} (Loop) is written as a call: {reason}")
 
-    def _loop(self, unit: Unit, form: LoopForm) -> None:
+    def _loop(self, unit: ProtoNode, form: LoopForm) -> None:
         self.loops[unit] = form
         for place, wire in enumerate(unit.inputs[:2]):
             if wire is not None and wire in self.module.sugar.free:
@@ -266,9 +266,9 @@ class Plan:
             form.match_tests(self)
 
 
-def _around(outer: Scope, inner: Scope) -> bool:
+def _around(outer: ProtoGraph, inner: ProtoGraph) -> bool:
     """Whether one graph is the other or around it."""
-    scope: Scope | None = inner
+    scope: ProtoGraph | None = inner
     while scope is not None:
         if scope is outer:
             return True
@@ -276,11 +276,11 @@ def _around(outer: Scope, inner: Scope) -> bool:
     return False
 
 
-def ordered(units: list[Unit]) -> list[Unit]:
+def ordered(units: list[ProtoNode]) -> list[ProtoNode]:
     """Nodes in an order in which each is made before it is read; as they stand if that holds."""
     place = {unit: n for n, unit in enumerate(units)}
-    done: set[Unit] = set()
-    result: list[Unit] = []
+    done: set[ProtoNode] = set()
+    result: list[ProtoNode] = []
     for unit in units:
         stack = [unit]
         while stack:
@@ -298,7 +298,7 @@ def ordered(units: list[Unit]) -> list[Unit]:
     return result
 
 
-def _sources(unit: Unit, place: dict[Unit, int]) -> list[Unit]:
+def _sources(unit: ProtoNode, place: dict[ProtoNode, int]) -> list[ProtoNode]:
     """The nodes of the same graph that a node and its graphs read."""
     wires = [w for w in unit.inputs if w is not None]
     for scopes in unit.graphs.values():

@@ -11,6 +11,7 @@ from typing import Any, Literal, Union
 import numpy as np
 import onnx
 
+from onnxwright.compare.proto_graph import ProtoValue
 from onnxwright.decompiler.arrays import array_expression, dtype_expression
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
@@ -19,7 +20,6 @@ from onnxwright.decompiler.sugar import Sugar
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.wiring import Wire
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -186,7 +186,7 @@ class Module:
         self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
         return f"weights[{text(key)}]"
 
-    def initializer(self, wire: Wire, python: str) -> Expr:
+    def initializer(self, wire: ProtoValue, python: str) -> Expr:
         """`initializer(...)` for a value that a graph holds from the start."""
         self.uses.add("initializer")
         name = {} if python == wire.name else {"name": text(wire.name)}

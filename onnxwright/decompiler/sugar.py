@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import flatten, listed, number, short_float
-from onnxwright.ir.wiring import Unit, Wire
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.types.dtypes import DType
 
@@ -49,14 +49,14 @@ class Sugar:
     reasons: list[str] = field(default_factory=list)
     last: str = ""
     # Constants that numbers may stand for, in order; and why the last Loop can be no statement.
-    free: dict[Wire, None] = field(default_factory=dict)
+    free: dict[ProtoValue, None] = field(default_factory=dict)
     last_loop: str = ""
 
     def allows(self, number_: int) -> bool:
         """Whether a node may be sugared."""
         return self.on and number_ not in self.plain
 
-    def dtype(self, wire: Wire | None) -> DType | None:
+    def dtype(self, wire: ProtoValue | None) -> DType | None:
         """The element type of a value, where known."""
         if wire is None:
             return None
@@ -66,7 +66,7 @@ class Sugar:
 
     # -- operators -------------------------------------------------------------------------------
 
-    def operator(self, unit: Unit) -> str | None:
+    def operator(self, unit: ProtoNode) -> str | None:
         """The Python operator of a node: of two operands, or of one with `x` in its place."""
         domain, name, _ = unit.key
         if domain or unit.proto.attribute or len(unit.outputs) != 1 or None in unit.inputs:
@@ -102,7 +102,7 @@ class Sugar:
 
     # -- subscripts ------------------------------------------------------------------------------
 
-    def subscript(self, unit: Unit) -> str | None:
+    def subscript(self, unit: ProtoNode) -> str | None:
         """What stands in brackets for a Slice, Gather or Unsqueeze by constants: `1:, 0`."""
         domain, name, _ = unit.key
         if domain or len(unit.outputs) != 1 or len(unit.inputs) < 2 or unit.inputs[0] is None:
@@ -124,7 +124,7 @@ class Sugar:
 
     # -- branches ----------------------------------------------------------------------------------
 
-    def branch(self, unit: Unit) -> bool:
+    def branch(self, unit: ProtoNode) -> bool:
         """Whether an If may be an `if`: of a BOOL, with results that are all read."""
         if unit.key != ("", "If", "") or set(unit.graphs) != {"then_branch", "else_branch"}:
             return False
@@ -139,7 +139,9 @@ class Sugar:
 
     # -- numbers ---------------------------------------------------------------------------------
 
-    def literal(self, wire: Wire | None, user: Unit, place: int, signature: Any) -> str | None:
+    def literal(
+        self, wire: ProtoValue | None, user: ProtoNode, place: int, signature: Any
+    ) -> str | None:
         """A constant as the number or list that stands for it where it is used, if one does."""
         made = self._number(wire)
         if made is None or wire is None:
@@ -157,7 +159,7 @@ class Sugar:
             return None
         return _number_text(array, dtype)
 
-    def loop_input(self, wire: Wire, place: int) -> bool:
+    def loop_input(self, wire: ProtoValue, place: int) -> bool:
         """Whether a loop takes a number: how often it turns, that it goes on, where it starts."""
         made = self.constant(wire)
         if made is None or made[0].ndim:
@@ -168,16 +170,16 @@ class Sugar:
             return made[1] is DType.BOOL and bool(made[0])
         return made[1] in (*_DEFAULT, DType.FLOAT) and self.text(wire) is not None
 
-    def text(self, wire: Wire) -> str | None:
+    def text(self, wire: ProtoValue) -> str | None:
         """A constant as a number or list."""
         made = self.constant(wire)
         return None if made is None else _number_text(*made)
 
-    def _number(self, wire: Wire | None) -> tuple[Any, DType] | None:
+    def _number(self, wire: ProtoValue | None) -> tuple[Any, DType] | None:
         """The array of a constant that a number may stand for."""
         return self.constant(wire) if wire is not None and wire in self.free else None
 
-    def constant(self, wire: Wire) -> tuple[Any, DType] | None:
+    def constant(self, wire: ProtoValue) -> tuple[Any, DType] | None:
         """The array of a Constant node, if it is small."""
         if wire.producer is None or wire.producer.key != ("", "Constant", ""):
             return None
@@ -197,7 +199,7 @@ class Sugar:
         return tensor_array(tensor), dtype
 
     def _fits(
-        self, user: Unit, place: int, signature: OpSignature, dtype: DType, array: Any
+        self, user: ProtoNode, place: int, signature: OpSignature, dtype: DType, array: Any
     ) -> bool:
         """Whether a number in this place of a call becomes a constant of just this type."""
         params = signature.inputs

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import onnx
 
+from onnxwright.compare.equality import attribute_kind
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import plain_value, value_expression
-from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, text
 from onnxwright.decompiler.names import Names, is_plain
 from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript, unary
@@ -13,8 +15,6 @@ from onnxwright.decompiler.places import Places, origin_of
 from onnxwright.decompiler.planning import Plan
 from onnxwright.decompiler.scope import Module
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.ir.content import attribute_kind
-from onnxwright.ir.wiring import Scope, Unit, Wire
 
 _A = onnx.AttributeProto
 
@@ -23,7 +23,7 @@ class Writer:
     """Writes the nodes of one function: the main graph of a model, or an ONNX function."""
 
     def __init__(
-        self, scope: Scope, module: Module, opsets: dict[str, int], attributes: dict[str, str]
+        self, scope: ProtoGraph, module: Module, opsets: dict[str, int], attributes: dict[str, str]
     ) -> None:
         self.scope = scope
         self.module = module
@@ -34,18 +34,22 @@ class Writer:
         self.places = Places(scope)
         self.facts = Facts(module.uses, self.places)
         self.plan = Plan(scope, module, opsets)
-        self.functions: dict[Unit, dict[str, list[str]]] = {}  # Python names of nested graphs
-        self.calls: dict[Unit, tuple[str, list[Expr]]] = {}
-        self.left: dict[Unit, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
+        self.functions: dict[ProtoNode, dict[str, list[str]]] = {}  # Python names of nested graphs
+        self.calls: dict[ProtoNode, tuple[str, list[Expr]]] = {}
+        self.left: dict[ProtoNode, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
         self.width = WIDTH - 4
-        self.kept: dict[Wire, str] = {}  # names that results are to have, before they have them
-        self.written: set[Unit] = set()
-        self.direct: set[Wire] = set()  # results of branches that are made under their final names
+        self.kept: dict[
+            ProtoValue, str
+        ] = {}  # names that results are to have, before they have them
+        self.written: set[ProtoNode] = set()
+        self.direct: set[ProtoValue] = (
+            set()
+        )  # results of branches that are made under their final names
         self.bound: list[str] = []  # names in the order of binding
 
     # -- names -------------------------------------------------------------------------------------
 
-    def name(self, wire: Wire) -> str:
+    def name(self, wire: ProtoValue) -> str:
         """The Python name of a value."""
         found = self.places.python.get(wire)
         if found is None:
@@ -53,7 +57,7 @@ class Writer:
             self.places.name(wire, found)
         return found
 
-    def input_name(self, wire: Wire) -> str:
+    def input_name(self, wire: ProtoValue) -> str:
         """The Python name of an input of the whole function, whose own name counts."""
         python = self.name(wire)
         if python != wire.name:
@@ -62,18 +66,18 @@ class Writer:
 
     # -- what is noted -----------------------------------------------------------------------------
 
-    def typed(self, wire: Wire) -> bool:
+    def typed(self, wire: ProtoValue) -> bool:
         """Whether the type of a value is said among the facts, and not in an annotation."""
         return not wire.is_output or wire.scope is not self.scope
 
-    def made(self, unit: Unit) -> None:
+    def made(self, unit: ProtoNode) -> None:
         """Note a node, and before it the constants it makes."""
         for wire in unit.inputs:
             self.constant(wire)
         self.places.made(unit)
         self.node_facts(unit)
 
-    def constant(self, wire: Wire | None) -> None:
+    def constant(self, wire: ProtoValue | None) -> None:
         """Note a constant that is written as a number, where it is first read."""
         producer = wire.producer if wire is not None else None
         if producer is None or producer not in self.plan.numbers or producer in self.written:
@@ -87,7 +91,9 @@ class Writer:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def argument(self, wire: Wire | None, merged: dict[Wire, Piece], number: str | None) -> Piece:
+    def argument(
+        self, wire: ProtoValue | None, merged: dict[ProtoValue, Piece], number: str | None
+    ) -> Piece:
         """One operand or argument."""
         if number is not None:
             return number_piece(number)
@@ -96,7 +102,7 @@ class Writer:
         found = merged.get(wire)
         return found if found is not None else Piece(self.name(wire))
 
-    def piece(self, unit: Unit, merged: dict[Wire, Piece]) -> Piece:
+    def piece(self, unit: ProtoNode, merged: dict[ProtoValue, Piece]) -> Piece:
         """A node as an expression."""
         index = self.plan.indices.get(unit)
         if index is not None:
@@ -113,12 +119,12 @@ class Writer:
         expr = self.call(unit, [a.expr for a in arguments])
         return Piece(expr, depth=1 + max((a.depth for a in arguments), default=0))
 
-    def call(self, unit: Unit, arguments: list[Expr]) -> Expr:
+    def call(self, unit: ProtoNode, arguments: list[Expr]) -> Expr:
         """The call of a node."""
         function, items = self.calls.get(unit) or self.calls.setdefault(unit, self.keywords(unit))
         return Group(f"{function}(", (*arguments, *items), ")")
 
-    def keywords(self, unit: Unit) -> tuple[str, list[Expr]]:
+    def keywords(self, unit: ProtoNode) -> tuple[str, list[Expr]]:
         """What a node calls, and its attributes as keywords."""
         known = self.module.function_name(unit.key)
         signature = None if known is not None else self.module.signature(unit.key, self.opsets)
@@ -145,7 +151,9 @@ class Writer:
             items.append(Group("**{", pairs, "}"))
         return known or self.module.operator(unit.key, self.opsets), items
 
-    def attribute(self, unit: Unit, attr: onnx.AttributeProto, signature: object) -> Expr | None:
+    def attribute(
+        self, unit: ProtoNode, attr: onnx.AttributeProto, signature: object
+    ) -> Expr | None:
         """The value of an attribute as Python; None where it can only be kept serialized."""
         if attr.name in ("_outputs", "_name"):
             return None
@@ -173,13 +181,13 @@ class Writer:
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def outer_facts(self, scope: Scope) -> None:
+    def outer_facts(self, scope: ProtoGraph) -> None:
         """What a graph says of results that are made elsewhere."""
         for wire in scope.outputs:
             if wire.producer is None or wire.scope is not scope:
                 self.facts.value(wire, wire.info)
 
-    def graph_facts(self, scope: Scope, usual: str) -> None:
+    def graph_facts(self, scope: ProtoGraph, usual: str) -> None:
         """Note what a nested graph says beside its computation."""
         graph = scope.proto
         assert isinstance(graph, onnx.GraphProto)
@@ -193,7 +201,7 @@ class Writer:
         if described is not None:
             self.facts.graphs[scope] = described
 
-    def node_facts(self, unit: Unit) -> None:
+    def node_facts(self, unit: ProtoNode) -> None:
         """Note the name, doc string and metadata of a node."""
         node = unit.proto
         rest = self.left.pop(unit, onnx.NodeProto())
@@ -210,7 +218,7 @@ class Writer:
             self.facts.nodes[unit] = described
 
 
-def rest_of_graph(graph: onnx.GraphProto, scope: Scope) -> bytes:
+def rest_of_graph(graph: onnx.GraphProto, scope: ProtoGraph) -> bytes:
     """What a graph holds that nothing else says: annotations of quantized values and the like."""
     rest = onnx.GraphProto()
     rest.quantization_annotation.extend(graph.quantization_annotation)

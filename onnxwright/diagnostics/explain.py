@@ -1,7 +1,7 @@
 """The page of an error code: what it means, a program that has it, and the program mended.
 
 Pages are Markdown files beside this module, so they are there after an installation too.  They
-are written by `python -m onnxwright.testing.golden --accept`; `docs/errors` is a link to them.
+are written by `python -m tests.harness.golden --accept`; `docs/errors` is a link to them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from onnxwright.converter.lower import input_type
 from onnxwright.converter.scripts import bind_arguments
 from onnxwright.dsl.model import ModelOptions, to_model_proto
 from onnxwright.eager import foreign
-from onnxwright.eager.models import CompiledModel
+from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.tensor import Tensor
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType

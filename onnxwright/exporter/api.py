@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from torch.export import ExportedProgram
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter import capture as capturing
-from onnxwright.exporter import checks, reporting, shapes, soundness
-from onnxwright.exporter.building import Settings, build
-from onnxwright.exporter.capture import Strategy, load_program
-from onnxwright.exporter.drafts import findings, tell
-from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.modules import as_module, spelled_out
-from onnxwright.exporter.program import ONNXProgram
-from onnxwright.exporter.report import TARGETS, Report
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture.pipeline import capture_model
+from onnxwright.exporter.capture.strategies import Strategy
+from onnxwright.exporter.program.onnx_program import ONNXProgram
+from onnxwright.exporter.report import recording
+from onnxwright.exporter.report.export_report import TARGETS, Report
+from onnxwright.exporter.translate.building import Settings, build
+from onnxwright.exporter.translate.lowerings import Lowerings
 
 DEFAULT_OPSET = 23
 
@@ -68,7 +63,7 @@ def export(
             for the example inputs, with a warning), or a function `(model, args, kwargs,
             dynamic_shapes) -> ExportedProgram`.
         mutations: "outputs": new values of buffers and inputs become further outputs; "drop".
-        metadata: "full", "short" or "off": what is noted on nodes and values.
+        metadata: "full", "short" or "off": what is recorded on nodes and values.
         fallback: asked for a lowering where neither the table nor the library has one; it takes
             the full name of an operator.
         export_modules_as_functions: True, or classes of modules: each call of such a module
@@ -117,17 +112,17 @@ def export(
     if isinstance(export_modules_as_functions, type):
         export_modules_as_functions = [export_modules_as_functions]
     checks.modules(export_modules_as_functions)
-    noted = Report(opset_version, target, versions=reporting.versions())
-    with reporting.told(noted, report):
-        program, names = _captured(
-            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, noted
+    recorded = Report(opset_version, target, versions=recording.versions())
+    with recording.report_on_exit(recorded, report):
+        captured = capture_model(
+            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, recorded
         )
         settings = Settings(
             opset_version,
             Lowerings(custom_translation_table, fallback),
             input_names,
             output_names,
-            names,
+            captured.names,
             mutations,
             metadata,
             strict,
@@ -135,72 +130,24 @@ def export(
             functions,
             target,
         )
-        noted.torch_ops.update(reporting.operators(program))
-        built = build(program, settings, noted)
-        noted.seconds.update(built.seconds)
-        result = ONNXProgram(built, program, noted, settings)
+        recorded.torch_ops.update(recording.operators(captured.program))
+        built = build(captured.program, settings, recorded)
+        recorded.seconds.update(built.seconds)
+        result = ONNXProgram(built, captured.program, recorded, settings)
         result.external_data = external_data
         if optimize:
-            with _timed(noted, "optimize"):
+            with recording.timed(recorded, "optimize"):
                 result.optimize()
-        reporting.note_model(noted, result.model, built)
+        recording.record_model(recorded, result.model, built.outputs)
         if verify:
-            with _timed(noted, "verify"):
-                _verify(result, args, kwargs, noted)
+            with recording.timed(recorded, "verify"):
+                _verify(result, args, kwargs, recorded)
     return result
 
 
-def _captured(
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    dynamic_shapes: Any,
-    how: str | Strategy,
-    noted: Report,
-) -> tuple[ExportedProgram, dict[str, str]]:
-    """The captured program, and torch's symbols by the names the user wrote."""
-    if isinstance(model, (str, Path)):
-        model = load_program(model)
-    if isinstance(model, ExportedProgram):
-        checks.captured_already(dynamic_shapes, how)
-        _tell_draft(model, noted)
-        return model, {}
-    module = as_module(model)
-    checks.fit(module, args, kwargs)
-    if dynamic_shapes:
-        module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
-    wanted = shapes.read(module, args, kwargs, dynamic_shapes)
-    with _timed(noted, "capture"):
-        program, relaxed = capturing.capture(module, wanted, how, noted.captures)
-    _tell_draft(program, noted)
-    found = wanted.relaxed() if relaxed else None
-    with reporting.warnings_noted(noted):
-        names = shapes.names_of(program, found or wanted)
-        if dynamic_shapes:
-            soundness.tell_fixed_values(program, names)
-        return program, names
-
-
-def _tell_draft(program: ExportedProgram, noted: Report) -> None:
-    """Warn of what a draft assumes."""
-    found = findings(program)
-    if found:
-        with reporting.warnings_noted(noted):
-            tell(found)
-
-
-def _verify(program: ONNXProgram, args: Any, kwargs: Any, noted: Report) -> None:
+def _verify(program: ONNXProgram, args: Any, kwargs: Any, recorded: Report) -> None:
     if not args and not kwargs and program.exported_program.example_inputs is not None:
         args, kwargs = program.exported_program.example_inputs
-    noted.verification = found = program.verify(args, kwargs)
+    recorded.verification = found = program.verify(args, kwargs)
     if not found.ok:
         fail(messages.VerifyFailed(summary=found.summary(), notes=(str(found),), span=user_span()))
-
-
-@contextmanager
-def _timed(noted: Report, step: str) -> Iterator[None]:
-    begun = time.perf_counter()
-    try:
-        yield
-    finally:
-        noted.seconds[step] = time.perf_counter() - begun

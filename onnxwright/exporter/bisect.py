@@ -11,7 +11,7 @@ import torch
 from onnxwright.errors import ExportValueError, OnnxwrightError
 from onnxwright.exporter import checks
 from onnxwright.exporter.api import export
-from onnxwright.exporter.modules import as_module
+from onnxwright.exporter.capture.modules import as_module
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _record(
 def _visit(
     path: str, module: torch.nn.Module, calls: Any, found: Bisection, options: dict[str, Any]
 ) -> bool:
-    """Whether a module fails; its smallest failing parts are noted."""
+    """Whether a module fails; its smallest failing parts are report."""
     args, kwargs = calls[path]
     found.exported += 1
     try:

@@ -13,13 +13,12 @@ import torch
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.report import paths_of
+from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 
 OPSETS = range(18, 27)
-DEFAULT_REPORT = "onnxwright_export"
 
 
-def refuse(name: str, reason: str, hint: str) -> NoReturn:
+def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:
     """Refuse an argument.
 
     Args:
@@ -46,7 +45,7 @@ def inputs(args: Any, kwargs: Any) -> None:
         if not isinstance(value, wanted):
             if isinstance(value, (str, Path)):
                 words += f"; the model is written by `export(...).save({str(value)!r})`"
-            refuse(name, f"an object of type {type(value).__name__}", f"give {words}")
+            raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
 
 
 def opset(version: Any) -> None:
@@ -63,7 +62,7 @@ def opset(version: Any) -> None:
             f"; `onnx.version_converter.convert_version(program.model_proto, {version})` may bring "
             f"a model of opset {OPSETS[0]} there"
         )
-    refuse("opset_version", f"{version!r} is not possible", words)
+    raise_bad_argument("opset_version", f"{version!r} is not possible", words)
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
@@ -75,7 +74,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         words = [repr(a) for a in allowed]
         hint = f"choose {', '.join(words[:-1])} or {words[-1]}"
-        refuse(name, f"{value!r} is not possible", hint)
+        raise_bad_argument(name, f"{value!r} is not possible", hint)
 
 
 def modules(given: Any) -> None:
@@ -87,7 +86,7 @@ def modules(given: Any) -> None:
     classes = given if isinstance(given, (list, tuple, set, frozenset)) else ()
     wrong = [c for c in classes if not isinstance(c, type)]
     if wrong or (not isinstance(given, bool) and given is not classes):
-        refuse(
+        raise_bad_argument(
             "export_modules_as_functions",
             f"{(wrong or [given])[0]!r} is no class",
             "give True, or a list of classes: `[torch.nn.Linear]`",
@@ -101,7 +100,9 @@ def report(given: Any) -> None:
         ExportValueError: it is no path, or no file can be made there (OW825).
     """
     if not isinstance(given, (bool, str, Path)) or given == "":
-        refuse("report", f"{given!r} is no path", "give True, or a path without an ending")
+        raise_bad_argument(
+            "report", f"{given!r} is no path", "give True, or a path without an ending"
+        )
     if given is False:
         return
     for path in paths_of(DEFAULT_REPORT if given is True else given):
@@ -109,9 +110,11 @@ def report(given: Any) -> None:
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
         if not folder.is_dir() or not os.access(folder, os.W_OK):
-            refuse("report", f"nothing can be written in `{folder}`", "give another path")
+            raise_bad_argument(
+                "report", f"nothing can be written in `{folder}`", "give another path"
+            )
         if path.is_dir():
-            refuse("report", f"`{path}` is a folder", "give the path of a file in it")
+            raise_bad_argument("report", f"`{path}` is a folder", "give the path of a file in it")
 
 
 def captured_already(dynamic_shapes: Any, how: Any) -> None:
@@ -122,7 +125,7 @@ def captured_already(dynamic_shapes: Any, how: Any) -> None:
     """
     for name, given in (("dynamic_shapes", dynamic_shapes), ("capture", how != "auto")):
         if given:
-            refuse(
+            raise_bad_argument(
                 name,
                 "the program is captured already",
                 f"give `{name}` with the module, or to `torch.export.export`"
@@ -145,7 +148,7 @@ def fit(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any])
         signature.bind(*args, **kwargs)
     except TypeError as error:
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        refuse(
+        raise_bad_argument(
             "kwargs" if kwargs and "keyword" in str(error) else "args",
             f"{error} for `forward{inspect.Signature(plain)}`",
             "give example inputs for all arguments without a default: "

@@ -142,20 +142,20 @@ def checked_names(
     everything: list[object] = [*names]
     wrong = [n for n in everything if not isinstance(n, str) or not n]
     if wrong:
-        checks.refuse(
+        checks.raise_bad_argument(
             kind,
             f"{wrong[0]!r} is no name",
             "give strings that are not empty",
         )
     if len(names) > len(own):
-        checks.refuse(
+        checks.raise_bad_argument(
             kind,
             f"{len(names)} names for {len(own)} values: {', '.join(own) or 'none'}",
             "give at most one name for each value",
         )
     twice = {n for n in names if names.count(n) > 1 or n in reserved}
     if twice:
-        checks.refuse(
+        checks.raise_bad_argument(
             kind,
             f"`{min(twice)}` "
             + ("is an input" if min(twice) in reserved else "stands there twice"),

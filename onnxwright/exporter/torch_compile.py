@@ -19,11 +19,11 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.dimensions import Dimensions
-from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.refusals import refuse_missing
-from onnxwright.exporter.running import Session
+from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
-from onnxwright.exporter.translate import Translator, as_array
+from onnxwright.exporter.translate.errors import raise_missing
+from onnxwright.exporter.translate.lowerings import Lowerings
+from onnxwright.exporter.translate.translator import Translator, as_array
 
 Compiled = Callable[..., list[Any]]
 
@@ -61,7 +61,7 @@ def torch_backend(
         tensor([2., 4.])
     """
     if runtime not in ("ort", "reference"):
-        checks.refuse(
+        checks.raise_bad_argument(
             "runtime",
             f"there is no runtime {runtime!r}",
             "choose 'ort' or 'reference'",
@@ -97,7 +97,7 @@ def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Transl
         values.append(t.input(names[-1], fake))
         pairs.append(isinstance(fake, torch.Tensor) and fake.is_complex())
     results = t.run(module, values)
-    refuse_missing(t.missing, t.unresolved, t.lowerings, t.noted)
+    raise_missing(t.missing, t.unresolved, t.lowerings, t.report)
     kept, shapes = [], []
     for value in results:
         if isinstance(value, (bool, int, float)):

@@ -17,7 +17,7 @@ from onnx import shape_inference
 
 from onnxwright.ir import shape_rules, window_rules
 from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
-from onnxwright.ir.facts import OpCall, UnknownError, as_array
+from onnxwright.operators.op_call import OpCall, UnknownError, as_array
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in, same
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, same
 from onnxwright.types import dims
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Dim, Shape

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.ir import moving_rules
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in, same
 from onnxwright.ir.moving_rules import Rule, joined, wanted
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, same
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

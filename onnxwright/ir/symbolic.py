@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onnxwright.ir.facts import MOST_DIMS, Array, OpCall, UnknownError, axis_in, is_shape_like
+from onnxwright.operators.op_call import (
+    MOST_DIMS,
+    Array,
+    OpCall,
+    UnknownError,
+    axis_in,
+    is_shape_like,
+)
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in, same
 from onnxwright.ir.moving_rules import Rule
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, same
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType

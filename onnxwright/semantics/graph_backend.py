@@ -14,9 +14,9 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, origin_text
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, array_dims, is_shape_like
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
 from onnxwright.ir.symbolic import values_of
+from onnxwright.operators.op_call import OpCall, array_dims, is_shape_like
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature

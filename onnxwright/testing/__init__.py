@@ -1,4 +1,4 @@
-"""Comparing models, random and damaged script programs, a numpy oracle, golden messages."""
+"""What users test with: comparing models; the sweep of ATen functions and its report."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnxwright.testing.diffing import Diff as Diff
-    from onnxwright.testing.diffing import diff as diff
-    from onnxwright.testing.isomorphism import assert_isomorphic as assert_isomorphic
-    from onnxwright.testing.isomorphism import find_difference as find_difference
+    from onnxwright.compare.assertions import assert_isomorphic as assert_isomorphic
+    from onnxwright.compare.assertions import find_difference as find_difference
+    from onnxwright.compare.diffing import Diff as Diff
+    from onnxwright.compare.diffing import diff as diff
 
 # Public name -> the module that has it.
 _HOMES = {
-    "Diff": "onnxwright.testing.diffing",
-    "diff": "onnxwright.testing.diffing",
-    "assert_isomorphic": "onnxwright.testing.isomorphism",
-    "find_difference": "onnxwright.testing.isomorphism",
+    "Diff": "onnxwright.compare.diffing",
+    "diff": "onnxwright.compare.diffing",
+    "assert_isomorphic": "onnxwright.compare.assertions",
+    "find_difference": "onnxwright.compare.assertions",
 }
 
 

@@ -14,8 +14,8 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.exporter.dimensions import Dimensions
-from onnxwright.exporter.lowerings import Lowerings
-from onnxwright.exporter.translate import Translator
+from onnxwright.exporter.translate.lowerings import Lowerings
+from onnxwright.exporter.translate.translator import Translator
 from onnxwright.semantics.backend import is_value
 from onnxwright.testing.aten_runs import BuiltGraph, Output, is_in_place, leaves, run_built
 from onnxwright.testing.torch_values import feed_of

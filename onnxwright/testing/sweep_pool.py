@@ -18,8 +18,8 @@ import onnx
 import onnxruntime
 import torch
 
-from onnxwright.testing.one_op import EXPORT, export_units, run_export
 from onnxwright.testing.sweep import MODES, OPSET, Outcome, Unit, run_unit, units
+from onnxwright.testing.sweep_export import EXPORT, export_units, run_export
 from onnxwright.version import __version__
 
 

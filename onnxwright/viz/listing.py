@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from onnxwright.viz.text import short
+from onnxwright.ir.text import short
 from onnxwright.viz.view import Block, Step, View
 
 # Select Graphic Rendition codes; names say what is coloured, not how.

@@ -10,9 +10,9 @@ from typing import Any
 import onnx
 from onnx import inliner
 
+from onnxwright.ir.text import clean
 from onnxwright.types.kinds import TensorType
 from onnxwright.viz.flops import flops_of
-from onnxwright.viz.text import clean
 from onnxwright.viz.view import Block, View, read, slim, view, weight_of
 
 _TOP = 12

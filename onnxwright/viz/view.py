@@ -14,15 +14,13 @@ from typing import Any
 
 import onnx
 import onnx_ir as ir
-from onnx import numpy_helper
 
-from onnxwright.ir.adapters import from_type_proto
+from onnxwright.ir.preview import FEW, as_text, from_type, tensor_preview
+from onnxwright.ir.text import clean, short
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
-from onnxwright.viz.text import clean, short
 
 ORIGIN = "onnxwright.origin"
-_SHORT = 8  # elements of a tensor that are written out
 _LONG = 1 << 18  # elements of a vector from which on it is no shape
 
 
@@ -386,14 +384,6 @@ def _step(
     )
 
 
-def from_type(proto: onnx.TypeProto) -> OnnxType | None:
-    """The type a TypeProto describes; None where it says nothing, or nonsense."""
-    try:
-        return from_type_proto(proto)
-    except ValueError:
-        return None
-
-
 def weight_of(tensor: onnx.TensorProto) -> Weight:
     """What is to be shown of a tensor that the model holds."""
     kind = TensorType(_dtype(tensor.data_type), tuple(tensor.dims))
@@ -414,26 +404,6 @@ def _dtype(number: int) -> DType | None:
         return DType(number) if number else None
     except ValueError:
         return None
-
-
-def tensor_preview(tensor: onnx.TensorProto, count: int) -> str:
-    """The first elements of a small tensor as text; empty where they cannot be had."""
-    if count > 1024 or tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return ""
-    try:
-        array = numpy_helper.to_array(tensor)
-    except Exception:  # noqa: BLE001 - a broken tensor is shown without its elements
-        return ""
-    flat = array.ravel()[:_SHORT].tolist()
-    shown = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in flat]
-    if array.dtype == object:
-        shown = [repr(clean(_text(x))) for x in flat]
-    text = ", ".join(shown) + (", ..." if array.size > _SHORT else "")
-    return short(text if array.ndim == 0 else f"[{text}]")
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def attribute_text(attribute: onnx.AttributeProto) -> str:
@@ -459,17 +429,17 @@ def attribute_text(attribute: onnx.AttributeProto) -> str:
     if kind == kinds.FLOAT:
         return f"{attribute.f:.6g}"
     if kind == kinds.STRING:
-        return short(repr(clean(_text(attribute.s))))
+        return short(repr(clean(as_text(attribute.s))))
     if kind in (kinds.INTS, kinds.FLOATS, kinds.STRINGS):
         values: Any = {kinds.INTS: attribute.ints, kinds.FLOATS: attribute.floats}.get(
             kind, attribute.strings
         )
         shown = [
-            f"{v:.6g}" if kind == kinds.FLOATS else repr(clean(_text(v)))
+            f"{v:.6g}" if kind == kinds.FLOATS else repr(clean(as_text(v)))
             if kind == kinds.STRINGS else str(v)
-            for v in values[:_SHORT]
+            for v in values[:FEW]
         ]  # fmt: skip
-        return short(f"[{', '.join(shown)}{', ...' if len(values) > _SHORT else ''}]")
+        return short(f"[{', '.join(shown)}{', ...' if len(values) > FEW else ''}]")
     if kind == kinds.TENSOR:
         weight = weight_of(attribute.t)
         return f"{weight.type} {weight.preview}".strip()

@@ -482,3 +482,23 @@ def test_time_is_linear_in_the_number_of_nodes():
     build(200)
     small, large = min(build(500) for _ in range(3)), build(4000)
     assert large < 8 * small * 4
+
+
+CONTRADICTIONS = {
+    "element type": INT64["N", 4],
+    "rank": FLOAT["N", 4, 1],
+    "size": FLOAT["N", 5],
+    "kind": onnx.helper.make_sequence_type_proto(
+        onnx.helper.make_tensor_type_proto(1, None)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+def test_an_output_of_another_type_than_its_value_is_refused(what: str) -> None:
+    g = GraphBuilder(opset=18)
+    x = g.input("x", FLOAT["N", 4])
+    with pytest.raises(OnnxwrightError, match="OW706"):
+        g.output(g.op.Relu(x), "y", CONTRADICTIONS[what])
+    g.output(g.op.Relu(x), "y", FLOAT["batch", 4])
+    assert g.to_model_proto().graph.output[0].type.tensor_type.shape.dim[0].dim_param == "batch"

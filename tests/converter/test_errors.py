@@ -12,7 +12,7 @@ from onnxwright.diagnostics.catalogue import load_catalogue
 from onnxwright.diagnostics.diagnostic import CATALOGUE
 from onnxwright.diagnostics.explain import codes, explain
 from onnxwright.diagnostics.span import source_line
-from onnxwright.testing import golden
+from tests.harness import golden
 
 load_catalogue()
 CASES = golden.cases()
@@ -38,7 +38,7 @@ def _need(case: golden.Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
-    """`python -m onnxwright.testing.golden --accept` writes what is found."""
+    """`python -m tests.harness.golden --accept` writes what is found."""
     _need(case)
     assert golden.message(case.text) == case.golden.read_text(encoding="utf-8")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxwright.testing.mutations import Ending, ending, run_mutations
+from tests.harness.mutations import Ending, ending, run_mutations
 
 VALID = sorted((Path(__file__).parent / "valid").glob("*.py"))
 SOURCES = [path.read_text(encoding="utf-8") for path in VALID]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnxwright.testing.programs import Program, main, make_program, run_program, shrink
+from tests.harness.programs import Program, main, make_program, run_program, shrink
 
 SHARE = 300
 CHUNK = 25
@@ -42,7 +42,7 @@ def test_programs_use_what_python_has() -> None:
 
 def test_a_wrong_program_is_reported_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report has the source and all values; shrinking keeps the cause."""
-    from onnxwright.testing.numpy_ops import NumpyOps
+    from tests.harness.numpy_ops import NumpyOps
 
     source = make_program(0).source.split("@script")[0].split("def ")[0] + (
         "@script\n"

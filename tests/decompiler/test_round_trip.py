@@ -25,7 +25,7 @@ from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.dsl.function import ScriptFunction
 from onnxwright.errors import OnnxwrightError
 from onnxwright.testing import find_difference
-from onnxwright.testing.programs import load_program, make_program
+from tests.harness.programs import load_program, make_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"

@@ -14,8 +14,8 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
-from onnxwright.eager.divergence import difference
-from onnxwright.eager.facts import facts_of
+from onnxwright.eager.debugging.divergence import difference
+from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.errors import EagerError
 
 X = np.array([1.0, 4.0], np.float32)
@@ -286,3 +286,55 @@ def test_facts() -> None:
     assert facts_of(np.array(["a"], object)).mean is None
     assert facts_of(3).type == "int 3"
     assert facts_of(None).type == "absent"
+
+
+RESULTS_APART = {
+    "a node before the other": (
+        "{ y = Relu(x)  z = Neg(x) }",
+        "{ z = Neg(x)  y = Relu(x) }",
+    ),
+    "an input is a result": (
+        "{ y = Relu(x)  z = Identity(x) }",
+        "{ t = Neg(x)  z = Neg(t)  y = Relu(x) }",
+    ),
+    "a constant is a result": (
+        "{ y = Constant <value_floats = [1.0, 2.0]> ()  z = Neg(x) }",
+        "{ z = Neg(x)  o = Sub(x, x)  c = Constant <value_floats = [1.0, 2.0]> ()  y = Add(c, o) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS_APART)
+def test_results_are_paired_by_position(case: str) -> None:
+    """Whatever nodes make them, and in which order."""
+    head = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y, float[2] z) '
+    a, b = (onnx.parser.parse_model(head + body) for body in RESULTS_APART[case])
+    for value in b.graph.output:  # names of results are not what pairs them
+        for node in b.graph.node:
+            node.output[:] = [f"r_{n}" if n == value.name else n for n in node.output]
+            node.input[:] = [f"r_{n}" if n == value.name else n for n in node.input]
+        value.name = f"r_{value.name}"
+    x = np.array([-1.0, 2.0], np.float32)
+    assert ow.first_divergence(a, b, [x]) is None
+    b.graph.output.reverse()
+    found = ow.first_divergence(a, b, [x])
+    assert found is not None
+    assert (found.name, found.other_name) == ("y", "r_z")
+
+
+def test_results_of_a_function_and_of_its_model_are_paired_by_position() -> None:
+    """Several results on one line, made in another order than they are returned in."""
+
+    @ow.script
+    def one(x: ow.FLOAT[2]):
+        a = op.Relu(x)
+        return a, op.Neg(x), x
+
+    @ow.script
+    def two(x: ow.FLOAT[2]):
+        n = op.Neg(x)
+        return op.Relu(x), n, x
+
+    x = np.array([-1.0, 2.0], np.float32)
+    forms = [one, two, one.to_model_proto(), two.to_model_proto()]
+    assert [ow.first_divergence(a, b, [x]) for a in forms for b in forms] == [None] * 16

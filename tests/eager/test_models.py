@@ -13,7 +13,7 @@ import pytest
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.eager import CompiledModel, Tensor, run_model
-from onnxwright.eager.model_failures import parse_origin
+from onnxwright.eager.ort.model_failures import parse_origin
 from onnxwright.errors import EagerError
 
 X = np.arange(4, dtype=np.float32)

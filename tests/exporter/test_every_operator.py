@@ -25,9 +25,9 @@ from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 
 from onnxwright.atenlib import OpTest, XFail  # noqa: E402
 from onnxwright.exporter import export  # noqa: E402
-from onnxwright.testing import one_op  # noqa: E402
-from onnxwright.testing.one_op_known import KNOWN, Fails  # noqa: E402
+from onnxwright.testing import sweep_export  # noqa: E402
 from onnxwright.testing.sweep import Outcome, Unit, infos  # noqa: E402
+from onnxwright.testing.sweep_export_limits import KNOWN, Fails  # noqa: E402
 
 THEIRS = Path(__file__).parent.parent / "atenlib" / "torch_onnx_opinfos.json"
 """What torch.onnx exports right: float32, two samples of each OpInfo."""
@@ -35,7 +35,7 @@ THEIRS = Path(__file__).parent.parent / "atenlib" / "torch_onnx_opinfos.json"
 ONE_IN = {"float32": 4, "float16": 40, "int64": 30, "complex64": 40, "bool": 40, "bfloat16": 40}
 """The share of the default run."""
 
-UNITS = one_op.export_units()
+UNITS = sweep_export.export_units()
 
 
 def is_in_share(unit: Unit) -> bool:
@@ -46,7 +46,7 @@ def is_in_share(unit: Unit) -> bool:
 
 def hold(unit: Unit, limit: int) -> list[Outcome]:
     """A unit has no wrong sample."""
-    outcomes = list(one_op.run_export(unit, limit))
+    outcomes = list(sweep_export.run_export(unit, limit))
     wrong = [f"#{o.sample} {o.status}: {o.why}" for o in outcomes if o.is_wrong]
     assert not wrong, "\n".join(wrong)
     return outcomes
@@ -62,7 +62,7 @@ def test_a_share_of_the_operators(unit: Unit) -> None:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.key)
 def test_every_operator(unit: Unit) -> None:
     """Two samples; in float32 none of those that torch.onnx exports may fail, even as expected."""
-    outcomes = hold(unit, one_op.FEW)
+    outcomes = hold(unit, sweep_export.FEW)
     if unit.dtype == "float32" and unit.test.name in NAMES - BY_A_VALUE:
         assert {o.status for o in outcomes} <= {"passed", "refused"}
 
@@ -115,10 +115,10 @@ class Info:
 def outcomes_of(
     monkeypatch: pytest.MonkeyPatch, info: Info, test: OpTest | None = None, *known: Fails
 ) -> list[Outcome]:
-    monkeypatch.setattr(one_op, "infos", lambda: {"it": info})
-    monkeypatch.setattr(one_op, "KNOWN", {"it": list(known)})
-    unit = Unit(one_op.EXPORTER, test or OpTest("it"), "float32")
-    return list(one_op.run_export(unit))
+    monkeypatch.setattr(sweep_export, "infos", lambda: {"it": info})
+    monkeypatch.setattr(sweep_export, "KNOWN", {"it": list(known)})
+    unit = Unit(sweep_export.EXPORTER, test or OpTest("it"), "float32")
+    return list(sweep_export.run_export(unit))
 
 
 def two(found: list[Outcome]) -> list[tuple[str, str]]:
@@ -153,7 +153,7 @@ def test_another_result_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_torch_refuses_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcomes_of(monkeypatch, Info(torch.cholesky_inverse, failing=True))
     assert [o.status for o in found] == ["refused", "refused"]
-    assert one_op.verdict(found) == "refused"
+    assert sweep_export.verdict(found) == "refused"
 
 
 def test_known_failures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_classes_as_many_as_the_largest_value_says() -> None:
 
 
 @pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
-def test_least_squares(driver: str) -> None:
+def test_lstsq(driver: str) -> None:
     torch.manual_seed(0)
     a, b = torch.randn(4, 3), torch.randn(4, 2)
     solve = lambda a, b: tuple(torch.linalg.lstsq(a, b, driver=driver))  # noqa: E731

@@ -13,7 +13,7 @@ from torch import nn, randn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright import errors  # noqa: E402
-from onnxwright.exporter.running import Session  # noqa: E402
+from onnxwright.exporter.program.running import Session  # noqa: E402
 from onnxwright.exporter.torch_types import to_torch  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, equal, run  # noqa: E402
 

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 
 import onnxwright as ow  # noqa: E402 - after torch is known to be there
 from onnxwright import errors  # noqa: E402
-from onnxwright.exporter.report import Report  # noqa: E402
-from onnxwright.exporter.report_pages import Code, Page, Section, Table  # noqa: E402
+from onnxwright.exporter.report.export_report import Report  # noqa: E402
+from onnxwright.exporter.report.pages import Code, Page, Section, Table  # noqa: E402
 
 X = torch.linspace(-1, 1, 16).reshape(2, 8)
 

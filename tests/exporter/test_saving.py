@@ -153,7 +153,7 @@ def test_half_weights_are_written_as_they_are(tmp_path: Path) -> None:
 
 def test_weights_that_would_be_copied_go_through_a_file(tmp_path: Path, monkeypatch: Any) -> None:
     """What is stored transposed, or folded, is read from a file that is gone afterwards."""
-    from onnxwright.exporter import running
+    from onnxwright.exporter.program import running
 
     monkeypatch.setattr(running, "_MANY", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

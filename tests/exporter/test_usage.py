@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 
 import onnxwright as ow  # noqa: E402 - after torch is known to be there
 from onnxwright.errors import ExportError, ExportTypeError, ExportValueError  # noqa: E402
-from onnxwright.exporter import saving  # noqa: E402
 from onnxwright.exporter.files import Staging  # noqa: E402
+from onnxwright.exporter.program import saving  # noqa: E402
 
 
 class Scaled(torch.nn.Module):  # type: ignore[misc]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math, draws
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate, complex_math, random_numbers
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import factor
 from onnxwright.atenlib.optest import OpTest, Tol
@@ -87,7 +87,7 @@ def rrelu(
     """Below zero scaled by a random slope while training, by the middle one after it."""
     if not training:
         return leaky_relu.body(op, self, (lower + upper) / 2)
-    slopes = draws.uniform(op, sizes(op, self), self.onnx_dtype)
+    slopes = random_numbers.uniform(op, sizes(op, self), self.onnx_dtype)
     slopes = op.Add(op.Mul(slopes, float(upper) - float(lower)), float(lower))
     return op.Where(op.LessOrEqual(self, 0.0), op.Mul(self, slopes), self)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.max_pool import Windows, max_pool
 from onnxwright.atenlib.ops.norm import working_type
-from onnxwright.atenlib.ops.pool import Windows, max_pool
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.shaping import arithmetic, counting, same_size, static

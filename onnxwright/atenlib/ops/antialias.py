@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib.fixed_point import resize_bytes
+from onnxwright.atenlib.helpers.resampling import antialias_weights
+from onnxwright.atenlib.helpers.uint8_resize import resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.upsample import as_before, as_float, target_sizes
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.resampling import antialias_weights
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.support import size
 from onnxwright.types.dtypes import DType

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.optest import OpTest, Skip, Tol

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.attention import Masked, attention, parts
 from onnxwright.atenlib.rules import like

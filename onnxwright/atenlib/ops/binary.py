@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, elementwise, operand_of

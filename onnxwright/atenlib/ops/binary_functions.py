@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import mul, pow_
 from onnxwright.atenlib.ops.unary import largest

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule, elementwise

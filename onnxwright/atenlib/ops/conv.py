@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib import algebra, shaping
+from onnxwright.atenlib import shaping
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.conv_matmul import convolve, convolve_transposed, pad
 from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.ops.conv_double import convolve, convolve_transposed, pad
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType

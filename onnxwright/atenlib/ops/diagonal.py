@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.scatter import into
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like, reduction
-from onnxwright.atenlib.scattering import into
 from onnxwright.atenlib.shaping import (
     arithmetic,
     axes_last,

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.draws import kept
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.random_numbers import dropout_mask
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Skip
 from onnxwright.atenlib.rules import like
@@ -35,7 +35,7 @@ def drop(op: Any, x: Any, p: float) -> tuple[Any, Any]:
     Returns:
         The tensor, whose mean is that of `x`, and BOOL of its shape.
     """
-    stays = kept(op, getattr(x, "real", x), p)
+    stays = dropout_mask(op, getattr(x, "real", x), p)
     return _chosen(op, x, stays, p), stays
 
 
@@ -91,7 +91,7 @@ def feature_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
     """As `dropout`, for whole channels."""
     if not train or p == 0:
         return input
-    return _chosen(op, input, kept(op, _feature_shape(op, input), p), p)
+    return _chosen(op, input, dropout_mask(op, _feature_shape(op, input), p), p)
 
 
 @aten(
@@ -103,7 +103,7 @@ def alpha_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
     """Dropout that keeps mean 0 and variance 1: dropped elements go to SELU's lowest value."""
     if not train or p == 0:
         return input
-    return _alpha(op, input, kept(op, input, p), p)
+    return _alpha(op, input, dropout_mask(op, input, p), p)
 
 
 @aten(
@@ -118,7 +118,7 @@ def feature_alpha_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
     """As `alpha_dropout`, for whole channels."""
     if not train or p == 0:
         return input
-    return _alpha(op, input, kept(op, _feature_shape(op, input), p), p)
+    return _alpha(op, input, dropout_mask(op, _feature_shape(op, input), p), p)
 
 
 def _alpha(op: Any, x: Any, stays: Any, p: float) -> Any:

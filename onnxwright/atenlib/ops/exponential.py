@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate, complex_math
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import elementwise

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex, as_complex, pack, unpack
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import creation, custom, like

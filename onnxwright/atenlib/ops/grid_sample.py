@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.atenlib.helpers.resampling import cubic_weights
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
-from onnxwright.atenlib.resampling import cubic_weights
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.steps import in_working_type, reshape
 from onnxwright.atenlib.support import cast, product, scalar, sizes

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.indexing import mask_of
-from onnxwright.atenlib.optest import OpTest, Skip, Tol
-from onnxwright.atenlib.positions import (
+from onnxwright.atenlib.helpers.index_positions import (
     clamped,
     is_mask,
     layout_of,
@@ -15,7 +12,10 @@ from onnxwright.atenlib.positions import (
     positions_of,
     stacked,
 )
-from onnxwright.atenlib.scattering import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.indexing import mask_of
+from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.shaping import (
     as_index,
     expand_to,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.positions import (
+from onnxwright.atenlib.helpers.index_positions import (
     clamped,
     compress,
     gather_at,
@@ -15,8 +13,10 @@ from onnxwright.atenlib.positions import (
     nonzero_rows,
     positions_of,
 )
+from onnxwright.atenlib.helpers.scatter import into
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.scattering import into
 from onnxwright.atenlib.shaping import (
     as_index,
     expand_together,

@@ -7,11 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import (
+    choose,
+    magnitude,
+    numbers_below,
+    only,
+    real,
+)
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import choose, magnitude, numbers_below, only, real
 from onnxwright.atenlib.ops.solve import info_of
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like

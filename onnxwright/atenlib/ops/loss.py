@@ -10,7 +10,7 @@ from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, custom, elementwise
-from onnxwright.atenlib.steps import HALVES, count_along, in_working_type, is_none, reduce
+from onnxwright.atenlib.steps import HALVES, count_along, in_working_type, is_known_zero, reduce
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
@@ -43,7 +43,7 @@ def reduced(op: Any, x: Any, reduction: int) -> Any:
         return x
     if reduction == SUM:
         return reduce(op, "ReduceSum", x, axes)
-    if is_none(count_along(op, x, axes)):
+    if is_known_zero(count_along(op, x, axes)):
         return op.Div(reduce(op, "ReduceSum", x, axes), 0)
     return reduce(op, "ReduceMean", x, axes)
 

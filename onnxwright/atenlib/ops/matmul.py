@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.op import TABLE, aten
-from onnxwright.atenlib.ops import decompositions as factors
-from onnxwright.atenlib.ops.decompositions import real
-from onnxwright.atenlib.ops.singular import singular_values
 from onnxwright.atenlib.ops.solve import solve_by_lu
+from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.atenlib.support import axis_of, cast, full, size, sizes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.scatter import into
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.as_strided import as_strided, as_strided_scatter
+from onnxwright.atenlib.ops.cat_stack import cat
 from onnxwright.atenlib.ops.creation import filled, filled_like, resize, scalar_tensor
-from onnxwright.atenlib.ops.join_split import cat
-from onnxwright.atenlib.ops.strided import as_strided, as_strided_scatter
 from onnxwright.atenlib.ops.view import flatten, squeeze_axes
 from onnxwright.atenlib.rules import creation, elementwise, like
-from onnxwright.atenlib.scattering import into
 from onnxwright.atenlib.shaping import (
     arithmetic,
     counting,

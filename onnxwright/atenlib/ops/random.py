@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib import draws
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import random_numbers
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import creation, custom, like
@@ -28,7 +28,7 @@ def _drawn(op: Any, draw: Any, shape: Any, dtype: DType) -> Any:
     if dtype.is_complex:
         part = real_of(dtype)
         # Both parts together have the variance of one.
-        factor = 0.5**0.5 if draw is draws.normal else 1.0
+        factor = 0.5**0.5 if draw is random_numbers.normal else 1.0
         return Complex(*(op.Mul(draw(op, shape, part), factor) for _ in range(2)))
     return cast(op, draw(op, shape, working(dtype)), dtype)
 
@@ -36,7 +36,7 @@ def _drawn(op: Any, draw: Any, shape: Any, dtype: DType) -> Any:
 @aten("aten::rand", "aten::rand.generator", rule=creation(), untested="its OpInfo is rand_like's")
 def rand(op: Any, size: Any, *, dtype: Any = None) -> Any:
     """Numbers in [0, 1)."""
-    return _drawn(op, draws.uniform, size, dtype)
+    return _drawn(op, random_numbers.uniform, size, dtype)
 
 
 @aten(
@@ -47,7 +47,7 @@ def rand(op: Any, size: Any, *, dtype: Any = None) -> Any:
 )
 def randn(op: Any, size: Any, *, dtype: Any = None) -> Any:
     """Normally distributed numbers."""
-    return _drawn(op, draws.normal, size, dtype)
+    return _drawn(op, random_numbers.normal, size, dtype)
 
 
 @aten(
@@ -58,7 +58,7 @@ def randn(op: Any, size: Any, *, dtype: Any = None) -> Any:
 )
 def rand_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
     """Numbers in [0, 1) in the shape of a tensor."""
-    return _drawn(op, draws.uniform, shape_of(op, self), dtype)
+    return _drawn(op, random_numbers.uniform, shape_of(op, self), dtype)
 
 
 @aten(
@@ -69,7 +69,7 @@ def rand_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
 )
 def randn_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
     """Normally distributed numbers in the shape of a tensor."""
-    return _drawn(op, draws.normal, shape_of(op, self), dtype)
+    return _drawn(op, random_numbers.normal, shape_of(op, self), dtype)
 
 
 rand_like.on_complex(rand_like.body)
@@ -79,7 +79,7 @@ randn_like.on_complex(randn_like.body)
 def whole(op: Any, shape: Any, low: Any, high: Any, dtype: DType) -> Any:
     """Whole numbers from `low` up to but not `high`."""
     span = op.Sub(*(scalar(op, n, DType.INT64) for n in (high, low)))
-    drawn = op.Mul(draws.uniform(op, shape, DType.DOUBLE), op.Cast(span, to=DType.DOUBLE))
+    drawn = op.Mul(random_numbers.uniform(op, shape, DType.DOUBLE), op.Cast(span, to=DType.DOUBLE))
     number = op.Add(op.Cast(op.Floor(drawn), to=DType.INT64), scalar(op, low, DType.INT64))
     return cast(op, number, dtype)
 
@@ -138,7 +138,7 @@ def randint_like_low(op: Any, self: Any, low: Any, high: Any, *, dtype: Any = No
 )
 def randperm(op: Any, n: Any, *, dtype: Any = DType.INT64) -> Any:
     """The numbers below `n` in a random order: the order that sorts random numbers."""
-    drawn = draws.uniform(op, [n], DType.DOUBLE)
+    drawn = random_numbers.uniform(op, [n], DType.DOUBLE)
     count = op.Unsqueeze(scalar(op, n, DType.INT64), [0])
     return cast(op, op.TopK(drawn, count, _outputs=2)[1], dtype or DType.INT64)
 
@@ -149,7 +149,7 @@ def _normal(op: Any, shape: Any, mean: Any, std: Any, dtype: DType) -> Any:
     def typed(x: Any) -> Any:
         return float(x) if isinstance(x, (int, float)) else cast(op, x, part)
 
-    drawn = op.Mul(draws.normal(op, shape, part), typed(std))
+    drawn = op.Mul(random_numbers.normal(op, shape, part), typed(std))
     return cast(op, op.Add(drawn, typed(mean)), dtype)
 
 

@@ -16,7 +16,7 @@ from onnxwright.atenlib.steps import (
     count_along,
     extreme,
     in_working_type,
-    is_none,
+    is_known_zero,
     reduce,
     reduced_axes,
     slice_axis,
@@ -60,7 +60,7 @@ def nansum(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: An
 def mean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The mean over axes; NaN over nothing."""
     axes = reduced_axes(dim, self.rank)
-    if not is_none(count_along(op, self, axes)):
+    if not is_known_zero(count_along(op, self, axes)):
         return reduce(op, "ReduceMean", self, axes, keepdim)
     # ONNX has no word on the mean of nothing.
     return op.Div(reduce(op, "ReduceSum", self, axes, keepdim), 0)

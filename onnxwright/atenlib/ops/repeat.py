@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.axes import exchanged
+from onnxwright.atenlib.ops.permute import exchanged
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.shaping import (

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.rules import like
 from onnxwright.atenlib.support import scalar, size

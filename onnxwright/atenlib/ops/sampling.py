@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import draws
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import random_numbers
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.random import whole, working
 from onnxwright.atenlib.optest import OpTest
@@ -18,7 +18,7 @@ from onnxwright.types.dtypes import DType
 
 
 def _uniform(op: Any, self: Any) -> Any:
-    return draws.uniform(op, sizes(op, self), working(self.onnx_dtype))
+    return random_numbers.uniform(op, sizes(op, self), working(self.onnx_dtype))
 
 
 def _above_zero(op: Any, self: Any) -> Any:
@@ -61,7 +61,7 @@ def cauchy(op: Any, self: Any, median: float = 0.0, sigma: float = 1.0) -> Any:
 @aten("aten::log_normal", rule=like("self"), tests=_test("log_normal"))
 def log_normal(op: Any, self: Any, mean: float = 1.0, std: float = 2.0) -> Any:
     """Exponentials of normally distributed numbers."""
-    drawn = draws.normal(op, sizes(op, self), working(self.onnx_dtype))
+    drawn = random_numbers.normal(op, sizes(op, self), working(self.onnx_dtype))
     return cast(op, op.Exp(op.Add(op.Mul(drawn, std), mean)), self.onnx_dtype)
 
 
@@ -108,14 +108,14 @@ def multinomial(op: Any, self: Any, num_samples: Any, replacement: bool = False)
     given = cast(op, self, working(self.onnx_dtype))
     front = [size(op, given, n) for n in range(given.rank - 1)]
     if not replacement:
-        times = op.Log(op.Sub(1.0, draws.uniform(op, sizes(op, given), given.onnx_dtype)))
+        times = op.Log(op.Sub(1.0, random_numbers.uniform(op, sizes(op, given), given.onnx_dtype)))
         # Larger is earlier; a weight of zero never comes.
         keys = op.Div(times, given)
         keys = op.Where(op.Greater(given, 0.0), keys, scalar(op, -math.inf, given.onnx_dtype))
         return op.TopK(keys, vector(op, [num_samples]), axis=-1, _outputs=2)[1]
     sums = op.CumSum(given, scalar(op, given.rank - 1, DType.INT64))
     total = op.ReduceSum(given, [given.rank - 1])
-    drawn = op.Mul(draws.uniform(op, [*front, num_samples], given.onnx_dtype), total)
+    drawn = op.Mul(random_numbers.uniform(op, [*front, num_samples], given.onnx_dtype), total)
     below = op.LessOrEqual(op.Unsqueeze(sums, [-2]), op.Unsqueeze(drawn, [-1]))
     return op.ReduceSum(op.Cast(below, to=DType.INT64), [given.rank], keepdims=0)
 

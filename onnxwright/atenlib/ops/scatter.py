@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.scatter import into, scatter_elements, touched
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
-from onnxwright.atenlib.scattering import into, scatter_elements, touched
 from onnxwright.atenlib.shaping import as_index, flat, same_shape, shape_vector, static
 from onnxwright.atenlib.support import (
     axis_of,

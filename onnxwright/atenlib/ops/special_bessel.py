@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import accurate
+from onnxwright.atenlib.helpers import accurate
+from onnxwright.atenlib.helpers.quadrature import midpoints, points, powers, row, weighted
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.quadrature import midpoints, points, powers, row, weighted
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 

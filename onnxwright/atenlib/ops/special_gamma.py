@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.quadrature import points, powers, row, weighted
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
-from onnxwright.atenlib.quadrature import points, powers, row, weighted
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 

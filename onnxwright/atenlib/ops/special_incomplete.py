@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.quadrature import points
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.special_gamma import lgamma
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.quadrature import points
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 

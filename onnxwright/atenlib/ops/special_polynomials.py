@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.quadrature import points
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.quadrature import points
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType

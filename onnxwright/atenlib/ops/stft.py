@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib import algebra
 from onnxwright.atenlib.complexes import Complex, as_complex, unpack
+from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.fft import c2c, c2r
 from onnxwright.atenlib.optest import OpTest, Tol

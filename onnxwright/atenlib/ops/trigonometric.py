@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib import accurate, complex_math
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib import complex_math
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers import complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, reduction
-from onnxwright.atenlib.steps import count_along, in_working_type, is_none, reduce, reduced_axes
+from onnxwright.atenlib.steps import (
+    count_along,
+    in_working_type,
+    is_known_zero,
+    reduce,
+    reduced_axes,
+)
 from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
@@ -27,7 +33,7 @@ def mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> t
     mean = reduce(op, "ReduceMean", x, axes, True)
     total = reduce(op, "ReduceSumSquare", op.Sub(x, mean), axes, keepdim)
     variance = op.Div(total, _freedom(op, x, axes, correction))
-    if is_none(count_along(op, x, axes)):
+    if is_known_zero(count_along(op, x, axes)):
         mean = op.Div(mean, 0)
     if not keepdim and axes:
         mean = op.Squeeze(mean, axes)

@@ -1,0 +1,138 @@
+"""Averages over windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.helpers.conv_matmul import pad
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.max_pool import Windows, ends, gather_windows, windows, with_batch
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.shaping import arithmetic, on_axis
+from onnxwright.atenlib.support import cast, scalar, size
+from onnxwright.types.dtypes import DType
+
+_TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
+_HAVE_POOL = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
+
+
+def average(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+    """Averages over windows.
+
+    Args:
+        op: the operators.
+        x: `[N, C, *axes]` or `[C, *axes]`.
+        w: the windows.
+        include_pad: whether padding counts among the elements.
+        divisor: what the sums are divided by, instead.
+
+    Returns:
+        The averages.
+    """
+    x, single = with_batch(op, x, len(w.kernel))
+    result = _pooled(op, x, w, include_pad, divisor)
+    return op.Squeeze(result, [0]) if single else result
+
+
+def _pooled(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+    simple = (
+        not w.ceil
+        and divisor is None
+        and all(p < k for p, k in zip(w.padding, w.kernel, strict=True))
+    )
+    if simple and x.onnx_dtype in _HAVE_POOL and 0 not in x.shape:
+        options: dict[str, Any] = {"kernel_shape": w.kernel}
+        if any(s != 1 for s in w.stride):
+            options["strides"] = w.stride
+        if any(w.padding):
+            options["pads"] = w.padding * 2
+            options["count_include_pad"] = int(include_pad)
+        return op.AveragePool(x, **options)
+    given = x.onnx_dtype
+    x = cast(op, x, DType.FLOAT) if given.is_float and given.bits < 32 else x
+    last = ends(op, x, w)
+    sums = _sums(op, pad(op, x, [*w.padding, *last]), w)
+    if divisor is not None:
+        count: Any = op.constant(np.array(divisor, x.onnx_dtype.numpy))
+    else:
+        count = _counts(op, x, w, last, include_pad)
+    return cast(op, op.Div(sums, count), given)
+
+
+def _sums(op: Any, x: Any, w: Windows) -> Any:
+    found = gather_windows(op, x, w)
+    return op.ReduceSum(found, [found.rank - 1], keepdims=0)
+
+
+def _counts(op: Any, x: Any, w: Windows, last: list[Any], include_pad: bool) -> Any:
+    """How many elements each window counts, `[*out]`; what `ceil` adds never does."""
+    rank = len(w.kernel)
+    found: Any = None
+    for n in range(rank):
+        length, padding = size(op, x, x.rank - rank + n), w.padding[n]
+        end = arithmetic(op, "Add", length, arithmetic(op, "Sub", last[n], w.kernel[n] - 1))
+        begins = op.Range(*(scalar(op, k, DType.INT64) for k in (-padding, end, w.stride[n])))
+        over = arithmetic(op, "Add", length, padding if include_pad else 0)
+        stops = op.Min(op.Add(begins, w.kernel[n]), scalar(op, over, DType.INT64))
+        if padding and not include_pad:
+            begins = op.Max(begins, 0)
+        counts = on_axis(op, op.Sub(stops, begins), n, rank)
+        found = counts if found is None else op.Mul(found, counts)
+    return cast(op, found, x.onnx_dtype)
+
+
+@aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])
+def avg_pool1d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """Averages over windows of one axis."""
+    w = windows(1, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, None)
+
+
+@aten(
+    "aten::avg_pool2d",
+    rule=like("self"),
+    tests=[
+        OpTest("nn.functional.avg_pool2d", tol=_TOL),
+        OpTest("nn.functional.local_response_norm", tol=_TOL),
+    ],
+)
+def avg_pool2d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Averages over windows of two axes."""
+    w = windows(2, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, divisor_override)
+
+
+@aten("aten::avg_pool3d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool3d", tol=_TOL)])
+def avg_pool3d(
+    op: Any,
+    self: Any,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Averages over windows of three axes."""
+    w = windows(3, kernel_size, stride, padding, 1, ceil_mode)
+    return average(op, self, w, count_include_pad, divisor_override)

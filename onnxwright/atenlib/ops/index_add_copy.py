@@ -1,0 +1,118 @@
+"""Functions that write slices at the indices of one axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.scatter import combined
+from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.shaping import as_index, on_axis
+from onnxwright.atenlib.support import axis_of, full, full_like, number, size
+from onnxwright.types.dtypes import DType
+
+
+def _row(op: Any, index: Any) -> Any:
+    return as_index(op, index if index.rank else op.Unsqueeze(index, [0]))
+
+
+def write_slices(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: str) -> Any:
+    """Slices written at positions of one axis, with a reduction."""
+    scalar_given = x.rank == 0
+    if scalar_given:
+        x = op.Unsqueeze(x, [0])
+    if source.rank == 0:
+        source = op.Unsqueeze(source, [0])
+    axis = axis_of(dim, x.rank)
+    row = _row(op, index)
+    if axis == 0:
+        found = scatter_nd(op, x, op.Unsqueeze(row, [1]), source, reduction)
+    else:
+        found = scatter_elements(op, x, along(op, row, source, axis), source, axis, reduction)
+    return op.Squeeze(found, [0]) if scalar_given else found
+
+
+@aten("aten::index_add", rule=into("source"), tests=[OpTest("index_add")])
+def index_add(op: Any, self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """The tensor with `alpha` times slices added at positions of one axis."""
+    if alpha != 1:
+        factor = number(alpha, source.onnx_dtype)
+        both = op.And if source.onnx_dtype.is_bool else op.Mul
+        source = both(source, op.constant(np.array(factor, source.onnx_dtype.numpy)))
+    return write_slices(op, self, dim, index, source, "add")
+
+
+@index_add.on_complex
+def _index_add_complex(
+    op: Any, self: Complex, dim: int, index: Any, source: Complex, *, alpha: Any = 1
+) -> Complex:
+    factor = complex(alpha)
+    if factor != 1:
+        real, imag = source.real, source.imag
+        source = Complex(
+            op.Sub(op.Mul(real, factor.real), op.Mul(imag, factor.imag)),
+            op.Add(op.Mul(real, factor.imag), op.Mul(imag, factor.real)),
+        )
+    return Complex(
+        write_slices(op, self.real, dim, index, source.real, "add"),
+        write_slices(op, self.imag, dim, index, source.imag, "add"),
+    )
+
+
+@aten("aten::index_copy", rule=into("source"), complex="parts", tests=[OpTest("index_copy")])
+def index_copy(op: Any, self: Any, dim: int, index: Any, source: Any) -> Any:
+    """The tensor with slices written at positions of one axis."""
+    return write_slices(op, self, dim, index, source, "none")
+
+
+@aten(
+    "aten::index_fill.int_Scalar",
+    "aten::index_fill.int_Tensor",
+    rule=into("value"),
+    complex="parts",
+    tests=[OpTest("index_fill")],
+)
+def index_fill(op: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    """The tensor with one number written at positions of one axis."""
+    row = _row(op, index)
+    rank = max(self.rank, 1)
+    axis = axis_of(dim, rank)
+    length = size(op, self, axis) if self.rank else 1
+    marks = full_like(op, row, True, DType.BOOL)
+    mask = op.ScatterElements(full(op, [length], False, DType.BOOL), row, marks)
+    chosen = on_axis(op, mask, axis, rank) if self.rank else op.Squeeze(mask, [0])
+    return op.Where(chosen, value, self)
+
+
+# torch rounds after each step, ours once.
+_HALF = {"float16": Tol(5e-3, 1e-3), "bfloat16": Tol(4e-2, 1e-2)}
+_REDUCED = tuple(
+    OpTest(f"index_reduce:{how}", tol=_HALF) for how in ("mean", "prod", "amin", "amax")
+)
+
+
+@aten("aten::index_reduce", rule=into("source"), tests=_REDUCED)
+def index_reduce(
+    op: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    """The tensor with slices combined at positions of one axis."""
+    scalar_given = self.rank == 0
+    if scalar_given:
+        self = op.Unsqueeze(self, [0])
+    if source.rank == 0:
+        source = op.Unsqueeze(source, [0])
+    axis = axis_of(dim, self.rank)
+    places = along(op, _row(op, index), source, axis)
+    found = combined(op, self, axis, places, source, reduce, include_self)
+    return op.Squeeze(found, [0]) if scalar_given else found

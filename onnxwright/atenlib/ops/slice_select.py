@@ -1,0 +1,119 @@
+"""Functions that read and write slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.shaping import (
+    arithmetic,
+    counting,
+    reaches,
+    slice_axis,
+    start_is_zero,
+)
+from onnxwright.atenlib.support import axis_of, cast, scalar, size, vector
+from onnxwright.semantics.backend import is_value
+from onnxwright.types.dtypes import DType
+
+
+@aten(
+    "aten::slice.Tensor",
+    "aten::slice_copy.Tensor",
+    rule=like(),
+    complex="parts",
+    tests=[OpTest("slice"), OpTest("__getitem__")],
+)
+def slice_(
+    op: Any, self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> Any:
+    """The elements from `start` to `end`, `step` apart, along a dimension."""
+    return slice_axis(op, self, axis_of(dim, self.rank), start, end, step)
+
+
+@aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts",
+      tests=[OpTest("select")])  # fmt: skip
+def select(op: Any, self: Any, dim: int, index: Any) -> Any:
+    """One slice along a dimension, without it."""
+    if is_value(index):
+        index = scalar(op, index, DType.INT64)
+    return op.Gather(self, index, axis=axis_of(dim, self.rank))
+
+
+@aten("aten::narrow", "aten::narrow_copy", rule=like(), complex="parts",
+      tests=[OpTest("narrow"), OpTest("narrow_copy")])  # fmt: skip
+def narrow(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
+    """`length` elements from `start` on along a dimension."""
+    axis = axis_of(dim, self.rank)
+    if isinstance(start, int) and start < 0:
+        start = arithmetic(op, "Add", size(op, self, axis), start)
+    return slice_axis(op, self, axis, start, arithmetic(op, "Add", start, length))
+
+
+@aten("aten::narrow.Tensor", rule=like(), complex="parts", tests=[OpTest("narrow")])
+def narrow_tensor(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
+    """`length` elements from `start`, an element of a tensor, on along a dimension."""
+    axis = axis_of(dim, self.rank)
+    from_ = op.Squeeze(cast(op, start, DType.INT64)) if start.rank else cast(op, start, DType.INT64)
+    positions = op.Add(counting(op, length), from_)
+    return op.Gather(self, positions, axis=axis)
+
+
+@aten("aten::slice_scatter", rule=into("src"), complex="parts", tests=[OpTest("slice_scatter")])
+def slice_scatter(
+    op: Any,
+    self: Any,
+    src: Any,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+) -> Any:
+    """The tensor with a slice of it replaced by `src`."""
+    axis = axis_of(dim, self.rank)
+    whole = self.shape[axis]
+    start, end = 0 if start is None else start, 2**63 - 1 if end is None else end
+    if all(isinstance(n, int) for n in (whole, start, end, step)):
+        start, end, _ = slice(start, end, step).indices(whole)
+        if step == 1:
+            return _replaced(op, self, src, axis, start, max(start, end))
+    elif isinstance(step, int) and step == 1 and _ordered(start, end):
+        return _replaced(op, self, src, axis, start, end)
+    every = counting(op, size(op, self, axis))
+    index = slice_axis(op, every, 0, start, end, step)
+    return scatter_elements(op, self, along(op, index, src, axis), src, axis)
+
+
+def _ordered(start: Any, end: Any) -> bool:
+    """Whether a slice is known not to end before it starts, whatever the size is."""
+    if not (isinstance(start, int) and isinstance(end, int)):
+        return start_is_zero(start)
+    return start <= end and (start >= 0) == (end >= 0)
+
+
+def _replaced(op: Any, x: Any, src: Any, axis: int, start: Any, end: Any) -> Any:
+    whole = x.shape[axis]
+    parts = [src]
+    if not start_is_zero(start):
+        parts.insert(0, slice_axis(op, x, axis, 0, start))
+    if not reaches(end, whole):
+        parts.append(slice_axis(op, x, axis, end, None))
+    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
+
+
+@aten("aten::select_scatter", rule=into("src"), complex="parts", tests=[OpTest("select_scatter")])
+def select_scatter(op: Any, self: Any, src: Any, dim: int, index: Any) -> Any:
+    """The tensor with one slice along a dimension replaced by `src`."""
+    axis = axis_of(dim, self.rank)
+    source = op.Unsqueeze(src, [axis])
+    whole = self.shape[axis]
+    if isinstance(whole, int) and isinstance(index, int):
+        place = index % whole
+        return _replaced(op, self, source, axis, place, place + 1)
+    position = vector(op, [index])
+    if axis == 0:
+        return scatter_nd(op, self, op.Unsqueeze(position, [0]), source)
+    return scatter_elements(op, self, along(op, position, source, axis), source, axis)

@@ -1,0 +1,120 @@
+"""Triangles of matrices, and the matrices of Vandermonde."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import custom, like
+from onnxwright.atenlib.shaping import arithmetic, both, counting, real_part, size
+from onnxwright.atenlib.support import cast, scalar
+from onnxwright.types.dtypes import DType
+
+
+def _trilu(op: Any, x: Any, diagonal: Any, upper: int) -> Any:
+    if isinstance(diagonal, int) and diagonal == 0:
+        return op.Trilu(x, upper=upper)
+    return op.Trilu(x, scalar(op, diagonal, DType.INT64), upper=upper)
+
+
+@aten("aten::tril", rule=like(), complex="parts", tests=[OpTest("tril")])
+def tril(op: Any, self: Any, diagonal: Any = 0) -> Any:
+    """The matrices with zeros above a diagonal."""
+    return _trilu(op, self, diagonal, 0)
+
+
+@aten("aten::triu", rule=like(), complex="parts", tests=[OpTest("triu")])
+def triu(op: Any, self: Any, diagonal: Any = 0) -> Any:
+    """The matrices with zeros below a diagonal."""
+    return _trilu(op, self, diagonal, 1)
+
+
+def _index_type(arguments: dict[str, Any]) -> DType:
+    # torch's schema has the number of its INT64 as the default.
+    if not isinstance(arguments["dtype"], DType):
+        arguments["dtype"] = DType.INT64
+    found: DType = arguments["dtype"]
+    return found
+
+
+@aten("aten::tril_indices", rule=custom(_index_type), tests=[OpTest("tril_indices")])
+def tril_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
+    """The positions on and below a diagonal, row by row, as two rows."""
+    return op.constant(np.stack(np.tril_indices(row, offset, col)).astype(dtype.numpy))
+
+
+@aten("aten::triu_indices", rule=custom(_index_type), tests=[OpTest("triu_indices")])
+def triu_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
+    """The positions on and above a diagonal, row by row, as two rows."""
+    return op.constant(np.stack(np.triu_indices(row, offset, col)).astype(dtype.numpy))
+
+
+def _powers_type(arguments: dict[str, Any]) -> DType:
+    """Integers are INT64, as in torch's cumprod."""
+    own: DType = arguments["x"].onnx_dtype
+    return own if own.is_float or own.is_complex else DType.INT64
+
+
+_POWERS = custom(_powers_type)
+
+
+@aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py")
+def vander(op: Any, x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """The powers of each element, as rows, the highest first unless `increasing`."""
+    return powers(op, x, N, increasing)
+
+
+vander.on_complex(vander.body)
+
+
+@aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")])
+def linalg_vander(op: Any, x: Any, *, N: Any = None) -> Any:
+    """The powers of each element from 0 on, in a new last dimension."""
+    return powers(op, x, N, increasing=True)
+
+
+linalg_vander.on_complex(linalg_vander.body)
+
+
+def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
+    """The powers from 0 to `count - 1` (the size of the last dimension without it)."""
+    if real_part(x).rank == 0:
+        x = both(x, lambda part: op.Unsqueeze(part, [0]))
+    part = real_part(x)
+    n = size(op, part, -1) if count is None else count
+    if isinstance(x, Complex):
+        return _complex_powers(op, x, n, increasing)
+    exponents = counting(op, n)
+    if not increasing:
+        exponents = op.Sub(scalar(op, arithmetic(op, "Sub", n, 1), DType.INT64), exponents)
+    base = op.Unsqueeze(x, [-1])
+    if x.onnx_dtype.is_integer or x.onnx_dtype.is_bool:
+        return op.Pow(cast(op, base, DType.INT64), exponents)
+    return op.Pow(base, cast(op, exponents, x.onnx_dtype))
+
+
+def _complex_powers(op: Any, x: Complex, n: int, increasing: bool) -> Any:
+    """Powers by repeated multiplication."""
+    if n == 0:
+        return both(x, lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]))
+    ones = op.Add(op.Mul(x.real, 0.0), 1.0)
+    found = [(ones, op.Mul(x.real, 0.0))]
+    for _ in range(1, n):
+        a, b = found[-1]
+        found.append(
+            (
+                op.Sub(op.Mul(a, x.real), op.Mul(b, x.imag)),
+                op.Add(op.Mul(a, x.imag), op.Mul(b, x.real)),
+            )
+        )
+    if not increasing:
+        found.reverse()
+    reals, imags = zip(*found, strict=True)
+    return Complex(
+        op.Concat(*(op.Unsqueeze(r, [-1]) for r in reals), axis=-1),
+        op.Concat(*(op.Unsqueeze(i, [-1]) for i in imags), axis=-1),
+    )

@@ -1,0 +1,1 @@
+"""Whether two models are the same up to names, and what differs where they are not."""

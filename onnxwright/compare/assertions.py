@@ -1,0 +1,93 @@
+"""`assert_isomorphic(a, b)`: two models are one and the same but for names of intermediates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from onnxwright.compare.first_difference import difference
+from onnxwright.compare.isomorphism import Mismatch, Strictness
+
+
+def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
+    """The first difference between two models, functions or graphs.
+
+    Args:
+        a, b: ModelProto, FunctionProto, GraphProto, an `onnx_ir` model, function or graph, a
+            script, or a path of a model file.
+        parts: what to compare, as for `assert_isomorphic`.
+
+    Returns:
+        The difference, or None where there is none.
+
+    Raises:
+        TypeError: one of the two is none of these, or a keyword is unknown.
+
+    Example:
+        >>> from onnx import parser
+        >>> g = parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+        >>> find_difference(g, g) is None
+        True
+    """
+    unknown = sorted(set(parts) - set(Strictness.names()))
+    if unknown:
+        known = ", ".join(Strictness.names())
+        raise TypeError(f"there is no part `{unknown[0]}` to compare; there are: {known}")
+    if "folders" not in parts:
+        parts["folders"] = (folder_of(a), folder_of(b))
+    return difference(load(a), load(b), Strictness(**parts))
+
+
+def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
+    """Assert that two models, functions or graphs are the same up to names of intermediates.
+
+    The order of nodes, initializers, functions, attributes and metadata entries does not matter,
+    nor does the way the numbers of a tensor are stored.  Everything else does, unless its keyword
+    is given as False.
+
+    Args:
+        a, b: ModelProto, FunctionProto, GraphProto, an `onnx_ir` model, function or graph, a
+            script, or a path of a model file.
+        parts: `io_names`, `initializer_names`, `initializers` (the numbers), `types`,
+            `value_infos`, `graph_names`, `doc_strings`, `metadata`, `opset_imports`, `ir_version`,
+            `producer`, `functions`, `attributes` (all True); `node_names`, `subgraph_names`,
+            `commutative` (all False); `folders`, where the external data of each is found.
+
+    Raises:
+        AssertionError: they differ; the message names the first difference and its place.
+        TypeError: one of the two is none of these, or a keyword is unknown.
+
+    Example:
+        >>> from onnx import parser
+        >>> text = "g (float[2] x) => (float[2] y) { y = %s(x) }"
+        >>> assert_isomorphic(parser.parse_graph(text % "Relu"), parser.parse_graph(text % "Neg"))
+        Traceback (most recent call last):
+            ...
+        AssertionError: not isomorphic: an operator differs
+          in graph `g`
+          in node 0: y = Relu(x)
+          first:  y = Relu(x)
+          second: y = Neg(x)
+    """
+    found = find_difference(a, b, **parts)
+    if found is not None:
+        raise AssertionError(f"not isomorphic: {found}")
+
+
+def folder_of(x: Any) -> str:
+    """Where the external data of a path's model is found; nothing for what is no path."""
+    if isinstance(x, str) or hasattr(x, "__fspath__"):
+        return str(Path(x).parent)
+    return ""
+
+
+def load(x: Any) -> Any:
+    """A path as the model it names, external data left where it is; anything else as it is."""
+    if isinstance(x, str) or hasattr(x, "__fspath__"):
+        import onnx
+
+        return onnx.load(x, load_external_data=False)
+    return x
+
+
+__all__ = ["assert_isomorphic", "find_difference", "folder_of", "load"]

@@ -1,0 +1,183 @@
+"""What the constants of a model hold, told by a digest: initializers and Constant nodes alike."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxwright.compare.equality import attribute_kind
+from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
+
+_PIECE = 1 << 22  # bytes of a file read at once
+_A = onnx.AttributeProto
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A constant without its name.
+
+    Fields:
+        dtype: the number of its element type.
+        dims: its shape.
+        digest: equal where the bits are.
+    """
+
+    dtype: int
+    dims: tuple[int, ...]
+    digest: str
+
+    @property
+    def count(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.dims)
+
+
+def contents(scope: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, Content]:
+    """What every constant of a graph and of its subgraphs holds.
+
+    Args:
+        scope: the graph.
+        folder: where its external data is; None where that is not known: external tensors are then
+            told apart by the place they name.
+
+    Returns:
+        Initializers and outputs of Constant nodes, each with its content.
+
+    Example:
+        >>> from onnx import parser
+        >>> from onnxwright.compare.proto_graph import link_graph
+        >>> text = "g () => (int64[1] y) { c = Constant<value_ints = [7]>() y = Identity(c) }"
+        >>> [c.dims for c in contents(link_graph(parser.parse_graph(text))).values()]
+        [(1,)]
+    """
+    found: dict[ProtoValue, Content] = {}
+    for inner in scope.all_scopes():
+        for wire in inner.initializers:
+            if isinstance(wire.tensor, onnx.TensorProto):
+                found[wire] = of_tensor(wire.tensor, folder)
+            elif wire.tensor is not None:
+                sparse = wire.tensor
+                parts = [of_tensor(t, folder).digest for t in (sparse.values, sparse.indices)]
+                kind = sparse.values.data_type
+                found[wire] = Content(kind, tuple(sparse.dims), _hash(["sparse", *parts]))
+        for unit in inner.units:
+            tensor = constant_of(unit)
+            if tensor is not None and len(unit.outputs) == 1 and unit.outputs[0] is not None:
+                found[unit.outputs[0]] = of_tensor(tensor, folder)
+    return found
+
+
+def constant_of(unit: ProtoNode) -> onnx.TensorProto | None:
+    """The value of a Constant node as a tensor; None for other nodes, and for a reference."""
+    if unit.key[:2] != ("", "Constant") or len(unit.proto.attribute) != 1:
+        return None
+    (given,) = unit.proto.attribute
+    kind = attribute_kind(given)
+    if given.ref_attr_name:
+        return None
+    if kind == _A.TENSOR:
+        held: onnx.TensorProto = given.t
+        return held
+    if kind in (_A.STRING, _A.STRINGS):
+        one = kind == _A.STRING
+        strings = [given.s] if one else list(given.strings)
+        dims = [] if one else [len(strings)]
+        return onnx.TensorProto(data_type=onnx.TensorProto.STRING, dims=dims, string_data=strings)
+    arrays: dict[int, Callable[[], Any]] = {
+        _A.INT: lambda: np.array(given.i, np.int64),
+        _A.INTS: lambda: np.array(given.ints, np.int64),
+        _A.FLOAT: lambda: np.array(given.f, np.float32),
+        _A.FLOATS: lambda: np.array(given.floats, np.float32),
+    }
+    made = arrays.get(kind)
+    return numpy_helper.from_array(made()) if made is not None else None
+
+
+def of_tensor(tensor: onnx.TensorProto, folder: str | None = None) -> Content:
+    """The content of one tensor.
+
+    Args:
+        tensor: the tensor, its numbers stored in whatever way.
+        folder: where its external data is.
+
+    Returns:
+        Its content.
+    """
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        digest = _outside(tensor, folder)
+    elif tensor.data_type == onnx.TensorProto.STRING:
+        digest = _hash([len(tensor.string_data), *(s.hex() for s in tensor.string_data)])
+    else:
+        digest = hashlib.blake2b(_raw(tensor), digest_size=16).hexdigest()
+    return Content(tensor.data_type, tuple(tensor.dims), digest)
+
+
+def _hash(parts: Iterable[object]) -> str:
+    return hashlib.blake2b(repr(list(parts)).encode(), digest_size=16).hexdigest()
+
+
+def _raw(tensor: onnx.TensorProto) -> bytes:
+    if tensor.HasField("raw_data"):
+        return tensor.raw_data
+    try:
+        return numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+    except (ValueError, TypeError):  # broken: what is there of it stands for it
+        copy = onnx.TensorProto()
+        copy.CopyFrom(tensor)
+        copy.ClearField("name")
+        copy.ClearField("doc_string")
+        return bytes(copy.SerializeToString(deterministic=True))
+
+
+def _outside(tensor: onnx.TensorProto, folder: str | None) -> str:
+    """The digest of numbers in another file, read piece by piece; by their place if it cannot be.
+
+    Only files inside the model's folder are read: a model may name any.
+    """
+    entries = {e.key: e.value for e in tensor.external_data}
+    place = sorted((k, v) for k, v in entries.items() if k in ("location", "offset", "length"))
+    if folder is None:
+        return _hash(["outside", *place])
+    try:
+        root = Path(folder or ".").resolve()
+        path = (root / entries.get("location", "")).resolve()
+        if not path.is_relative_to(root):
+            return _hash(["outside", *place])
+        start = int(entries.get("offset", 0))
+        facts = path.stat()
+        left = int(entries.get("length", facts.st_size - start))
+        # One file behind two models (or two runs) is read once.
+        return _of_file(path, facts.st_mtime_ns, facts.st_size, start, left)
+    except (OSError, ValueError):
+        return _hash(["outside", *place])
+
+
+@lru_cache(maxsize=4096)
+def _of_file(path: Path, _changed: int, size: int, start: int, left: int) -> str:
+    """The digest of a part of a file.
+
+    Raises:
+        ValueError: the file has no such part.
+    """
+    if start < 0 or left < 0 or start + left > size:
+        raise ValueError(f"{path} has no bytes {start} to {start + left}")
+    made = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        file.seek(start)
+        while left > 0:
+            piece = file.read(min(_PIECE, left))
+            made.update(piece)
+            left -= len(piece)
+    return made.hexdigest()
+
+
+__all__ = ["Content", "constant_of", "contents", "of_tensor"]

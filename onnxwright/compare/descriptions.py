@@ -1,0 +1,122 @@
+"""Nodes, values and tensors of a difference in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxwright.compare.equality import attribute_kind, attribute_value
+from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
+from onnxwright.ir.preview import from_type, tensor_preview
+from onnxwright.ir.text import short
+
+_FEW = 8  # elements of a tensor that are written out
+
+
+def name_of(unit: ProtoNode) -> str:
+    """A node by its operator and its own name."""
+    p = unit.proto
+    shown = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
+    return f"{shown} `{p.name}`" if p.name else shown
+
+
+def show(unit: ProtoNode) -> str:
+    """A node on one line."""
+    p = unit.proto
+    name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
+    given = ", ".join(f"{x.name}={value_of(x)}" for x in p.attribute)
+    shown = f"<{given}>" if given else ""
+    return f"{', '.join(p.output)} = {name}{shown}({', '.join(p.input)})"
+
+
+def value_of(attr: onnx.AttributeProto | None) -> str:
+    """The value of an attribute."""
+    if attr is None:
+        return "not there"
+    if attr.ref_attr_name:
+        return f"@{attr.ref_attr_name}"
+    kind = attribute_kind(attr)
+    if kind == onnx.AttributeProto.TENSOR:
+        return tensor_words(attr.t)
+    if kind in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+        return "a graph"
+    value = attribute_value(attr)
+    if isinstance(value, bytes):
+        return short(repr(value.decode(errors="replace")))
+    if kind == onnx.AttributeProto.STRINGS:
+        value = [v.decode(errors="replace") for v in value]
+    if kind == onnx.AttributeProto.FLOAT:
+        return f"{value:.7g}"
+    if kind == onnx.AttributeProto.FLOATS:
+        return short(f"[{', '.join(f'{v:.7g}' for v in value)}]")
+    if kind == onnx.AttributeProto.TYPE_PROTO:
+        return _type(value)
+    return short(
+        " ".join(str(value).split()) if not isinstance(value, (int, list)) else repr(value)
+    )
+
+
+def source(wire: ProtoValue | None) -> str:
+    """A value and what makes it."""
+    if wire is None:
+        return "nothing"
+    made = f" of {wire.producer.proto.op_type}" if wire.producer is not None else ""
+    return f"`{wire.name}`{made}"
+
+
+def type_words(wire: ProtoValue) -> str:
+    """The type a graph gives a value."""
+    return _type(wire.info.type) if wire.info is not None else "no type"
+
+
+def _type(proto: onnx.TypeProto) -> str:
+    kind = from_type(proto)
+    return str(kind) if kind is not None else "no type"
+
+
+def tensor_words(tensor: Any) -> str:
+    """A tensor: its type, and its numbers where they are few."""
+    if not isinstance(tensor, onnx.TensorProto):
+        return "sparse"
+    kind = onnx.TensorProto.DataType.Name(tensor.data_type)
+    count = int(np.prod(tensor.dims, dtype=np.int64))
+    shown = tensor_preview(tensor, count) if count <= _FEW else ""
+    return f"{kind}[{', '.join(map(str, tensor.dims))}]{f' {shown}' if shown else ''}"
+
+
+def change_of(x: onnx.TensorProto, y: onnx.TensorProto, folders: tuple[str, str]) -> str:
+    """How two tensors differ: by type, by their few numbers, or how many by how much.
+
+    Args:
+        x, y: the tensors.
+        folders: where external data of each is found.
+
+    Returns:
+        A few words.
+    """
+    left, right = tensor_words(x), tensor_words(y)
+    if left != right:
+        return f"{left} -> {right}"
+    try:
+        one = numpy_helper.to_array(x, folders[0])
+        other = numpy_helper.to_array(y, folders[1])
+    except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
+        return f"{left}, and its numbers cannot be read on both sides"
+    if one.dtype == object or one.shape != other.shape:
+        return f"other values in {left}"
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        distance = np.abs(one.astype(wide) - other.astype(wide))
+    count = int(np.count_nonzero(~(distance == 0)))
+    finite = distance[np.isfinite(distance)]
+    largest = f", by up to {float(finite.max(initial=0)):.3g}" if finite.size else ""
+    many = f"{count:,} of {one.size:,} numbers" if count else "other bits"
+    return f"{many} in {left} differ{largest}"
+
+
+__all__ = [
+    "change_of", "name_of", "show", "source", "tensor_words", "type_words", "value_of",
+]  # fmt: skip

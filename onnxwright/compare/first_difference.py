@@ -1,0 +1,176 @@
+"""The first difference between two models, functions or graphs, up to names of intermediates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Union
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.compare.equality import attribute_kind, properties, same_attribute
+from onnxwright.compare.isomorphism import Matcher, Mismatch, Strictness
+from onnxwright.compare.proto_graph import link_graph, normal_domain
+
+Proto = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
+
+
+def as_proto(x: Any) -> Proto:
+    """A model, function or graph of onnx or onnx_ir as protobuf.
+
+    Raises:
+        TypeError: it is none of them.
+    """
+    if isinstance(x, (onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto)):
+        return x
+    if isinstance(x, (ir.Model, ir.Function, ir.Graph, ir.GraphView)):
+        made: Proto = ir.to_proto(x)  # type: ignore[arg-type]
+        return made
+    if hasattr(x, "to_function_proto"):
+        return x.to_function_proto()  # type: ignore[no-any-return]
+    raise TypeError(f"a model, function or graph is compared, not a {type(x).__name__}")
+
+
+def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | None:
+    """The first difference between two models, functions or graphs, or None.
+
+    Args:
+        a, b: ModelProto, FunctionProto, GraphProto, or the same of onnx_ir.
+        strict: what is compared.
+
+    Raises:
+        TypeError: one is none of these.
+
+    Example:
+        >>> from onnx import parser
+        >>> text = "g (float[2] x) => (float[2] y) {{ {0} = Relu(x) y = Neg({0}) }}"
+        >>> graphs = [parser.parse_graph(text.format(name)) for name in ("a", "b")]
+        >>> difference(*graphs) is None
+        True
+    """
+    strict = strict or Strictness()
+    left, right = as_proto(a), as_proto(b)
+    if type(left) is not type(right):
+        return Mismatch("the kinds differ", type(left).__name__, type(right).__name__)
+    if isinstance(left, onnx.ModelProto) and isinstance(right, onnx.ModelProto):
+        return _models(left, right, strict)
+    if isinstance(left, onnx.FunctionProto) and isinstance(right, onnx.FunctionProto):
+        return _functions(left, right, strict)
+    assert isinstance(left, onnx.GraphProto)
+    assert isinstance(right, onnx.GraphProto)
+    return _graphs(left, right, strict)
+
+
+def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
+    matcher = Matcher(link_graph(a), link_graph(b), strict)
+    found = matcher.run()
+    if found is None and strict.metadata:
+        found = _quantization(a, b, matcher)
+    return found
+
+
+def _quantization(a: onnx.GraphProto, b: onnx.GraphProto, matcher: Matcher) -> Mismatch | None:
+    """Annotations of quantized tensors, by the values that were matched."""
+    if not a.quantization_annotation and not b.quantization_annotation:
+        return None
+    names = {x.name: y.name for x, y in matcher.matching().wires.items()}
+
+    def entry(t: onnx.TensorAnnotation, known: dict[str, str]) -> Any:
+        pairs = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
+        return (known.get(t.tensor_name, t.tensor_name), tuple(sorted(pairs.items())))
+
+    left = sorted(entry(t, names) for t in a.quantization_annotation)
+    right = sorted(entry(t, {}) for t in b.quantization_annotation)
+    if left != right:
+        return Mismatch("quantization annotations differ", repr(left), repr(right))
+    return None
+
+
+def _opsets(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for e in entries:
+        domain = normal_domain(e.domain)
+        found[domain] = max(found.get(domain, 0), e.version)
+    return dict(sorted(found.items()))
+
+
+def _first(pairs: Iterable[tuple[str, Any, Any]]) -> Mismatch | None:
+    for what, left, right in pairs:
+        if left != right:
+            return Mismatch(f"{what} differs", _text(left), _text(right))
+    return None
+
+
+def _text(x: Any) -> str:
+    return "nothing" if x is None else x if isinstance(x, str) else repr(x)
+
+
+def _bytes(messages: Iterable[Any]) -> list[bytes]:
+    return [m.SerializeToString(deterministic=True) for m in messages]
+
+
+def _models(a: onnx.ModelProto, b: onnx.ModelProto, strict: Strictness) -> Mismatch | None:
+    pairs: list[tuple[str, Any, Any]] = []
+    if strict.ir_version:
+        pairs.append(("the IR version", a.ir_version, b.ir_version))
+    if strict.opset_imports:
+        pairs.append(("the opset imports", _opsets(a.opset_import), _opsets(b.opset_import)))
+    if strict.producer:
+        pairs.append(("the producer's name", a.producer_name, b.producer_name))
+        pairs.append(("the producer's version", a.producer_version, b.producer_version))
+        pairs.append(("the model's domain", a.domain, b.domain))
+        pairs.append(("the model's version", a.model_version, b.model_version))
+    if strict.doc_strings:
+        pairs.append(("the model's doc string", a.doc_string, b.doc_string))
+    if strict.metadata:
+        left, right = properties(a.metadata_props), properties(b.metadata_props)
+        pairs.append(("the model's metadata", left, right))
+        pairs.append(("the device configuration", _bytes(a.configuration), _bytes(b.configuration)))
+    training = (_bytes(a.training_info), _bytes(b.training_info))
+    pairs.append(("the training information", *training))
+    found = _first(pairs) or _graphs(a.graph, b.graph, strict)
+    if found is not None or not strict.functions:
+        return found
+    ones, others = ({_key(f): f for f in m.functions} for m in (a, b))
+    for key in [*ones, *(k for k in others if k not in ones)]:
+        one, other = ones.get(key), others.get(key)
+        if one is None or other is None:
+            shown = ["not there" if f is None else _name(key) for f in (one, other)]
+            return Mismatch("a function differs", shown[0], shown[1])
+        found = _functions(one, other, strict)
+        if found is not None:
+            return Mismatch(
+                found.what, found.left, found.right, (f"function `{_name(key)}`", *found.where)
+            )
+    return None
+
+
+def _key(f: onnx.FunctionProto) -> tuple[str, str, str]:
+    return normal_domain(f.domain), f.name, f.overload
+
+
+def _name(key: tuple[str, str, str]) -> str:
+    return f"{key[0]}::{key[1]}" + (f":{key[2]}" if key[2] else "")
+
+
+def _functions(a: onnx.FunctionProto, b: onnx.FunctionProto, strict: Strictness) -> Mismatch | None:
+    pairs: list[tuple[str, Any, Any]] = [
+        ("the name of the function", _key(a), _key(b)),
+        ("the attribute parameters", sorted(a.attribute), sorted(b.attribute)),
+    ]
+    if strict.opset_imports:
+        pairs.append(("the opset imports", _opsets(a.opset_import), _opsets(b.opset_import)))
+    found = _first(pairs)
+    if found is not None:
+        return found
+    ones, others = ({p.name: p for p in f.attribute_proto} for f in (a, b))
+    for name in [*ones, *(n for n in others if n not in ones)]:
+        one, other = ones.get(name), others.get(name)
+        if one is None or other is None or attribute_kind(one) != attribute_kind(other):
+            return Mismatch(f"attribute parameter `{name}` differs")
+        if not same_attribute(one, other, strict.folders):
+            return Mismatch(f"the default of attribute parameter `{name}` differs")
+    return Matcher(link_graph(a), link_graph(b), strict).run()
+
+
+__all__ = ["Proto", "as_proto", "difference"]

@@ -1,0 +1,1 @@
+"""A PyTorch model as an `ExportedProgram`: strategies, dynamic shapes, patches of torch, guards."""

@@ -1,0 +1,180 @@
+"""What a captured program took from the example inputs, and should not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
+from torch.export import ExportedProgram
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.dimensions import shape_environment
+from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
+
+_TORCH = str(Path(torch.__file__).parent) + os.sep
+
+
+@dataclass(frozen=True)
+class FixedValue:
+    """A number that follows from dynamic sizes, and that Python took as it was in the example.
+
+    Fields:
+        expression: a sympy expression of torch's symbols.
+        value: the number.
+    """
+
+    expression: Any
+    value: Any
+
+    def text(self, names: dict[str, str]) -> str:
+        """The expression with the names of sizes that the user gave.
+
+        Args:
+            names: torch's symbol -> name.
+
+        Returns:
+            `TruncToInt(0.5*ToFloat(batch))`, for example.
+        """
+        words = str(self.expression)
+        if words.startswith("(") and words.endswith(")") and words.count("(") == 1:
+            words = words[1:-1]
+        for symbol in sorted(self.expression.free_symbols, key=lambda s: -len(str(s))):
+            words = words.replace(str(symbol), names.get(str(symbol), str(symbol)))
+        return words
+
+
+def fixed_values(program: ExportedProgram) -> list[FixedValue]:
+    """The numbers that a program has as constants though they follow from dynamic sizes.
+
+    `int(n * 0.5)`, `float(n)` and `range(n)` want a number of Python, so that capture without
+    tracing of Python cannot keep them symbolic.
+
+    Args:
+        program: the captured program.
+
+    Returns:
+        An entry for each; what operators demand of sizes is not among them.
+    """
+    environment = shape_environment(program)
+    found: dict[str, FixedValue] = {}
+    for guard in environment.guards if environment is not None else ():
+        expression = guard.expr
+        if type(expression).__name__ != "Equality" or not expression.rhs.is_number:
+            continue
+        if _is_operator(guard.sloc.framework_loc) or not expression.lhs.free_symbols:
+            continue
+        if type(expression.lhs).__name__ in ("Mod", "PythonMod"):
+            continue  # a size that has to be a multiple
+        found.setdefault(str(expression), FixedValue(expression.lhs, expression.rhs))
+    return list(found.values())
+
+
+def warn_specialized_dims(program: ExportedProgram, names: dict[str, str]) -> None:
+    """Warn of numbers that follow from dynamic sizes and are constants (OW827).
+
+    Args:
+        program: the captured program.
+        names: torch's symbol -> the user's name.
+    """
+    for fixed in fixed_values(program):
+        if not fixed.expression.is_Symbol:
+            dimension = f"what is computed of sizes as `{fixed.text(names)}`"
+            size = int(fixed.value) if fixed.value.is_integer else float(fixed.value)
+            warn(messages.FixedDimension(dimension=dimension, size=size, span=user_span()))
+
+
+def _is_operator(frame: Any) -> bool:
+    """Whether a line is of torch's operators, not of the user's Python or of modules."""
+    path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
+    return path.startswith(("_", "fx", "utils")) and not path.startswith("_dynamo")
+
+
+def lost_constants(program: ExportedProgram) -> list[str]:
+    """Constants of a program that have no numbers, though its weights and inputs have.
+
+    Torch makes such a constant where it does not see what a tensor is computed from.
+
+    Args:
+        program: the captured program.
+
+    Returns:
+        Their names.
+    """
+    needed = _needed(program)
+    found: list[str] = []
+    for entry in inputs_of(program):
+        if entry.kind not in WEIGHT_KINDS or entry.target in program.state_dict:
+            continue
+        if entry.node in needed and _is_hollow(program.constants.get(entry.target)):
+            found.append(entry.target)
+    if found and any(isinstance(w, FakeTensor) for w in program.state_dict.values()):
+        return []
+    given = torch.utils._pytree.tree_leaves(program.example_inputs)
+    return [] if any(isinstance(x, FakeTensor) for x in given) else found
+
+
+def _is_hollow(tensor: Any) -> bool:
+    """Whether a tensor stands for another while torch traces."""
+    if not isinstance(tensor, torch.Tensor):
+        return False
+    wrapped = bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+    return wrapped or isinstance(tensor, FakeTensor)
+
+
+def _needed(program: ExportedProgram) -> set[torch.fx.Node]:
+    """The nodes that results and writes are made of."""
+    waiting = [
+        n
+        for n in program.graph.nodes
+        if n.op == "output" or (n.op == "call_function" and n.is_impure())
+    ]
+    needed: set[torch.fx.Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in needed and not _is_state(node):
+            needed.add(node)
+            waiting += node.all_input_nodes
+    return needed
+
+
+@contextmanager
+def forward_ad_unwound() -> Iterator[None]:
+    """Leave no level of torch.func behind, where one fails in the middle of a capture."""
+    before, dual = _level(), forward_ad._current_level
+    try:
+        yield
+    finally:
+        while _level() > before:
+            torch._C._functorch.pop_dynamic_layer_stack()
+        if dual < 0:
+            _leave_forward_ad()
+
+
+def _leave_forward_ad() -> None:
+    """Leave the one level of forward derivatives that there is, where torch still counts it."""
+    forward_ad._current_level = -1
+    try:
+        level = torch._C._enter_dual_level()
+    except RuntimeError:
+        level = 0
+    torch._C._exit_dual_level(level)
+
+
+def _level() -> int:
+    top = torch._C._functorch.peek_interpreter_stack()
+    return 0 if top is None else int(top.level())
+
+
+def _is_state(node: torch.fx.Node) -> bool:
+    """Whether a node is about the state of torch.func, not about values."""
+    name = getattr(node.target, "__name__", "")
+    return name.startswith("_vmap_") or name == "lazy_load_decompositions"

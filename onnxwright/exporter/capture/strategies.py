@@ -1,0 +1,337 @@
+"""A model as an ExportedProgram: ways to capture, tried in a stated order, each one recorded."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+from torch.export import ExportedProgram
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import ExportError
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.fakes import (
+    Substitutes,
+    distribution_checks_disabled,
+    fakes,
+    skip_noop_module_casts,
+)
+from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.specialization import (
+    fixed_values,
+    forward_ad_unwound,
+    lost_constants,
+)
+from onnxwright.exporter.capture.stack_traces import user_frames
+from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.places import is_of_torch, span_of_error
+
+Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one way to capture.
+
+    Fields:
+        strategy: its name.
+        seconds: how long it took.
+        error: why it failed; empty if it worked.
+        output: what torch printed and logged on the way.
+    """
+
+    strategy: str
+    seconds: float
+    error: str = ""
+    output: str = ""
+
+
+def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    with skip_noop_module_casts():
+        return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
+
+
+def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
+
+
+def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    with Substitutes():
+        return _non_strict(model, args, kwargs, dims)
+
+
+def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "non-strict": _non_strict,
+    "strict": _strict,
+    "substitutes": _substitutes,
+}
+"""The ways to capture, in the order in which `capture="auto"` tries them."""
+
+NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": draft}
+"""The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
+it; a draft is never tried by itself, as it assumes."""
+
+
+def capture(
+    model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]
+) -> tuple[ExportedProgram, bool]:
+    """Capture a model.
+
+    Args:
+        model: a module.
+        wanted: example inputs, and which dimensions are dynamic.
+        how: "auto", a name of `NAMED`, or a function
+            `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
+        outcomes: what became of each way that was tried is added here.
+
+    Returns:
+        The program, and whether torch found the bounds of named dimensions by itself.
+
+    Raises:
+        ExportError: none worked (OW821); the message has the reason of each.
+        ExportValueError: there is no such strategy, or a function gave no program (OW825).
+    """
+    errors: list[Exception] = []
+    second: tuple[ExportedProgram, bool] | None = None
+    waiting = _ways(wanted, how)
+    while waiting:
+        name, way, inputs, relaxed = waiting.pop(0)
+        if second is not None and way is not _strict:
+            continue
+        begun = time.perf_counter()
+        with capture_torch_output() as output:
+            program, error = _tried(way, model, inputs)
+        seconds = time.perf_counter() - begun
+        reason = "" if error is None else _reason(error)
+        outcomes.append(Outcome(name, seconds, reason, output.text))
+        if error is not None:
+            errors.append(error)
+            if how == "auto" and _is_about_func(error) and way is _non_strict:
+                waiting = _ways(wanted, "torch.func") + waiting
+            continue
+        found = _checked(program, name), relaxed
+        if way is draft or how != "auto" or not fixed_values(found[0]):
+            if way is not draft:
+                output.replay()
+            return found
+        # Sizes became numbers of Python; tracing of Python may keep them.
+        second = second or found
+    if second is not None:
+        return second
+    _raise_uncaptured(errors, outcomes)
+
+
+class LostConstantError(RuntimeError):
+    """A captured program has a constant without numbers, in the place of something computed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"PyTorch does not see what `{name}` is computed from")
+
+
+def _is_about_func(error: Exception) -> bool:
+    return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
+
+
+def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
+    """What one way gives, or the error it raises."""
+    try:
+        with (
+            forward_ad_unwound(),
+            fakes(),
+            distribution_checks_disabled(),
+            user_frames(),
+            warnings.catch_warnings(),
+        ):
+            # Recurrent modules note their own weights.
+            warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
+            program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
+        lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
+        if lost:
+            return None, LostConstantError(lost[0])
+        return program, None
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
+        return None, error
+
+
+def _checked(program: Any, name: str) -> ExportedProgram:
+    """What a way to capture gave, if it is a program."""
+    if isinstance(program, ExportedProgram):
+        return program
+    checks.raise_bad_argument(
+        "capture",
+        f"`{name}` gave an object of type {type(program).__name__}",
+        "the function returns what `torch.export.export` gives, an `ExportedProgram`",
+    )
+
+
+def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
+    """Tell why no way worked; the first is the one closest to plain Python."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.error:
+            reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    spans = [span_of_error(error) for error in errors]
+    own = not is_of_torch(errors[0])
+    try:
+        fail(
+            messages.CaptureFailed(
+                hint=_OWN_ERROR if own else _hint(outcomes),
+                notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
+                span=next((span for span in spans if span is not None), None) or user_span(),
+            )
+        )
+    except ExportError as error:
+        raise error from errors[0]
+
+
+def _each(ways: list[str], outcomes: list[Outcome]) -> str:
+    """The ways that ended alike, in words."""
+    return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
+
+
+_OWN_ERROR = (
+    "this line raised it, not PyTorch: does the model run on these inputs? What a module does "
+    "outside of tensors (files, checks, other libraries) is run while it is captured"
+)
+
+
+# What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
+_HINTS = (
+    (
+        ("data-dependent branching", "GuardOnDataDependentSymNode"),
+        (
+            "the program goes another way for other values of a tensor: write the choice with "
+            "`torch.where` or `torch.cond`, or tell torch the range with `torch._check`"
+        ),
+    ),
+    (
+        ("missing a required argument", "required positional argument"),
+        "give example inputs for all arguments without a default: `export(model, args, kwargs)`",
+    ),
+    (("Unsupported input type",), "inputs are tensors: `torch.from_numpy(...)` makes one"),
+    (
+        ("two devices", "on the same device"),
+        "make the example inputs on the device of the weights: `x.to('meta')` for a hollow model",
+    ),
+    (
+        ("specialized it to be a constant", "specialized due to"),
+        (
+            "the program fixes a size that `dynamic_shapes` says is free; `Dim.AUTO` or a name in "
+            "the place of `Dim.DYNAMIC` lets PyTorch decide"
+        ),
+    ),
+    (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
+    (
+        ("in output, which is not a known type", "unrecognized type"),
+        (
+            "results are tensors, numbers, strings, None, and tuples, lists and dicts of these; "
+            "`torch.export.register_dataclass` lets PyTorch know a class of your own"
+        ),
+    ),
+    (
+        ("size mismatch", "same reduction dim", "shapes cannot be", "must match the size"),
+        "the shapes of the example inputs do not fit the model: does it run on them?",
+    ),
+    (
+        ("do not support aliasing", "Encountered aliasing"),
+        "a branch or body hands on one of its inputs as it is: return `x.clone()`",
+    ),
+    (
+        ("no fake impl", "fake kernel", "register_fake"),
+        (
+            "tell PyTorch what the operator gives with `@operator.register_fake`; "
+            "`capture='draft'` takes it from the example inputs meanwhile"
+        ),
+    ),
+)
+
+
+def _hint(outcomes: list[Outcome]) -> str:
+    text = "\n".join(o.error for o in outcomes)
+    for signs, hint in _HINTS:
+        if any(s.lower() in text.lower() for s in signs):
+            return hint
+    if any(o.strategy == "draft" for o in outcomes):
+        return "the error before this one is torch's own"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
+
+
+# Lines of torch's messages that are for those who work on torch.
+_NOISE = re.compile(
+    r"\s*(For |If you suspect|Caused by|Developer debug|The error above|consider using"
+    r"|from user code|File \"|The following call|Hint: (For the common|This graph break)|# File)"
+)
+
+
+def _shortly(text: str) -> str:
+    """The first lines of a message of torch that say something about the program."""
+    lines = [line.strip() for line in text.splitlines() if not _NOISE.match(line)]
+    return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])
+
+
+def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The ways to try, in order: name, function, inputs, whether bounds are torch's."""
+    if callable(how):
+        return [(getattr(how, "__name__", "given function"), how, wanted, False)]
+    if how != "auto" and how not in NAMED:
+        known = ", ".join(repr(n) for n in ("auto", *NAMED))
+        checks.raise_bad_argument(
+            "capture",
+            f"there is no way {how!r}",
+            f"choose one of {known}, or give a function",
+        )
+    found: list[tuple[str, Strategy, Wanted, bool]] = []
+    relaxed, broadcasting = wanted.relaxed(), wanted.broadcasting()
+    for name, way in STRATEGIES.items() if how == "auto" else ((how, NAMED[how]),):
+        found.append((name, way, wanted, False))
+        if relaxed is not None:
+            found.append((f"{name}, bounds by torch", way, relaxed, True))
+        if broadcasting is not None:
+            found.append((f"{name}, sizes of 1 fixed", way, broadcasting, False))
+    return found
+
+
+def _reason(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}".strip()
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:100])
+
+
+def load_program(path: str | Path) -> ExportedProgram:
+    """An exported program from a `.pt2` file.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The program.
+
+    Raises:
+        ExportValueError: the file is missing or is none.
+    """
+    reason = "there is no such file"
+    if Path(path).exists():
+        try:
+            with capture_torch_output():
+                return torch.export.load(str(path))
+        except Exception as error:  # noqa: BLE001 - torch raises many kinds
+            reason = _reason(error).splitlines()[0]
+    checks.raise_bad_argument(
+        "model",
+        f"`{path}` is not an exported program: {reason}",
+        "give a module, or the path of a file written by torch.export.save",
+    )

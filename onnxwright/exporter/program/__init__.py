@@ -1,0 +1,1 @@
+"""`ONNXProgram`: what an export returns: calling, saving, sessions and verification."""

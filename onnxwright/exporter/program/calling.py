@@ -1,0 +1,273 @@
+"""Arguments of a call, put in the places they had when the program was exported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+
+class _Word:
+    """Stands for a value in the text of a call."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def flat_inputs(
+    program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
+) -> list[Any]:
+    """Arguments of the module, flattened.
+
+    Args:
+        program: the program.
+        args, kwargs: as the module takes them; what was exported by position may come by keyword,
+            and the other way round.
+        names: the name of each flattened input, for messages.
+
+    Returns:
+        A value for each flattened input.
+
+    Raises:
+        ExportTypeError: arguments are missing or too many, or nested in another way (OW826).
+    """
+    wanted = program.call_spec.in_spec
+    assert wanted is not None
+    order = [*(wanted.children()[1].context or [])]
+    args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs)
+    flat: list[Any]
+    args, kwargs = _in_order((args, kwargs), wanted)
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    if spec != wanted:
+        _raise_not_fitting(program, wanted, order, args, kwargs, names)
+    return flat
+
+
+def _in_order(value: Any, wanted: pytree.TreeSpec) -> Any:
+    """Nested arguments, dicts in the order of the keys at the export."""
+    children = wanted.children()
+    if type(value) is dict and wanted.type is dict and set(value) == set(wanted.context):
+        keys = zip(wanted.context, children, strict=True)
+        return {key: _in_order(value[key], child) for key, child in keys}
+    if type(value) in (tuple, list) and type(value) is wanted.type and len(value) == len(children):
+        return type(value)(_in_order(v, c) for v, c in zip(value, children, strict=True))
+    return value
+
+
+def _parameters(program: ExportedProgram) -> list[str]:
+    """The names of the module's arguments that were given at the export, in order."""
+    calls = program.module_call_graph
+    signature = calls[0].signature if calls else None
+    return list(getattr(signature, "forward_arg_names", None) or [])
+
+
+def _placed(
+    program: ExportedProgram,
+    positional: int,
+    keywords: list[str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments by position where they were at the export, the others by keyword."""
+    names = _parameters(program)
+    if len(names) != positional + len(keywords) or len(args) > len(names):
+        return args, kwargs
+    by_name = dict(zip(names, args, strict=False))
+    if set(by_name) & set(kwargs) or set(by_name) | set(kwargs) != set(names):
+        return args, kwargs
+    by_name |= kwargs
+    return tuple(by_name[n] for n in names[:positional]), {n: by_name[n] for n in keywords}
+
+
+def _raise_not_fitting(
+    program: ExportedProgram,
+    wanted: pytree.TreeSpec,
+    keywords: list[str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: Sequence[str],
+) -> None:
+    positional = wanted.children()[0].num_children
+    known = _parameters(program)
+    call = _call(*pytree.tree_unflatten([_Word(n) for n in names], wanted))
+    unknown = [k for k in kwargs if k not in keywords and k not in known]
+    given = {*known[: len(args)], *kwargs}
+    missing = [n for n in known if n not in given]
+    if unknown:
+        reason = f"the program has no argument `{unknown[0]}`"
+    elif len(args) > positional + len(keywords):
+        reason = f"{len(args)} arguments are given, the program takes {positional}"
+    elif twice := [k for k in known[: len(args)] if k in kwargs]:
+        reason = f"`{twice[0]}` is given twice"
+    elif missing:
+        reason = f"`{missing[0]}` is missing"
+    elif len(args) + len(kwargs) != positional + len(keywords):
+        wrong = len(args) + len(kwargs)
+        reason = f"{wrong} arguments are given, the program takes {positional + len(keywords)}"
+    else:
+        reason = f"the inputs are nested in another way: `{_call(*_shown(args, kwargs))}`"
+    fail(
+        messages.BadProgramInput(
+            reason=reason,
+            hint=f"the program is called as it was exported: `{call}`",
+            span=user_span(),
+        )
+    )
+
+
+def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Arguments with a short word for each value."""
+    return pytree.tree_map(
+        lambda x: _Word(repr(x) if isinstance(x, (bool, int, float, str)) else "..."),
+        (args, kwargs),
+    )
+
+
+def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    words = [*(repr(a) for a in args), *(f"{k}={v!r}" for k, v in kwargs.items())]
+    return f"program({', '.join(words)})"
+
+
+def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.ndarray[Any, Any]:
+    """What the runtime is given for one input.
+
+    Args:
+        name: the name of the input.
+        value: a tensor, an array or a Python number.
+        wanted: the input of the model.
+        is_complex: whether the input is a complex tensor as a real pair.
+
+    Returns:
+        The array, over the same memory where that is possible.
+
+    Raises:
+        ExportTypeError: it is something else, or has another element type, rank or fixed size
+            than the input (OW826).
+    """
+    array: np.ndarray[Any, Any]
+    if isinstance(value, torch.Tensor):
+        strange = _strange(value)
+        if strange:
+            _unfit(name, strange, wanted)
+        if is_complex and value.is_complex():
+            value = torch.view_as_real(value.resolve_conj())
+        array = ir.tensor_adapters.TorchTensor(value.detach().cpu().contiguous()).numpy()
+    elif isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if is_complex and np.iscomplexobj(array):
+            array = np.stack([array.real, array.imag], -1)
+    elif isinstance(value, (bool, int, float)):
+        if isinstance(value, float) and wanted.dtype == ir.DataType.INT64:
+            _unfit(name, repr(value), wanted)
+        array = np.array(value, None if wanted.dtype is None else wanted.dtype.numpy())
+    else:
+        _unfit(name, f"a value of type {type(value).__name__}", wanted)
+    try:
+        dtype = ir.DataType.from_numpy(array.dtype)
+    except TypeError:
+        _unfit(name, f"an array of {array.dtype}", wanted)
+    if not _fits(array, dtype, wanted):
+        _unfit(name, f"{dtype.name}{list(array.shape)}", wanted)
+    return array
+
+
+def _strange(value: torch.Tensor) -> str:
+    """Why a tensor has no plain numbers to give to a runtime; empty if it has."""
+    if isinstance(value, FakeTensor):
+        return "a fake tensor, without numbers"
+    if value.is_meta:
+        return "a tensor of the meta device, without numbers"
+    if value.layout is not torch.strided:
+        return f"a tensor of the layout {str(value.layout).removeprefix('torch.')}"
+    if value.is_quantized:
+        return f"a quantized tensor ({str(value.dtype).removeprefix('torch.')})"
+    return ""
+
+
+def check_sizes(
+    arrays: dict[str, np.ndarray[Any, Any]], inputs: dict[str | None, ir.Value]
+) -> None:
+    """Check that sizes of one name are one.
+
+    Args:
+        arrays: what the runtime is given.
+        inputs: the inputs of the model by their names.
+
+    Raises:
+        ExportTypeError: a name of the model has two sizes (OW826).
+    """
+    seen: dict[str, tuple[int, str]] = {}
+    for name, array in arrays.items():
+        for axis, size in enumerate(inputs[name].shape or ()):
+            word = getattr(size, "value", None)
+            if not isinstance(word, str):
+                continue
+            known, first = seen.setdefault(word, (array.shape[axis], f"axis {axis} of `{name}`"))
+            if known != array.shape[axis]:
+                fail(
+                    messages.BadProgramInput(
+                        reason=f"`{word}` is {known} in {first}, and {array.shape[axis]} in "
+                        f"axis {axis} of `{name}`",
+                        hint="sizes of one name are equal; export with two names if they need not",
+                        span=user_span(),
+                    )
+                )
+
+
+def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:
+    if wanted.dtype not in (None, dtype):
+        return False
+    if wanted.shape is None:
+        return True
+    return len(wanted.shape) == array.ndim and all(
+        size == n
+        for size, n in zip(wanted.shape, array.shape, strict=True)
+        if isinstance(size, int)
+    )
+
+
+def _unfit(name: str, got: str, wanted: ir.Value) -> NoReturn:
+    shape = "" if wanted.shape is None else ", ".join(str(d) for d in wanted.shape)
+    kind = wanted.dtype.name if wanted.dtype is not None else "a tensor"
+    fail(
+        messages.BadProgramInput(
+            reason=f"`{name}` is {got}, the model wants {kind}[{shape}]",
+            hint="convert it, or export with inputs like it; sizes with a name may change",
+            span=user_span(),
+        )
+    )
+
+
+def check_constant(name: str, known: Any, value: Any) -> None:
+    """Check that a value that is part of the model is given as it was at the export.
+
+    Args:
+        name: the name of the input.
+        known: what it was.
+        value: what it is.
+
+    Raises:
+        ExportTypeError: it is another one (OW826).
+    """
+    if value is known or (type(value) is type(known) and bool(value == known)):
+        return
+    fail(
+        messages.BadProgramInput(
+            reason=f"`{name}` was {known!r} when the program was exported, and is {value!r} now",
+            hint="the value is part of the model; export again with the other one",
+            span=user_span(),
+        )
+    )

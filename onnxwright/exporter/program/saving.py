@@ -1,0 +1,188 @@
+"""Models on disk: weights inside, or beside the model in one file or many, never half-written."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.exporter import checks
+from onnxwright.exporter.files import Staging
+
+# A file of protobuf holds 2 GB; what is not weights needs some of it.
+_LIMIT = 1_500_000_000
+# Tensors begin at multiples of this, so that they can be mapped into memory.
+_ALIGNMENT = 4096
+_CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
+
+
+def weight_bytes(model: ir.Model) -> int:
+    """The bytes of all initializers of a model.
+
+    Args:
+        model: the model.
+
+    Returns:
+        The bytes.
+    """
+    return sum(v.const_value.nbytes for v in _weights(model))
+
+
+def _weights(model: ir.Model) -> Iterator[Any]:
+    for graph in (model.graph, *(f.graph for f in model.functions.values())):
+        for value in graph.initializers.values():
+            if value.const_value is not None:
+                yield value
+
+
+def save(
+    model: ir.Model,
+    path: Path,
+    *,
+    external_data: bool | str | None = None,
+    threshold: int = 1024,
+    include_initializers: bool = True,
+    keep_initializers_as_inputs: bool = False,
+) -> Path:
+    """Write a model; the arguments are those of `ONNXProgram.save`.
+
+    Args:
+        model: the model; it is the same afterwards.
+        path: where to.
+        external_data: where weights go.
+        threshold: weights of fewer bytes stay in the model.
+        include_initializers: write the weights at all.
+        keep_initializers_as_inputs: list weights as inputs too.
+
+    Returns:
+        The path.
+
+    Raises:
+        ExportValueError: the options contradict each other, or the model does not fit in a file.
+        OSError: the file cannot be written.
+    """
+    if external_data not in (None, True, False, "per_tensor"):
+        checks.raise_bad_argument(
+            "external_data",
+            f"{external_data!r} is no way to write weights",
+            _CHOICES,
+        )
+    if type(threshold) is not int or threshold < 0:
+        hint = "give the bytes from which on a weight is written beside the model: 1024"
+        checks.raise_bad_argument(
+            "threshold",
+            f"{threshold!r} is no number of bytes",
+            hint,
+        )
+    _check_place(path)
+    size = weight_bytes(model) if include_initializers else 0
+    if external_data is None:
+        external_data = size > _LIMIT
+    if external_data is False and size > _LIMIT:
+        checks.raise_bad_argument(
+            "external_data",
+            f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB",
+            _CHOICES,
+        )
+    kept = [(v, v.const_value) for v in _weights(model)]
+    inputs = list(model.graph.inputs)
+    try:
+        with Staging() as files:
+            if not include_initializers:
+                _leave_out(model)
+            elif external_data:
+                _write_weights(model, path, threshold, external_data == "per_tensor", files)
+            if keep_initializers_as_inputs:
+                model.graph.inputs.extend(model.graph.initializers.values())
+            files.stage(path).write_bytes(ir.to_proto(model).SerializeToString())
+    finally:
+        _restore(model, kept, inputs)
+    return path
+
+
+def _check_place(path: Path) -> None:
+    """Say now what the temporary file could only say of itself."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "the model cannot be written: a folder", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
+
+
+def _leave_out(model: ir.Model) -> None:
+    """Initializers become inputs of the graph, without numbers."""
+    for value in list(model.graph.initializers.values()):
+        model.graph.inputs.append(value)
+    model.graph.initializers.clear()
+
+
+def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) -> None:
+    for value, tensor in kept:
+        value.const_value = tensor
+        if value.name not in value.graph.initializers if value.graph is not None else False:
+            value.graph.initializers[value.name] = value
+    if list(model.graph.inputs) != inputs:
+        model.graph.inputs.clear()
+        model.graph.inputs.extend(inputs)
+
+
+def _write_weights(
+    model: ir.Model, path: Path, threshold: int, per_tensor: bool, files: Staging
+) -> None:
+    """Write large weights to temporary files, and let the model point where they will be."""
+    large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
+    if not large:
+        return
+    name = path.name.removesuffix(".onnx")
+    if per_tensor:
+        _one_file_each(large, path, f"{name}.weights", files)
+        return
+    final = f"{name}.onnx.data"
+    with files.stage(path.with_name(final)).open("wb") as file:
+        for value in large:
+            tensor = value.const_value
+            offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
+            file.truncate(offset)
+            file.seek(offset)
+            _write(tensor, file)
+            value.const_value = _pointer(tensor, final, offset, path)
+
+
+def _goes_out(tensor: Any, threshold: int) -> bool:
+    """Whether a tensor is written beside the model; what shapes are read from stays inside."""
+    of_shapes = tensor.dtype == ir.DataType.INT64 and tensor.nbytes <= 1024
+    return tensor.nbytes >= threshold and tensor.nbytes > 0 and not of_shapes
+
+
+def _one_file_each(large: list[Any], path: Path, folder: str, files: Staging) -> None:
+    staged = files.stage(path.with_name(folder))
+    staged.mkdir()
+    for n, value in enumerate(large):
+        tensor = value.const_value
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value.name))
+        file_name = f"{n:05d}_{safe[:100]}.bin"
+        with (staged / file_name).open("wb") as file:
+            _write(tensor, file)
+        value.const_value = _pointer(tensor, f"{folder}/{file_name}", 0, path)
+
+
+def _write(tensor: Any, file: Any) -> None:
+    write = getattr(tensor, "tofile", None)
+    if write is not None:
+        write(file)
+    else:
+        file.write(tensor.tobytes())
+
+
+def _pointer(tensor: Any, location: str, offset: int, path: Path) -> ir.ExternalTensor:
+    return ir.ExternalTensor(
+        location,
+        offset,
+        tensor.nbytes,
+        tensor.dtype,
+        shape=tensor.shape,
+        name=tensor.name,
+        base_dir=str(path.parent),
+    )

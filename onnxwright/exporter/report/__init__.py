@@ -1,0 +1,1 @@
+"""The report of an export: what is recorded, and its pages."""

@@ -1,0 +1,189 @@
+"""What happened in an export: steps and seconds, ways of capture, operators, what was verified."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onnxwright.exporter.files import Staging
+from onnxwright.exporter.report.pages import Block, Code, Items, Page, Section, Table
+
+DEFAULT_REPORT = "onnxwright_export"
+TARGETS = ("onnxruntime-cpu", "any")
+"""What a model may be written for; the first is the default."""
+
+
+@dataclass
+class Report:
+    """The report of one export.
+
+    Fields:
+        opset_version: the version of the standard opset.
+        target: the runtime the model is written for.
+        seconds: seconds of each step.
+        captures: what became of each way to capture, as `capture.Outcome`.
+        torch_ops: torch operator -> how often.
+        onnx_ops: ONNX operator -> how often.
+        ways: torch operator -> what translated it.
+        fallbacks: operators translated by the fallback -> how often.
+        fallen: the nodes that the fallback translated, as `failures.NodeNote`.
+        failures: the nodes that could not be translated, as `failures.NodeNote`.
+        inputs, outputs: those of the model, in words.
+        mutations: what the program writes to -> the output with the new value; empty if dropped.
+        warnings: what was told to the user, and what is worth knowing.
+        error: why the export failed; empty if it did not.
+        verification: what the verification found, None if it was not asked for.
+        versions: package -> version.
+        dimensions: the names of dynamic sizes; not shown.
+    """
+
+    opset_version: int = 0
+    target: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    captures: list[Any] = field(default_factory=list)
+    torch_ops: Counter[str] = field(default_factory=Counter)
+    onnx_ops: Counter[str] = field(default_factory=Counter)
+    ways: dict[str, str] = field(default_factory=dict)
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    fallen: list[Any] = field(default_factory=list)
+    failures: list[Any] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    mutations: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    error: str = ""
+    verification: Any = None
+    versions: dict[str, str] = field(default_factory=dict)
+    dimensions: Any = None
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        return self._page().markdown()
+
+    def html(self) -> str:
+        """The report as a page without anything to load."""
+        return self._page().html()
+
+    def save(self, path: str | Path) -> tuple[Path, Path]:
+        """Write the report as Markdown and as HTML.
+
+        Args:
+            path: where to; an ending `.md` or `.html` is left out; its folder is made.
+
+        Returns:
+            The paths of the two files.
+
+        Raises:
+            OSError: they cannot be written.
+
+        Example:
+            >>> [path.name for path in Report(23).save("folder/report.md")]
+            ['report.md', 'report.html']
+        """
+        paths = paths_of(path)
+        paths[0].parent.mkdir(parents=True, exist_ok=True)
+        with Staging() as files:
+            files.stage(paths[0]).write_text(self.markdown(), encoding="utf-8")
+            files.stage(paths[1]).write_text(self.html(), encoding="utf-8")
+        return paths
+
+    # -- the page ----------------------------------------------------------------------------------
+
+    def _page(self) -> Page:
+        sections = [
+            self._summary(),
+            Section("Nodes that failed", _nodes(self.failures, "why")),
+            Section("Warnings", Items(self.warnings)),
+            self._verified(),
+            *self._captured(),
+            Section(
+                "Steps",
+                Table(("step", "seconds"), [(k, f"{v:.3f}") for k, v in self.seconds.items()]),
+            ),
+            Section("Model", Table(("", "value"), self._model())),
+            Section("Written to", Table(("what", "output with its new value"), self._written())),
+            Section(
+                "PyTorch operators",
+                Table(
+                    ("operator", "count", "translated by"),
+                    [(name, n, self.ways.get(name, "")) for name, n in _counts(self.torch_ops)],
+                ),
+            ),
+            Section("ONNX operators", Table(("operator", "count"), _counts(self.onnx_ops))),
+            Section("Translated by the fallback", _nodes(self.fallen)),
+            Section("Versions", Table(("package", "version"), list(self.versions.items()))),
+        ]
+        title = f"ONNX export: {'failed' if self.error else 'done'}"
+        return Page(title, [s for s in sections if not s.body.empty], failed=bool(self.error))
+
+    def _summary(self) -> Section:
+        if self.error:
+            return Section("", Code(self.error))
+        nodes = sum(self.onnx_ops.values())
+        words = f"{nodes} nodes, opset {self.opset_version}, {sum(self.seconds.values()):.2f} s"
+        if self.verification is not None:
+            words += f"; verified: {self.verification.summary()}"
+        return Section("", Items([words]))
+
+    def _captured(self) -> list[Section]:
+        rows = [
+            (o.strategy, f"{o.seconds:.3f}", (o.error or "worked").splitlines()[0])
+            for o in self.captures
+        ]
+        told = [
+            Section(f"What PyTorch says of `{o.strategy}`", Code(text), folded=True)
+            for o in self.captures
+            if (text := "\n\n".join(filter(None, (o.error, o.output))))
+        ]
+        return [Section("Capture", Table(("way", "seconds", "outcome"), rows)), *told]
+
+    def _verified(self) -> Section:
+        text = "" if self.verification is None else str(self.verification)
+        return Section("Verification", Code(text))
+
+    def _model(self) -> list[tuple[str, str]]:
+        rows = [("opset", str(self.opset_version)), ("target", self.target)]
+        rows += [("input", text) for text in self.inputs]
+        rows += [("output", text) for text in self.outputs]
+        return [row for row in rows if row[1]]
+
+    def _written(self) -> list[tuple[str, str]]:
+        return [(name, output or "(dropped)") for name, output in self.mutations.items()]
+
+
+def paths_of(path: str | Path) -> tuple[Path, Path]:
+    """The two files of a report.
+
+    Args:
+        path: what the user gave, with or without an ending.
+
+    Returns:
+        The Markdown and the HTML file.
+
+    Example:
+        >>> [p.name for p in paths_of("reports/v1.2")], paths_of("a.html")[0].name
+        (['v1.2.md', 'v1.2.html'], 'a.md')
+    """
+    stem = Path(path)
+    if stem.suffix in (".md", ".html"):
+        stem = stem.with_suffix("")
+    return stem.with_name(f"{stem.name}.md"), stem.with_name(f"{stem.name}.html")
+
+
+def _nodes(notes: list[Any], reason: str = "") -> Block:
+    """A table of nodes."""
+    rows = []
+    for note in notes:
+        module = f"{note.module or '(the model)'}\n{note.kind}" if note.kind else note.module
+        line = f"{note.place}\n{note.code}" if note.code else note.place
+        row = [note.node, note.target, "\n".join(note.inputs), "\n".join(note.outputs)]
+        rows.append((*row, module, line, *((note.reason,) if reason else ())))
+    head = ("node", "operator", "inputs", "outputs", "module", "line")
+    return Table((*head, reason) if reason else head, rows)
+
+
+def _counts(counter: Any) -> list[tuple[str, str]]:
+    rows = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    return [(name, str(count)) for name, count in rows]

@@ -1,0 +1,1 @@
+"""An `ExportedProgram` as an ONNX graph: lowerings, higher-order operators, writes, metadata."""

@@ -1,0 +1,250 @@
+"""Which function translates a target: the user's, the library's, or torch's decomposition of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from onnxwright.atenlib.load import functions
+from onnxwright.atenlib.op import AtenFunction
+from onnxwright.exporter import checks
+from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
+from onnxwright.exporter.places import target_name
+
+Lowering = Callable[..., Any]
+_TABLE = "custom_translation_table"
+
+TABLE = "`custom_translation_table`"
+FALLBACK = "`fallback`"
+LIBRARY = "the library"
+EXPORTER = "the exporter"
+DECOMPOSED = "PyTorch's decomposition"
+OWN = (TABLE, FALLBACK)
+"""Functions that the user gives, not this package."""
+
+
+class Found(NamedTuple):
+    """A function for an operator, and where it is from: one of the names above."""
+
+    function: Lowering
+    way: str
+
+
+class Lowerings:
+    """The functions of one export.
+
+    Args:
+        custom: the user's table: torch operator (or its full name) -> function.
+        fallback: asked where neither the user nor the library has a function: a function of the
+            full name, that gives a lowering or None.
+    """
+
+    def __init__(
+        self,
+        custom: Mapping[Any, Any] | None = None,
+        fallback: Callable[[str], Lowering | None] | None = None,
+    ) -> None:
+        _check_kinds(custom, fallback)
+        self.custom: dict[str, Lowering] = {}
+        for key, function in (custom or {}).items():
+            if not callable(function):
+                checks.raise_bad_argument(
+                    _TABLE,
+                    f"what stands for {key} is no function, but {function!r}",
+                    "give functions",
+                )
+            for name in _names(key):
+                self.custom[name] = _as_lowering(function)
+        self.fallback = fallback
+        self._table = functions()
+
+    def find(self, name: str) -> Found | None:
+        """The function for a full name; None where there is none.
+
+        Args:
+            name: `aten::add.Tensor`.
+
+        Returns:
+            A function of (op, *args, **kwargs), and where it is from.
+        """
+        if name in self.custom:
+            return Found(self.custom[name], TABLE)
+        if name in self._table:
+            return Found(self._table[name], LIBRARY)
+        found = self.fallback(name) if self.fallback is not None else None
+        return Found(_as_lowering(found), FALLBACK) if found is not None else None
+
+    @property
+    def ways(self) -> list[str]:
+        """Where a function is looked for, in this order."""
+        return [
+            *([TABLE] if self.custom else []),
+            LIBRARY,
+            *([FALLBACK] if self.fallback is not None else []),
+        ]
+
+    def nearest(self, name: str) -> str:
+        """The name in the table that is most like another, for messages."""
+        import difflib
+
+        near = difflib.get_close_matches(name, self._table, 1, cutoff=0.7)
+        return near[0] if near else ""
+
+
+def _names(key: Any) -> list[str]:
+    """The full names a key of a custom table stands for."""
+    if isinstance(key, str):
+        _check_name(key)
+        return [key]
+    # What `torch.library.custom_op` makes stands for the operator it registered.
+    key = getattr(key, "_opoverload", key)
+    if isinstance(key, torch._ops.OpOverloadPacket):
+        return [target_name(getattr(key, overload)) for overload in key.overloads()]
+    if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+        return [target_name(key)]
+    if _is_on_sizes(key):
+        return [target_name(key)]
+    checks.raise_bad_argument(
+        _TABLE,
+        f"{_shown(key)} is no operator",
+        "write its full name (`'aten::add.Tensor'`) or the operator (`torch.ops.aten.add.Tensor`)",
+    )
+
+
+def _is_on_sizes(key: Any) -> bool:
+    """Whether something is a Python function that stands in captured programs, on sizes."""
+    module, name = getattr(key, "__module__", None), getattr(key, "__name__", "")
+    if module == "torch":
+        return "sym_" in name[:5]
+    return callable(key) and module in ("_operator", "math", "builtins")
+
+
+def _shown(key: Any) -> str:
+    name = getattr(key, "__qualname__", None)
+    return f"the function `{name}`" if callable(key) and name else repr(key)
+
+
+def _check_kinds(custom: Any, fallback: Any) -> None:
+    if not isinstance(custom, (Mapping, type(None))):
+        checks.raise_bad_argument(
+            _TABLE,
+            f"an object of type {type(custom).__name__}",
+            "give a dict: operator -> function",
+        )
+    if fallback is not None and not callable(fallback):
+        checks.raise_bad_argument(
+            "fallback",
+            f"{fallback!r} is no function",
+            "give a function from the full name of an operator to a lowering or None",
+        )
+
+
+def _check_name(key: str) -> None:
+    """A name that torch does not have would never be asked for."""
+    space, _, name = key.partition("::")
+    packet, _, overload = name.partition(".")
+    if not hasattr(torch.ops, space) or not packet:
+        checks.raise_bad_argument(
+            _TABLE,
+            f"`{key}` is no full name of an operator",
+            "write it as `aten::add.Tensor`",
+        )
+    if space.startswith("_") or space in ("math", "higher_order", "builtins"):
+        return
+    found = getattr(getattr(torch.ops, space), packet, None)
+    if found is None:
+        checks.raise_bad_argument(
+            _TABLE,
+            f"torch has no operator `{key}`",
+            "is it registered, and its module imported?",
+        )
+    known = [o for o in getattr(found, "overloads", list)() if o != "default"]
+    if overload and overload not in known:
+        checks.raise_bad_argument(
+            _TABLE,
+            f"`{space}::{packet}` has no overload `{overload}`",
+            f"it has {', '.join(known)}",
+        )
+
+
+def _as_lowering(function: Any) -> Lowering:
+    """A user's function in the form of the library's: `op` comes first."""
+    if isinstance(function, AtenFunction):
+        return function
+    if is_onnxscript(function):
+        return from_onnxscript(function)
+    try:
+        first = next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):
+        first = None
+    if first == "op":
+        chosen: Lowering = function
+        return chosen
+
+    def without_op(op: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    without_op.__wrapped__ = function  # type: ignore[attr-defined]
+    return without_op
+
+
+def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
+    """Torch's own decomposition of one operator, traced on fake tensors.
+
+    Args:
+        target: the operator.
+        args, kwargs: fake tensors and plain values, as the node's.
+
+    Returns:
+        A graph module of simpler operators over the flat tensor inputs; None where torch has no
+        decomposition.
+
+    Source: torch._decomp, torch.ops.*.decompose.
+    """
+    from torch._decomp import core_aten_decompositions
+
+    table = core_aten_decompositions()
+    rule = table.get(target)
+    if rule is None and target._can_decompose():
+        rule = target.decompose
+    if rule is None:
+        rule = torch._decomp.global_decomposition_table["post_autograd"].get(target)
+    if rule is None:
+        return None
+    made = traced(rule, args, kwargs)
+    if made is None or any(n.target is target for n in made.graph.nodes):
+        return None
+    return made
+
+
+def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
+    """What a function of tensors does, as a graph of simple operators.
+
+    Args:
+        rule: the function.
+        args, kwargs: fake tensors and plain values.
+
+    Returns:
+        A graph module over the flat tensors and sizes; None where the function does not take
+        these arguments.
+    """
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    flat, spec = torch.utils._pytree.tree_flatten((args, kwargs))
+    places = [n for n, x in enumerate(flat) if isinstance(x, (torch.Tensor, torch.SymInt))]
+
+    def run(*inputs: Any) -> Any:
+        filled = list(flat)
+        for n, x in zip(places, inputs, strict=True):
+            filled[n] = x
+        given, named = torch.utils._pytree.tree_unflatten(filled, spec)
+        return rule(*given, **named)
+
+    try:
+        made: torch.fx.GraphModule = make_fx(run, pre_dispatch=False)(*[flat[n] for n in places])
+    except NotImplementedError:
+        return None
+    return made

@@ -1,0 +1,1 @@
+"""Weights of an exported program as initializers."""

@@ -1,0 +1,1 @@
+"""What only our tests use: golden messages, random and damaged programs, a numpy oracle."""
