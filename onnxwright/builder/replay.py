@@ -185,10 +185,10 @@ class Replay:
             origin=node.metadata_props.get(ORIGIN) or b.origin(),
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
-        b.opsets.setdefault(node.domain, {}).setdefault(version, None)
+        b.recorder.use_opset(node.domain, version, None)
         kinds = [kind_of(v) for v in node.outputs]
         for value, kind, old in zip(values, kinds, node.outputs, strict=True):
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             adapters.set_type(value, kind)
             if not old.name:
                 value.name = ""
@@ -252,7 +252,7 @@ class Replay:
         kinds = self._result_types(callee, node, inputs)
         for n, value in enumerate(made):
             kind = meet(value.kind, kinds[n] if n < len(kinds) else None)
-            b.recorder.types[value.value] = kind
+            b.recorder.set_type(value.value, kind)
             adapters.set_type(value.value, kind)
             made[n] = b.wrap(value.value, kind)
         return made

@@ -73,8 +73,8 @@ def test_reconcile_makes_exactly_this(case: str) -> None:
 
 
 def test_reconcile_refuses_what_cannot_be_converted() -> None:
-    b, nodes = _built((11, "Squeeze", {}), (18, "Abs", {}))
-    b.recorder.types[nodes[0].inputs[0]] = None
+    b, nodes = _built((11, "Squeeze", {"axes": [0]}), (18, "Abs", {}))
+    b.recorder.set_type(nodes[0].inputs[0], None)
     with pytest.raises(ScriptError, match="OW536"):
         reconcile(b, nodes, 18)
 
