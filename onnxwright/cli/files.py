@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import Trouble
 from onnxwright.cli.programs import find_program, split_target
+
+if TYPE_CHECKING:
+    from onnxwright.ir.loading import Opened
 
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
@@ -42,13 +44,13 @@ def load(argument: str, *, function: bool = False) -> Loaded:
 
     Args:
         argument: the path of a model, `FILE.py:fn`, or `-` for standard input.
-        function: a script that is no model on its own may be a FunctionProto instead.
+        function: a script that is not a model on its own may be a FunctionProto instead.
 
     Returns:
         The model.
 
     Raises:
-        Trouble: it cannot be read, or is no model.
+        Trouble: it cannot be read, or is not a model.
         ScriptError: the script cannot be compiled.
 
     Example:
@@ -57,12 +59,10 @@ def load(argument: str, *, function: bool = False) -> Loaded:
             ...
         onnxwright.cli.console.Trouble: there is no file nowhere.onnx
     """
-    import onnx
-
     if argument == "-":
         if sys.stdin.isatty():
             raise Trouble("`-` reads a model from a pipe, and standard input is a terminal")
-        return Loaded(_parsed(sys.stdin.buffer.read(), "standard input"), None, "standard input")
+        return Loaded(_opened(sys.stdin.buffer, "standard input").proto, None, "standard input")
     target = split_target(argument)
     if target is not None:
         found = find_program(*target)
@@ -75,22 +75,23 @@ def load(argument: str, *, function: bool = False) -> Loaded:
         return Loaded(found.to_model_proto(), None, argument)
     path = Path(argument)
     check_file(path)
-    size = path.stat().st_size
-    if size > LIMIT:
-        raise Trouble(
-            f"{path} has {size / 1e9:.1f} GB in one file, and protobuf reads no more than 2 GB; "
-            "save the model with its weights as external data"
-        )
+    return Loaded(_opened(path, str(path)).proto, path, argument)
+
+
+def _opened(source: Any, label: str) -> Opened:
+    """A model read and checked; what cannot be read at all is said in one line."""
+    from onnxwright.diagnostics.catalogue.loading import ModelNotReadable
+    from onnxwright.errors import ModelError
+    from onnxwright.ir.loading import open_model
+
     try:
-        with warnings.catch_warnings():
-            # The text form is what the user chose; that it is young is for onnx's own pages.
-            warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
-            proto = onnx.load(str(path), load_external_data=False)
-    except OSError as error:
-        raise Trouble(f"{path} cannot be read: {error.strerror}") from error
-    except Exception as error:
-        raise Trouble(f"{path} is not an ONNX model: {_why(error, size)}") from error
-    return Loaded(_checked(proto, str(path), size), path, argument)
+        return open_model(source, defined=False)
+    except ModelError as error:
+        found = error.diagnostic
+        if isinstance(found, ModelNotReadable):
+            raise Trouble(f"{label} is not an ONNX model: {found.reason}") from error
+        words = f"{label}: {found.words(found.title)}\n  help: {found.words(found.help)}"
+        raise Trouble(words) from error
 
 
 def check_weights(loaded: Loaded) -> None:
@@ -128,32 +129,6 @@ def check_file(path: Path) -> None:
         raise Trouble(f"{path!s} is not a path: {_first_line(error)}") from error
     if not os.access(path, os.R_OK):
         raise Trouble(f"{path} cannot be read: permission denied")
-
-
-def _parsed(data: bytes, label: str) -> Any:
-    import onnx
-
-    try:
-        proto = onnx.load_model_from_string(data)
-    except Exception as error:
-        raise Trouble(f"{label} is not an ONNX model: {_why(error, len(data))}") from error
-    return _checked(proto, label, len(data))
-
-
-def _checked(proto: Any, label: str, size: int = 1) -> Any:
-    if not size:
-        raise Trouble(f"{label} is not an ONNX model: it is empty")
-    if not proto.HasField("graph") or not proto.ir_version:
-        raise Trouble(f"{label} is not an ONNX model: it has no graph")
-    return proto
-
-
-def _why(error: BaseException, size: int) -> str:
-    """Why bytes are no model, without protobuf's own words where they say nothing more."""
-    words = _first_line(error)
-    if type(error).__name__ == "DecodeError":
-        return f"its {size:,} bytes are damaged, cut short or something else"
-    return words
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,9 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from onnxwright.operators.flops import Cost
+from onnxwright.operators.kernels_onnxruntime import MISSING
 from onnxwright.operators.op_call import OpCall
+from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Dim, Shape
 
@@ -16,6 +18,11 @@ InferRule: TypeAlias = Callable[[OpCall], "Shape | list[OnnxType | None]"]
 DimsRule: TypeAlias = Callable[[OpCall], Shape]
 CompareRule: TypeAlias = Callable[[Dim, Dim], "bool | None"]
 FoldRule: TypeAlias = Callable[[OpCall], Any]
+
+
+# Target -> operator -> first version of its schema -> type variable -> types that are not run.
+_KERNELS: dict[str, dict[str, dict[int, dict[str, tuple[str, ...]]]]] = {"onnxruntime": MISSING}
+_NONE_MISSING: Mapping[str, tuple[str, ...]] = {}
 
 
 class Folding(Enum):
@@ -112,6 +119,55 @@ class OperatorFacts:
     fold: FoldRule | None = None
     flops: Cost | None = None
     changes: Mapping[int, Change] = field(default_factory=dict)
+
+    def missing_kernels(
+        self, target: str = "onnxruntime", version: int | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The types that the schema allows and a runtime does not run.
+
+        Args:
+            target: the runtime; "onnxruntime" is its CPU, in the version that
+                `operators.kernels_onnxruntime` names.
+            version: the opset version, the newest if not given.
+
+        Returns:
+            Type variable -> names of element types; empty where there is a kernel for all, and for
+            runtimes that nothing is known of.
+
+        Example:
+            >>> from onnxwright.operators import facts
+            >>> facts("HardSwish").missing_kernels()
+            {'T': ('BFLOAT16', 'DOUBLE')}
+            >>> facts("IsNaN").missing_kernels(version=13), facts("IsNaN").missing_kernels()
+            ({'T1': ('BFLOAT16',)}, {})
+        """
+        rows = _KERNELS.get(target, {}).get(self.name) if not self.domain else None
+        if rows is None:
+            return _NONE_MISSING
+        known = [v for v in rows if version is None or v <= version]
+        return rows[known[-1]] if known else _NONE_MISSING
+
+    def has_kernel(
+        self, dtype: DType, target: str = "onnxruntime", version: int | None = None
+    ) -> bool:
+        """Whether a runtime runs the operator on an element type, for all of its inputs.
+
+        Args:
+            dtype: the element type.
+            target: the runtime, as for `missing_kernels`.
+            version: the opset version, the newest if not given.
+
+        Returns:
+            True also where nothing is known of the runtime.
+
+        Example:
+            >>> from onnxwright.operators import facts
+            >>> facts("HardSwish").has_kernel(DType.DOUBLE), facts("Relu").has_kernel(DType.DOUBLE)
+            (False, True)
+        """
+        return all(
+            dtype.name not in types for types in self.missing_kernels(target, version).values()
+        )
 
 
 __all__ = [

@@ -114,10 +114,10 @@ def test_weights_are_listed_as_inputs_too(tmp_path: Path) -> None:
 def test_an_unknown_way_is_said(tmp_path: Path) -> None:
     """And nothing is written."""
     program = ow.export(nn.ReLU(), (randn(2),))
-    with pytest.raises(errors.ExportValueError, match="is no way to write weights"):
+    with pytest.raises(errors.ExportValueError, match="is not a way to write weights"):
         program.save(tmp_path / "m.onnx", external_data="zip")
     for threshold in (-1, "a", True):
-        with pytest.raises(errors.ExportValueError, match="is no number of bytes"):
+        with pytest.raises(errors.ExportValueError, match="is not a number of bytes"):
             program.save(tmp_path / "m.onnx", threshold=threshold)
     assert files(tmp_path) == []
 

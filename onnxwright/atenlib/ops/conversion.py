@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
@@ -174,7 +174,7 @@ _KINDS = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
     "aten::tensor.int",
     "aten::tensor.float",
     rule=SAME,
-    untested="numbers are no tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
+    untested="numbers are not tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
 )
 def tensor(op: Any, t: Any, dtype: DType | None = None) -> Any:
     """A tensor without dimensions that holds a number, of the type of its kind by default."""

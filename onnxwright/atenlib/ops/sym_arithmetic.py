@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.support import numel, product, size, sizes
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dims import at_least
 from onnxwright.types.dtypes import DType
 
 SAME = Rule()
-SYMBOLIC = "numbers of a program are no tensors, OpInfo has none"
+SYMBOLIC = "numbers of a program are not tensors, OpInfo has none"
 
 
 def weak(op: Any, x: Any) -> Any:
@@ -120,7 +120,7 @@ def _item_complex(op: Any, self: Complex) -> Complex:
     return Complex(op.Reshape(self.real, none), op.Reshape(self.imag, none))
 
 
-@aten("aten::is_nonzero", rule=SAME, untested="a bool is no tensor; tests/atenlib compares it")
+@aten("aten::is_nonzero", rule=SAME, untested="a bool is not a tensor; tests/atenlib compares it")
 def is_nonzero(op: Any, self: Any) -> Any:
     """Whether the one element of a tensor is not zero."""
     return arithmetic.to_python_number(op.backend, "bool", self)

@@ -67,14 +67,14 @@ def save(
     if external_data not in (None, True, False, "per_tensor"):
         checks.raise_bad_argument(
             "external_data",
-            f"{external_data!r} is no way to write weights",
+            f"{external_data!r} is not a way to write weights",
             _CHOICES,
         )
     if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
         checks.raise_bad_argument(
             "threshold",
-            f"{threshold!r} is no number of bytes",
+            f"{threshold!r} is not a number of bytes",
             hint,
         )
     _check_place(path)
