@@ -81,6 +81,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
     ),
+    ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
+        "adapters of opset versions are built with the builder, and a call of another version in a "
+        "graph under construction asks for them"
+    ),
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
 }
 

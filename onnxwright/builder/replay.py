@@ -28,11 +28,6 @@ from onnxwright.types.shapes import Shape
 Env = dict[ir.Value, "GraphValue | None"]
 Results = Sequence["GraphValue | None"]
 
-# Trailing outputs of these may be left out where nothing reads them; it changes no other output.
-_OPTIONAL_OUTPUTS = frozenset(
-    ("Dropout", "MaxPool", "LayerNormalization", "LSTM", "GRU", "RNN", "Unique", "Attention")
-)
-
 
 class Handler(Protocol):
     """Asked before a node of the source graph is emitted."""
@@ -385,7 +380,7 @@ _KINDS = {adapters.attribute_type(kind): kind for kind in AttrKind if kind is ki
 def _wanted(node: ir.Node) -> int:
     """How many outputs of a node are needed: trailing absent ones are not."""
     count = len(node.outputs)
-    droppable = node.domain == "" and node.op_type in _OPTIONAL_OUTPUTS
+    droppable = facts(node.op_type, node.domain).droppable_outputs
     while count > 1:
         last = node.outputs[count - 1]
         unread = droppable and not last.uses() and not last.is_graph_output()
