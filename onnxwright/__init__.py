@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl.exact import Details as Details
+    from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
     from onnxwright.eager import CompiledModel as CompiledModel
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
     from onnxwright.errors import AtenUnsupportedError as AtenUnsupportedError
+    from onnxwright.errors import ConversionError as ConversionError
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
+    from onnxwright.errors import ModelToolError as ModelToolError
     from onnxwright.errors import OnnxwrightError as OnnxwrightError
     from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
     from onnxwright.errors import PassError as PassError
@@ -53,6 +56,15 @@ if TYPE_CHECKING:
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
+    from onnxwright.optimizer import Attr as Attr
+    from onnxwright.optimizer import Attrs as Attrs
+    from onnxwright.optimizer import Const as Const
+    from onnxwright.optimizer import facts as facts
+    from onnxwright.optimizer import find as find
+    from onnxwright.optimizer import optimize as optimize
+    from onnxwright.optimizer import rewrite as rewrite
+    from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -67,18 +79,20 @@ _HOMES = {
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
+    "convert_version": "onnxwright.optimizer.versions.api",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
+    "export_onnx_lib": "onnxwright.dsl.library",
+    "TracedOnnxFunction": "onnxwright.values",
     "show": "onnxwright.viz",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",
     "Opset": "onnxwright.opset.opsets",
     "Op": "onnxwright.opset.op",
-    "evaluator": "onnxwright.eager",
     "default_evaluator": "onnxwright.eager",
     "set_default_evaluator": "onnxwright.eager",
     "Evaluator": "onnxwright.eager",
@@ -93,12 +107,22 @@ _HOMES = {
     "run_model": "onnxwright.eager",
     "CompiledModel": "onnxwright.eager",
     "OnnxwrightError": "onnxwright.errors",
+    "ConversionError": "onnxwright.errors",
+    "ModelToolError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
     "EagerError": "onnxwright.errors",
     "ExportError": "onnxwright.errors",
     "PassError": "onnxwright.errors",
     "InternalError": "onnxwright.errors",
+    "optimize": "onnxwright.optimizer",
+    "rewrite": "onnxwright.optimizer",
+    "find": "onnxwright.optimizer",
+    "rule": "onnxwright.optimizer",
+    "facts": "onnxwright.optimizer",
+    "Const": "onnxwright.optimizer",
+    "Attr": "onnxwright.optimizer",
+    "Attrs": "onnxwright.optimizer",
     "aten": "onnxwright.atenlib.op",
     "AtenError": "onnxwright.errors",
     "AtenArgumentError": "onnxwright.errors",
@@ -110,9 +134,12 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
-    "values": "onnxwright.opset",
-    "onnx_opset": "onnxwright.opset",
-    "onnx_types": "onnxwright.types",
+    "values": "onnxwright.values",
+    "onnx_opset": "onnxwright.onnx_opset",
+    "onnx_types": "onnxwright.onnx_types",
+    "tensor": "onnxwright.tensor",
+    # The function of this name and the module are one: the module can be called.
+    "evaluator": "onnxwright.evaluator",
 }
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"
@@ -149,5 +176,6 @@ def _unknown(name: str) -> str:
 
 def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
-    opsets = (*(f"opset{n}" for n in range(1, 25)), *(f"opset_ai_onnx_ml{n}" for n in range(1, 6)))
-    return sorted({*_HOMES, *types.__all__, *opsets, "latest_opset", "__version__"})
+    opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
+    names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
+    return sorted({*names, "all_opsets", "latest_opset", "__version__"})

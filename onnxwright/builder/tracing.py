@@ -21,9 +21,9 @@ from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import schema_kinds
-from onnxwright.ir.symbolic import decided, values_of
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
+from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
@@ -33,6 +33,8 @@ from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
 LITERAL_BYTES = 1024
+# Weights of so many numbers are read when somebody asks what they are.
+FEW_NUMBERS = 64
 
 _NONE: Mapping[str, object] = {}
 
@@ -41,7 +43,7 @@ class TracingBackend(GraphBackend):
     """A graph backend that simplifies each call before it becomes a node.
 
     Nothing that is written is sacred here: constants are folded, identities are their input, equal
-    nodes are shared, and nodes that nobody reads are dropped.  Constants are no nodes: they become
+    nodes are shared, and nodes that nobody reads are dropped.  Constants are not nodes: they become
     initializers of the model, or Constant nodes of a function, when it is closed.
 
     Args:
@@ -121,7 +123,7 @@ class TracingBackend(GraphBackend):
             The value.
 
         Raises:
-            ScriptTypeError: it is no tensor (OW403).
+            ScriptTypeError: it is not a tensor (OW403).
         """
         return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
@@ -133,17 +135,20 @@ class TracingBackend(GraphBackend):
         return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
-        return self.wrap(value, self.recorder.types[value])
+        return self.wrap(value, self.recorder.type_of(value))
 
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
-        """The array of a weight that is held in memory."""
+        """The array of a weight that is held in memory, or is a few numbers."""
         held = self.pool.held.get(value.value, (None, None))[0]
+        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+            array: np.ndarray[Any, Any] = held.numpy()
+            return array
         return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
         assert value is not None
-        return self.wrap(value, self.recorder.types.get(value))
+        return self.wrap(value, self.recorder.type_of(value))
 
     def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
         """The node that makes a value, if it is a standard operator of this name."""
@@ -156,7 +161,7 @@ class TracingBackend(GraphBackend):
         if attr is not None:
             given = None if attr.is_ref() else list(attr.as_ints())
         else:
-            array = self.recorder.known.get(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
+            array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
             given = None if array is None else array.ravel().tolist()
         return None if given is None else sorted(axis_in(a, rank) for a in given)
 
@@ -180,7 +185,7 @@ class TracingBackend(GraphBackend):
     def _note_use(self, op: Op) -> None:
         # Calls of other versions are adapted when they are made: nothing is left for the end.
         if op.domain != "":
-            self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+            self.recorder.use_opset(op.domain, op.version, self.span)
 
     # -- calls -------------------------------------------------------------------------------------
 

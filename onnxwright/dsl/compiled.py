@@ -47,6 +47,10 @@ class CompiledScript:
         }
         self.sessions: dict[Any, CompiledModel] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Sessions cannot be pickled; they are made again at the first call of each kind.
+        return {**self.__dict__, "sessions": {}}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the session for these arguments, made at the first call of their types."""
         signature = self.script.signature

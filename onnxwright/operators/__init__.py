@@ -26,6 +26,7 @@ from onnxwright.operators import (
     random,
     recurrent,
     reduction,
+    reshape,
     sequence,
     shape,
     signal,
@@ -35,9 +36,9 @@ from onnxwright.operators import (
 from onnxwright.operators.record import ALWAYS, NEVER, Change, Folding, OperatorFacts
 
 _FAMILIES = (
-    elementwise, activation, logical, casting, reduction, data_movement, indexing, shape, matmul,
-    attention, convolution, pooling, normalization, recurrent, control_flow, random, quantization,
-    sequence, text, image, signal, loss, ml, training, contrib,
+    elementwise, activation, logical, casting, reduction, reshape, data_movement, indexing, shape,
+    matmul, attention, convolution, pooling, normalization, recurrent, control_flow, random,
+    quantization, sequence, text, image, signal, loss, ml, training, contrib,
 )  # fmt: skip
 
 # Of an operator that is not known nothing is claimed: it is neither folded nor reordered.

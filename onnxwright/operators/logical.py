@@ -2,129 +2,124 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from onnxwright.operators.broadcasting import broadcast_inputs, first_input
+from onnxwright.operators.dims_rules import pairs
 from onnxwright.operators.flops import per_output
+from onnxwright.operators.folding import elementwise
+from onnxwright.operators.op_call import MOST_DIMS, OpCall, UnknownError
 from onnxwright.operators.record import ALWAYS, OperatorFacts
+from onnxwright.types import dims
+from onnxwright.types.shapes import Dim, Shape
+
+
+def _where_dims(call: OpCall) -> Shape:
+    condition = call.known[0]
+    if condition is None or condition.ndim > 1 or condition.size > MOST_DIMS:
+        raise UnknownError
+    chosen = condition.ravel().tolist()
+    sides = pairs(call, first=1)
+    size = max(len(chosen), len(sides)) if min(len(chosen), len(sides)) else 0
+    if len(chosen) not in (1, size) or len(sides) not in (1, size):
+        raise UnknownError
+    chosen = chosen * size if len(chosen) == 1 else chosen
+    sides = sides * size if len(sides) == 1 else sides
+    return tuple(a if c else b for c, (a, b) in zip(chosen, sides, strict=True))
+
+
+def _less(a: Dim, b: Dim) -> bool | None:
+    if dims.at_least(dims.sub(b, a), 1):
+        return True
+    return False if dims.at_least(dims.sub(a, b), 0) else None
+
+
+def _not(x: bool | None) -> bool | None:
+    return None if x is None else not x
+
+
+_unary = partial(OperatorFacts, elementwise=True, infer=first_input, flops=per_output(1))
+_broadcasting = partial(
+    OperatorFacts, elementwise=True, infer=broadcast_inputs, flops=per_output(1)
+)
 
 FACTS = (
-    OperatorFacts(
-        "And",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="&",
-        infer=broadcast_inputs,
-        flops=per_output(1),
+    _broadcasting(
+        "And", commutative=True, cheap=True, symbol="&", fold=elementwise(np.logical_and)
     ),
-    OperatorFacts(
-        "BitShift", elementwise=True, cheap=True, infer=broadcast_inputs, flops=per_output(1)
+    _broadcasting("BitShift", cheap=True),
+    _broadcasting(
+        "BitwiseAnd", commutative=True, cheap=True, symbol="&", fold=elementwise(np.bitwise_and)
     ),
-    OperatorFacts(
-        "BitwiseAnd",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="&",
-        infer=broadcast_inputs,
-        flops=per_output(1),
+    _unary("BitwiseNot", cheap=True, fold=elementwise(np.invert)),
+    _broadcasting(
+        "BitwiseOr", commutative=True, cheap=True, symbol="|", fold=elementwise(np.bitwise_or)
     ),
-    OperatorFacts(
-        "BitwiseNot", elementwise=True, cheap=True, infer=first_input, flops=per_output(1)
+    _broadcasting(
+        "BitwiseXor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.bitwise_xor)
     ),
-    OperatorFacts(
-        "BitwiseOr",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="|",
-        infer=broadcast_inputs,
-        flops=per_output(1),
-    ),
-    OperatorFacts(
-        "BitwiseXor",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="^",
-        infer=broadcast_inputs,
-        flops=per_output(1),
-    ),
-    OperatorFacts(
+    _broadcasting(
         "Equal",
+        exact_on_integers=True,
         commutative=True,
-        elementwise=True,
         cheap=True,
         symbol="==",
+        compare=dims.equal,
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.equal),
     ),
-    OperatorFacts(
+    _broadcasting(
         "Greater",
-        elementwise=True,
+        exact_on_integers=True,
         cheap=True,
         symbol=">",
+        compare=lambda a, b: _less(b, a),
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.greater),
     ),
-    OperatorFacts(
+    _broadcasting(
         "GreaterOrEqual",
-        elementwise=True,
+        exact_on_integers=True,
         cheap=True,
         symbol=">=",
+        compare=lambda a, b: _not(_less(a, b)),
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.greater_equal),
     ),
-    OperatorFacts("IsInf", elementwise=True, cheap=True, infer=first_input, flops=per_output(1)),
-    OperatorFacts("IsNaN", elementwise=True, cheap=True, infer=first_input, flops=per_output(1)),
-    OperatorFacts(
+    _unary("IsInf", cheap=True),
+    _unary("IsNaN", cheap=True),
+    _broadcasting(
         "Less",
-        elementwise=True,
+        exact_on_integers=True,
         cheap=True,
         symbol="<",
+        compare=_less,
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.less),
     ),
-    OperatorFacts(
+    _broadcasting(
         "LessOrEqual",
-        elementwise=True,
+        exact_on_integers=True,
         cheap=True,
         symbol="<=",
+        compare=lambda a, b: _not(_less(b, a)),
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.less_equal),
     ),
-    OperatorFacts(
-        "Not", elementwise=True, cheap=True, folding=ALWAYS, infer=first_input, flops=per_output(1)
-    ),
-    OperatorFacts(
-        "Or",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="|",
-        infer=broadcast_inputs,
-        flops=per_output(1),
-    ),
-    OperatorFacts(
+    _unary("Not", cheap=True, folding=ALWAYS, fold=elementwise(np.logical_not)),
+    _broadcasting("Or", commutative=True, cheap=True, symbol="|", fold=elementwise(np.logical_or)),
+    _broadcasting(
         "Where",
-        elementwise=True,
+        copies=True,
         cheap=True,
+        dims=_where_dims,
         folding=ALWAYS,
-        infer=broadcast_inputs,
-        flops=per_output(1),
+        fold=elementwise(np.where),
     ),
-    OperatorFacts(
-        "Xor",
-        commutative=True,
-        elementwise=True,
-        cheap=True,
-        symbol="^",
-        infer=broadcast_inputs,
-        flops=per_output(1),
+    _broadcasting(
+        "Xor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.logical_xor)
     ),
 )
 

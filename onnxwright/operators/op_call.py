@@ -133,6 +133,18 @@ class OpCall:
         return self.numbers(position) if self.has(position) else None
 
 
+def shape_operand(call: OpCall, n: int) -> Shape:
+    """Input `n` as a shape: its dimensions where they are known, else as many unknown ones."""
+    found = call.dims_if_known(n)
+    if found is not None:
+        return found
+    shape = call.shape(n)
+    length = shape[0] if len(shape) == 1 else None
+    if type(length) is not int or length > MOST_DIMS:
+        raise UnknownError
+    return (None,) * length
+
+
 def array_dims(array: Array | None) -> Shape | None:
     """The numbers in a small array of integers of rank 0 or 1."""
     if array is None or array.ndim > 1 or array.size > MOST_DIMS or array.dtype.kind not in "iu":
@@ -189,4 +201,5 @@ __all__ = [
     "axis_in",
     "is_shape_like",
     "same",
+    "shape_operand",
 ]

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from onnxwright.operators.broadcasting import first_input
 from onnxwright.operators.flops import free
+from onnxwright.operators.op_call import OpCall
 from onnxwright.operators.record import NEVER, Change, OperatorFacts
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+
+def _dropout_types(call: OpCall) -> list[OnnxType | None]:
+    kind = call.tensor(0)
+    types: list[OnnxType | None] = [kind, TensorType(DType.BOOL, call.shape(0))]
+    return types[: call.count]
+
 
 FACTS = (
-    OperatorFacts("Bernoulli", random=True, folding=NEVER, infer=first_input),
+    OperatorFacts("Bernoulli", random=True, folding=NEVER),
     OperatorFacts(
         "Dropout",
+        droppable_outputs=True,
         random=True,
         training="with training_mode (before 7, without is_test) it drops elements at random",
+        infer=_dropout_types,
         folding=NEVER,
         flops=free,
         changes={7: Change("never drops; before, it did without is_test")},
     ),
     OperatorFacts("Multinomial", random=True, folding=NEVER),
     OperatorFacts("RandomNormal", random=True, folding=NEVER),
-    OperatorFacts("RandomNormalLike", random=True, folding=NEVER, infer=first_input),
+    OperatorFacts("RandomNormalLike", random=True, folding=NEVER),
     OperatorFacts("RandomUniform", random=True, folding=NEVER),
-    OperatorFacts("RandomUniformLike", random=True, folding=NEVER, infer=first_input),
+    OperatorFacts("RandomUniformLike", random=True, folding=NEVER),
 )
 
 __all__ = ["FACTS"]

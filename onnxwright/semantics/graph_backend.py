@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,18 +11,19 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span, origin_text
+from onnxwright.diagnostics.origins import origin_text
+from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
-from onnxwright.ir.symbolic import values_of
 from onnxwright.operators.op_call import OpCall, array_dims, is_shape_like
+from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
@@ -40,8 +41,6 @@ class GraphBackend:
         self.recorder = recorder
         self.opset = opset
         self.span: Span | None = None
-        self.opsets: dict[str, dict[int, Span | None]] = {}
-        self.used_ops: list[tuple[ir.Node, Op, Span | None]] = []
         self.replaced: dict[ir.Value, ir.Value] = {}
 
     # -- the protocol ------------------------------------------------------------------------------
@@ -67,8 +66,8 @@ class GraphBackend:
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A Constant node (equal ones are shared)."""
         value = self.recorder.constant(np.asarray(array), self.origin())
-        self.opsets.setdefault("", {}).setdefault(self.opset.version, self.span)
-        return self.wrap(value, self.recorder.types[value])
+        self.recorder.use_opset("", self.opset.version, self.span)
+        return self.wrap(value, self.recorder.type_of(value))
 
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as known."""
@@ -76,11 +75,11 @@ class GraphBackend:
 
     def constant_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a constant."""
-        return self.recorder.known.get(value.value)
+        return self.recorder.const_value(value.value)
 
     def dims_of(self, value: GraphValue) -> Shape | None:
         """A value as a shape: its dimensions (one for a scalar), or None."""
-        found = self.recorder.dims.get(value.value)
+        found = self.recorder.shape_value(value.value)
         if found is None and is_shape_like(value.kind):
             found = array_dims(self.constant_value(value))
         return found
@@ -109,7 +108,7 @@ class GraphBackend:
             for scope in reversed(self.recorder.scopes):
                 known = scope.constants.get(key)
                 if known is not None:
-                    return (self.wrap(known, self.recorder.types.get(known)),)
+                    return (self.wrap(known, self.recorder.type_of(known)),)
         made = self._append(op, inputs, attributes, outputs, sugar=True)
         if key is not None:
             self.recorder.scope.constants[key] = made[0].value
@@ -131,7 +130,7 @@ class GraphBackend:
         read = [None if v is None else v.value for v in inputs]
         if op.name == "CastLike" and read[1] is not None:
             # Any value of the same (unknown) element type does.
-            read[1] = self.recorder.witness.get(read[1], read[1])
+            read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
         return (op, tuple(read), tuple(attributes), values, tuple(map(type, flat)))
 
     def emit_written(
@@ -170,7 +169,7 @@ class GraphBackend:
             if not tensor.is_ref():
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
-                    self.recorder.known[made[0]] = array
+                    self.recorder.info(made[0]).const_value = array
         return tuple(self.wrap(v, k) for v, k in zip(made, types, strict=True))
 
     def _call(
@@ -184,14 +183,14 @@ class GraphBackend:
         signature = op.signature
         if signature is None:
             return None
-        known, dims = self.recorder.known, self.recorder.dims
+        known = [None if v is None else self.recorder.values.get(v.value) for v in inputs]
         return OpCall(
             signature,
             attributes,
             outputs,
             [None if v is None else v.kind for v in inputs],
-            [None if v is None else known.get(v.value) for v in inputs],
-            [None if v is None else dims.get(v.value) for v in inputs],
+            [None if info is None else info.const_value for info in known],
+            [None if info is None else info.shape_value for info in known],
             [v is not None for v in inputs],
         )
 
@@ -211,8 +210,7 @@ class GraphBackend:
             return None
         graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
         if graphs:
-            scanned = next((a.as_int() for a in attrs if a.name == "num_scan_inputs"), 0)
-            return self.subgraph_types(op, len(inputs), call.count, graphs, scanned)
+            return self.subgraph_types(op, len(inputs), call.count, graphs, attrs)
         return self._infer(op, call, inputs, attrs)
 
     def _node(
@@ -239,20 +237,22 @@ class GraphBackend:
         )
         self._note_use(op)
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            recorder.types[value] = kind
+            recorder.set_type(value, kind)
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
             adapters.set_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims is not None:
-            recorder.dims.update((v, d) for v, d in zip(made, dims) if d is not None)
+            for value, shape in zip(made, dims):
+                if shape is not None:
+                    recorder.info(value).shape_value = shape
         return made
 
     def _note_use(self, op: Op) -> None:
         """Remember which operator the last node came from."""
-        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
-        self.used_ops.append((self.recorder.scope.nodes[-1], op, self.span))
+        self.recorder.use_opset(op.domain, op.version, self.span)
+        self.recorder.uses.append((self.recorder.scope.nodes[-1], op, self.span))
 
     def _note_witness(
         self,
@@ -268,8 +268,8 @@ class GraphBackend:
         for place, x in enumerate(inputs):
             param = signature.inputs[min(place, len(signature.inputs) - 1)]
             if x is not None and param.type_str == wanted and param.homogeneous:
-                root = self.recorder.witness.get(x.value, x.value)
-                self.recorder.witness[value] = root
+                same = self.recorder.same_dtype_as(x.value) or x.value
+                self.recorder.info(value).same_dtype_as = same
                 return
 
     def _attribute(self, operation: str, name: str, value: object, kind: Any) -> ir.Attr:
@@ -318,15 +318,19 @@ class GraphBackend:
         self, op: Op, node: ir.Node, graphs: list[ir.Graph]
     ) -> list[OnnxType | None]:
         """Types of a control-flow node from the outputs of its graphs."""
-        attr = node.attributes.get("num_scan_inputs")
-        scanned = attr.as_int() if attr is not None else 0
-        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, scanned)
+        attributes = node.attributes.values()
+        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, attributes)
 
     def subgraph_types(
-        self, op: Op, inputs: int, count: int, graphs: list[ir.Graph], scanned: int
+        self,
+        op: Op,
+        inputs: int,
+        count: int,
+        graphs: list[ir.Graph],
+        attributes: Iterable[ir.Attr],
     ) -> list[OnnxType | None]:
         """Types of the outputs of a control-flow operator from the outputs of its graphs."""
-        types = [[self.recorder.types.get(v) for v in g.outputs] for g in graphs]
+        types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
         if op.name == "If":
             branches = [t for t in types if len(t) == count]
             return [common_type([t[n] for t in branches]) for n in range(count)]
@@ -342,8 +346,17 @@ class GraphBackend:
                     result.append(_stacked(kind))
             return result
         if op.name == "Scan":
+            given = {a.name: a for a in attributes if not a.is_ref()}
+            scanned = given["num_scan_inputs"].as_int() if "num_scan_inputs" in given else 0
+            axes = given.get("scan_output_axes")
             states = inputs - scanned
-            return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
+            places = [0] * max(0, count - states) if axes is None else axes.as_ints()
+            return [
+                k if n < states else _stacked(k, places[n - states])
+                for n, k in enumerate(types[0][:count])
+            ]
+        if op.name == "SequenceMap":
+            return [SequenceType(k) for k in types[0][:count]]
         return [None] * count
 
 
@@ -361,11 +374,15 @@ def _untyped(kind: OnnxType | None) -> bool:
     return kind is None or (isinstance(kind, TensorType) and kind.dtype is None)
 
 
-def _stacked(kind: OnnxType | None) -> OnnxType | None:
+def _stacked(kind: OnnxType | None, axis: int = 0) -> OnnxType | None:
+    """The type of the results of all iterations, along a new axis."""
     if not isinstance(kind, TensorType):
         return None
-    shape = None if kind.shape is None else (None, *kind.shape)
-    return TensorType(kind.dtype, shape)
+    if kind.shape is None:
+        return TensorType(kind.dtype)
+    dims = list(kind.shape)
+    dims.insert(axis if axis >= 0 else axis + len(dims) + 1, None)
+    return TensorType(kind.dtype, tuple(dims))
 
 
 def common_type(kinds: Sequence[OnnxType | None]) -> OnnxType | None:
