@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
     from onnxwright.errors import AtenUnsupportedError as AtenUnsupportedError
+    from onnxwright.errors import ConversionError as ConversionError
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
+    from onnxwright.errors import ModelToolError as ModelToolError
     from onnxwright.errors import OnnxwrightError as OnnxwrightError
     from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
     from onnxwright.errors import PassError as PassError
@@ -53,6 +55,15 @@ if TYPE_CHECKING:
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
+    from onnxwright.optimizer import Attr as Attr
+    from onnxwright.optimizer import Attrs as Attrs
+    from onnxwright.optimizer import Const as Const
+    from onnxwright.optimizer import facts as facts
+    from onnxwright.optimizer import find as find
+    from onnxwright.optimizer import optimize as optimize
+    from onnxwright.optimizer import rewrite as rewrite
+    from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -67,6 +78,7 @@ _HOMES = {
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
+    "convert_version": "onnxwright.optimizer.versions.api",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
@@ -93,12 +105,22 @@ _HOMES = {
     "run_model": "onnxwright.eager",
     "CompiledModel": "onnxwright.eager",
     "OnnxwrightError": "onnxwright.errors",
+    "ConversionError": "onnxwright.errors",
+    "ModelToolError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
     "EagerError": "onnxwright.errors",
     "ExportError": "onnxwright.errors",
     "PassError": "onnxwright.errors",
     "InternalError": "onnxwright.errors",
+    "optimize": "onnxwright.optimizer",
+    "rewrite": "onnxwright.optimizer",
+    "find": "onnxwright.optimizer",
+    "rule": "onnxwright.optimizer",
+    "facts": "onnxwright.optimizer",
+    "Const": "onnxwright.optimizer",
+    "Attr": "onnxwright.optimizer",
+    "Attrs": "onnxwright.optimizer",
     "aten": "onnxwright.atenlib.op",
     "AtenError": "onnxwright.errors",
     "AtenArgumentError": "onnxwright.errors",
@@ -149,5 +171,6 @@ def _unknown(name: str) -> str:
 
 def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
-    opsets = (*(f"opset{n}" for n in range(1, 25)), *(f"opset_ai_onnx_ml{n}" for n in range(1, 6)))
-    return sorted({*_HOMES, *types.__all__, *opsets, "latest_opset", "__version__"})
+    opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
+    names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
+    return sorted({*names, "all_opsets", "latest_opset", "__version__"})

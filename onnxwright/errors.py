@@ -75,6 +75,21 @@ class ScriptAttributeError(ScriptError, AttributeError):
     """An attribute, or an operator of an opset, that does not exist."""
 
 
+class ModelError(ScriptValueError):
+    """A model that cannot be read: damaged, contradictory, or too large.
+
+    It is a `ScriptValueError` for programs written when only `to_script` raised it.
+    """
+
+
+class ModelNotFoundError(ModelError, FileNotFoundError):
+    """The path of a model where there is no file."""
+
+
+class ModelTypeError(ModelError, TypeError):
+    """An object that is not a model where one is expected."""
+
+
 class EagerError(OnnxwrightError):
     """An eager call that failed."""
 
@@ -113,6 +128,18 @@ class ExportTypeError(ExportError, TypeError):
 
 class ExportValueError(ExportError, ValueError):
     """An argument of an export that cannot be used."""
+
+
+class ConversionError(OnnxwrightError):
+    """A model that cannot be converted to another opset version."""
+
+
+class ConversionValueError(ConversionError, ValueError):
+    """An argument of a conversion that cannot be used."""
+
+
+class ModelToolError(OnnxwrightError, ValueError):
+    """A change of a model that cannot be made, such as extracting a value it does not have."""
 
 
 class PassError(OnnxwrightError):

@@ -348,7 +348,7 @@ def aten(
 
     Raises:
         AtenArgumentError: a name is taken; the message shows both places.  Running the same
-            module again is no second definition.
+            module again is not a second definition.
 
     Example:
         >>> from onnxwright.atenlib.rules import elementwise

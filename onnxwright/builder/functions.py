@@ -68,7 +68,7 @@ class Functions:
         self.known[key] = function
 
     def inline(self, source: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Build the nodes of a function anew; the function is no part of the model.
+        """Build the nodes of a function anew; the function is not part of the model.
 
         Args:
             source: a FunctionProto or a function of onnx_ir.

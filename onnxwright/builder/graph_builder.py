@@ -153,7 +153,7 @@ class GraphBuilder(Calling, Results):
             The value.
 
         Raises:
-            ScriptTypeError: it is no tensor (OW403).
+            ScriptTypeError: it is not a tensor (OW403).
             ScriptNameError: the name is taken by another value (OW544).
         """
         self._check(())

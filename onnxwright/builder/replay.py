@@ -19,24 +19,21 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
+from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType
+from onnxwright.types.shapes import Shape
 
 Env = dict[ir.Value, "GraphValue | None"]
 Results = Sequence["GraphValue | None"]
-
-# Trailing outputs of these may be left out where nothing reads them; it changes no other output.
-_OPTIONAL_OUTPUTS = frozenset(
-    ("Dropout", "MaxPool", "LayerNormalization", "LSTM", "GRU", "RNN", "Unique", "Attention")
-)
 
 
 class Handler(Protocol):
     """Asked before a node of the source graph is emitted."""
 
     def __call__(
-        self, replay: Replay, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+        self, replay: Replay, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env, /
     ) -> Results | None:
         """The results of the node; None to let it be emitted as it is."""
 
@@ -81,6 +78,8 @@ class Replay:
         self.references = references
         self.tolerant = tolerant
         self.verbatim = verbatim
+        # The function whose body is replayed, if it stays a function.
+        self.function: Any = None
         self._types: dict[object, list[OnnxType | None]] = {}
 
     def run(
@@ -186,13 +185,40 @@ class Replay:
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
         b.opsets.setdefault(node.domain, {}).setdefault(version, None)
-        kinds = [kind_of(v) for v in node.outputs]
-        for value, kind, old in zip(values, kinds, node.outputs, strict=True):
+        kinds, dims = self._copied_types(node, inputs, env)
+        for n, (value, kind, old) in enumerate(zip(values, kinds, node.outputs, strict=True)):
             b.recorder.types[value] = kind
             adapters.set_type(value, kind)
             if not old.name:
                 value.name = ""
+            if n < len(dims) and dims[n] is not None:
+                b.recorder.dims[value] = dims[n]  # type: ignore[assignment]
         return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
+
+    def _copied_types(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> tuple[list[OnnxType | None], Sequence[Shape | None]]:
+        """Types and dimensions of a copied node: inferred, else as the model says."""
+        written = [kind_of(v) for v in node.outputs]
+        holds_graphs = any(
+            a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+            for a in node.attributes.values()
+        )
+        if not self.verbatim or holds_graphs:
+            return written, ()
+        b = self.b
+        try:
+            op = getattr(Opset(node.domain, self.imports.get(node.domain, 1)), node.op_type)
+            attributes = self.attributes_of(node, env)
+            call = b._call(op, inputs, attributes, len(node.outputs))
+            if call is None:
+                return written, ()
+            found = b._types(op, call, inputs, b._attributes(op, attributes)) or []
+        except (OnnxwrightError, UnknownError, AttributeError, ValueError):
+            return written, ()
+        kinds = [meet(a, k, trusted=False) for a, k in zip(found, written, strict=True)]
+        dims = values_of(call, kinds) if node.domain == "" else None
+        return kinds, dims or ()
 
     def _copied_attribute(self, attr: ir.Attr, env: Env) -> ir.Attr:
         if attr.is_ref():
@@ -354,7 +380,7 @@ _KINDS = {adapters.attribute_type(kind): kind for kind in AttrKind if kind is ki
 def _wanted(node: ir.Node) -> int:
     """How many outputs of a node are needed: trailing absent ones are not."""
     count = len(node.outputs)
-    droppable = node.domain == "" and node.op_type in _OPTIONAL_OUTPUTS
+    droppable = facts(node.op_type, node.domain).droppable_outputs
     while count > 1:
         last = node.outputs[count - 1]
         unread = droppable and not last.uses() and not last.is_graph_output()

@@ -22,6 +22,9 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 
+INFERRED = "onnxwright.inferred"
+"""Where an output of a replayed model keeps the type that was inferred for it."""
+
 _LITERALS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL, ir.DataType.STRING)
 
 
@@ -123,7 +126,9 @@ class _ModelReplay:
             if given.const_value is not None:
                 new.const_value = given.const_value
         for new, given in zip(closed.outputs, source.outputs, strict=True):
+            kind = b.recorder.types.get(new)
             copy_value(given, new)
+            new.meta[INFERRED] = kind
         defaults = [v for v in closed.inputs if v.const_value is not None]
         functions = [self._function(f) for f in self.kept.values()]
         imports = dict(source.opset_imports)
@@ -160,6 +165,7 @@ class _ModelReplay:
         """A function with its body made again; its inputs may have any type."""
         version = self._version(source.opset_imports)
         b, replay, env = self._start(version, source.opset_imports, references=True)
+        replay.function = source.identifier()
         for value in source.inputs:
             env[value] = _input(b, value)
         _reserve(b, _names(source.graph))
@@ -258,4 +264,4 @@ def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
         yield from subgraphs(node)
 
 
-__all__ = ["ReplayOptions", "copy_value", "replay_model"]
+__all__ = ["INFERRED", "ReplayOptions", "copy_value", "replay_model"]

@@ -33,6 +33,8 @@ from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
 LITERAL_BYTES = 1024
+# Weights of so many numbers are read when somebody asks what they are.
+FEW_NUMBERS = 64
 
 _NONE: Mapping[str, object] = {}
 
@@ -41,7 +43,7 @@ class TracingBackend(GraphBackend):
     """A graph backend that simplifies each call before it becomes a node.
 
     Nothing that is written is sacred here: constants are folded, identities are their input, equal
-    nodes are shared, and nodes that nobody reads are dropped.  Constants are no nodes: they become
+    nodes are shared, and nodes that nobody reads are dropped.  Constants are not nodes: they become
     initializers of the model, or Constant nodes of a function, when it is closed.
 
     Args:
@@ -121,7 +123,7 @@ class TracingBackend(GraphBackend):
             The value.
 
         Raises:
-            ScriptTypeError: it is no tensor (OW403).
+            ScriptTypeError: it is not a tensor (OW403).
         """
         return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
@@ -136,8 +138,11 @@ class TracingBackend(GraphBackend):
         return self.wrap(value, self.recorder.types[value])
 
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
-        """The array of a weight that is held in memory."""
+        """The array of a weight that is held in memory, or is a few numbers."""
         held = self.pool.held.get(value.value, (None, None))[0]
+        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+            array: np.ndarray[Any, Any] = held.numpy()
+            return array
         return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:

@@ -76,7 +76,7 @@ class Calls(Bodies):
         if isinstance(function, Closure):
             return self.call_closure(function, args, kwargs, span)
         if isinstance(function, GraphValue):
-            advice = "a tensor is no function; index it with `x[i]`"
+            advice = "a tensor is not a function; index it with `x[i]`"
             fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
         handler = BUILTINS.get(function) if _hashable(function) else None
         dynamic = is_dynamic(args) or is_dynamic(kwargs)

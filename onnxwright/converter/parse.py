@@ -95,7 +95,7 @@ class _Parser:
         self.sink = sink
         self.lines = unit.text.split("\n")
         self.loops = 0
-        # What refused statements bind: reading it is no error of its own.
+        # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
 
     # -- places ----------------------------------------------------------------------------------

@@ -17,9 +17,11 @@ from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
 from onnxwright.decompiler.names import Names, identifier, is_plain
 from onnxwright.decompiler.sugar import Sugar
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import decompile as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.text import clean
+from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.validation import Damage, Files
+from onnxwright.ir.validation.damage import quoted
+from onnxwright.ir.validation.tensors import check_tensor
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -259,11 +261,15 @@ class Module:
 
     def _numbers(self, tensor: onnx.TensorProto, name: str) -> Any:
         """The array of a tensor, from its file if that is inside the model's folder."""
+        where = f"initializer {quoted(name)}"
         try:
+            check_tensor(tensor, where, Files(self.options.folder))
             return tensor_array(tensor, str(self.options.folder))
+        except Damage as damage:
+            raise_damage(damage)
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
-            reason = str(error).splitlines()[0].replace("{", "(").replace("}", ")")
-            fail(messages.ExternalDataMissing(name=name, reason=reason, span=user_span()))
+            what = (str(error) or type(error).__name__).splitlines()[0]
+            raise_damage(Damage("external", where, clean(what)))
 
     def _external(self, tensor: onnx.TensorProto) -> Expr:
         entries = {e.key: e.value for e in tensor.external_data}

@@ -8,7 +8,9 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from onnxwright.operators.flops import Cost
+from onnxwright.operators.kernels_onnxruntime import MISSING
 from onnxwright.operators.op_call import OpCall
+from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Dim, Shape
 
@@ -16,6 +18,11 @@ InferRule: TypeAlias = Callable[[OpCall], "Shape | list[OnnxType | None]"]
 DimsRule: TypeAlias = Callable[[OpCall], Shape]
 CompareRule: TypeAlias = Callable[[Dim, Dim], "bool | None"]
 FoldRule: TypeAlias = Callable[[OpCall], Any]
+
+
+# Target -> operator -> first version of its schema -> type variable -> types that are not run.
+_KERNELS: dict[str, dict[str, dict[int, dict[str, tuple[str, ...]]]]] = {"onnxruntime": MISSING}
+_NONE_MISSING: Mapping[str, tuple[str, ...]] = {}
 
 
 class Folding(Enum):
@@ -75,8 +82,15 @@ class OperatorFacts:
         elementwise: whether each element of the result is computed from the elements at the same
             place of the (broadcast) inputs, so that reordering elements may come before or after.
         moves_data: whether every element of the result is an element of the data input, unchanged.
+        copies: whether every element of its results is an element of an input or a fixed number, so
+            that it may as well work on another type of the same bits.
+        modular: whether its results on integers are right modulo 2**n, so that a wider type may
+            be cast back.
+        exact_on_integers: whether its results on integers are the same in a wider type, floats
+            that hold the integers among them (`copies` says that too).
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
+        droppable_outputs: whether its last outputs may be left out without a change to the others.
         has_bodies: whether it runs graphs that are its attributes.
         training: what depends on a training mode; empty for most.
         symbol: the Python operator that means the same on tensors; empty where there is none.
@@ -100,8 +114,12 @@ class OperatorFacts:
     random: bool = False
     elementwise: bool = False
     moves_data: bool = False
+    copies: bool = False
+    modular: bool = False
+    exact_on_integers: bool = False
     cheap: bool = False
     heavy: bool = False
+    droppable_outputs: bool = False
     has_bodies: bool = False
     training: str = ""
     symbol: str = ""
@@ -112,6 +130,55 @@ class OperatorFacts:
     fold: FoldRule | None = None
     flops: Cost | None = None
     changes: Mapping[int, Change] = field(default_factory=dict)
+
+    def missing_kernels(
+        self, target: str = "onnxruntime", version: int | None = None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """The types that the schema allows and a runtime does not run.
+
+        Args:
+            target: the runtime; "onnxruntime" is its CPU, in the version that
+                `operators.kernels_onnxruntime` names.
+            version: the opset version, the newest if not given.
+
+        Returns:
+            Type variable -> names of element types; empty where there is a kernel for all, and for
+            runtimes that nothing is known of.
+
+        Example:
+            >>> from onnxwright.operators import facts
+            >>> facts("HardSwish").missing_kernels()
+            {'T': ('BFLOAT16', 'DOUBLE')}
+            >>> facts("IsNaN").missing_kernels(version=13), facts("IsNaN").missing_kernels()
+            ({'T1': ('BFLOAT16',)}, {})
+        """
+        rows = _KERNELS.get(target, {}).get(self.name) if not self.domain else None
+        if rows is None:
+            return _NONE_MISSING
+        known = [v for v in rows if version is None or v <= version]
+        return rows[known[-1]] if known else _NONE_MISSING
+
+    def has_kernel(
+        self, dtype: DType, target: str = "onnxruntime", version: int | None = None
+    ) -> bool:
+        """Whether a runtime runs the operator on an element type, for all of its inputs.
+
+        Args:
+            dtype: the element type.
+            target: the runtime, as for `missing_kernels`.
+            version: the opset version, the newest if not given.
+
+        Returns:
+            True also where nothing is known of the runtime.
+
+        Example:
+            >>> from onnxwright.operators import facts
+            >>> facts("HardSwish").has_kernel(DType.DOUBLE), facts("Relu").has_kernel(DType.DOUBLE)
+            (False, True)
+        """
+        return all(
+            dtype.name not in types for types in self.missing_kernels(target, version).values()
+        )
 
 
 __all__ = [

@@ -11,7 +11,8 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span, origin_text
+from onnxwright.diagnostics.origins import origin_text
+from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds

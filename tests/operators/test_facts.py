@@ -9,7 +9,10 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from onnxwright.operators import NEVER, UNKNOWN, all_facts, facts
+from onnxwright.operators.kernels_onnxruntime import MISSING, OPSETS
 from onnxwright.operators.record import OperatorFacts
+from onnxwright.opset import registry
+from onnxwright.types.dtypes import DType
 
 SCHEMAS = onnx.defs.get_all_schemas_with_history()
 
@@ -98,3 +101,37 @@ def _run(name: str, *inputs: np.ndarray) -> np.ndarray:
     model = onnx.helper.make_model(graph)
     (result,) = ReferenceEvaluator(model).run(None, dict(zip(names, inputs)))
     return np.asarray(result)
+
+
+def test_kernels_are_known_for_what_the_runtime_runs() -> None:
+    assert OPSETS[1] <= registry.newest()
+    assert set(MISSING) <= {f.name for f in all_facts() if not f.domain}
+    for name, rows in MISSING.items():
+        assert list(rows) == sorted(rows)
+        for version, row in rows.items():
+            signature = registry.signature("", name, version)
+            assert signature is not None
+            assert signature.since_version == version
+            assert {t for types in row.values() for t in types} <= set(DType.__members__)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "dtype", "runs"),
+    [
+        ("HardSwish", 22, DType.DOUBLE, False),
+        ("HardSwish", 22, DType.FLOAT, True),
+        ("Conv", 22, DType.DOUBLE, False),
+        ("Relu", 14, DType.DOUBLE, True),
+        ("GridSample", 16, DType.DOUBLE, False),
+        ("GridSample", 20, DType.DOUBLE, True),
+        ("Gemm", 13, DType.INT32, False),
+        ("MatMul", 13, DType.INT32, True),
+    ],
+)
+def test_has_kernel(name: str, version: int, dtype: DType, runs: bool) -> None:
+    assert facts(name).has_kernel(dtype, version=version) is runs
+
+
+def test_of_other_runtimes_nothing_is_known() -> None:
+    assert facts("HardSwish").has_kernel(DType.DOUBLE, "another")
+    assert facts("Conv", "my.domain").has_kernel(DType.DOUBLE)

@@ -174,7 +174,7 @@ _KINDS = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
     "aten::tensor.int",
     "aten::tensor.float",
     rule=SAME,
-    untested="numbers are no tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
+    untested="numbers are not tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
 )
 def tensor(op: Any, t: Any, dtype: DType | None = None) -> Any:
     """A tensor without dimensions that holds a number, of the type of its kind by default."""

@@ -279,7 +279,7 @@ def _exponential(op: Any, a: Any) -> Any:
             tol=_EXP,
             xfail=[
                 XFail(
-                    "torch's own result is no number: its powers overflow in half precision",
+                    "torch's own result is not a number: its powers overflow in half precision",
                     dtypes=("float16", "bfloat16"),
                     matcher=lambda s: s.input.numel() > 0,
                 )

@@ -22,7 +22,7 @@ from onnxwright.types.dims import at_least
 from onnxwright.types.dtypes import DType
 
 SAME = Rule()
-SYMBOLIC = "numbers of a program are no tensors, OpInfo has none"
+SYMBOLIC = "numbers of a program are not tensors, OpInfo has none"
 
 
 def weak(op: Any, x: Any) -> Any:
@@ -120,7 +120,7 @@ def _item_complex(op: Any, self: Complex) -> Complex:
     return Complex(op.Reshape(self.real, none), op.Reshape(self.imag, none))
 
 
-@aten("aten::is_nonzero", rule=SAME, untested="a bool is no tensor; tests/atenlib compares it")
+@aten("aten::is_nonzero", rule=SAME, untested="a bool is not a tensor; tests/atenlib compares it")
 def is_nonzero(op: Any, self: Any) -> Any:
     """Whether the one element of a tensor is not zero."""
     return arithmetic.to_python_number(op.backend, "bool", self)

@@ -72,9 +72,9 @@ class BranchTypes(Diagnostic):
     """A name has values of different types after an `if`."""
 
     code: ClassVar[str] = "OW305"
-    title: ClassVar[str] = "`{name}` is {then} on one side of this `if` and {orelse} on the other"
-    label: ClassVar[str] = "both sides must give it one type"
-    help: ClassVar[str] = "cast one side, for example with `op.CastLike`"
+    title: ClassVar[str] = "`{name}` is {then} in one branch of this `if` and {orelse} in the other"
+    label: ClassVar[str] = "both branches must give it the same type"
+    help: ClassVar[str] = "cast it in one branch, for example with `op.CastLike`"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str
     then: str
@@ -83,11 +83,11 @@ class BranchTypes(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopTypes(Diagnostic):
-    """A name changes its type from one turn of a loop to the next."""
+    """A name changes its type from one iteration of a loop to the next."""
 
     code: ClassVar[str] = "OW306"
-    title: ClassVar[str] = "`{name}` is {before} before this loop and {after} after a turn of it"
-    label: ClassVar[str] = "a value carried around a loop keeps its type"
+    title: ClassVar[str] = "`{name}` is {before} before this loop and {after} after an iteration"
+    label: ClassVar[str] = "a loop-carried value must keep its type"
     help: ClassVar[str] = "cast it before the loop or at the end of the body"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str
@@ -97,11 +97,11 @@ class LoopTypes(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NotIterable(Diagnostic):
-    """Something that a loop cannot go over."""
+    """A loop over something that cannot be iterated over."""
 
     code: ClassVar[str] = "OW307"
-    title: ClassVar[str] = "cannot loop over {what}"
-    label: ClassVar[str] = "this is what the loop goes over"
+    title: ClassVar[str] = "cannot iterate over {what}"
+    label: ClassVar[str] = "the iterable of this loop"
     help: ClassVar[str] = (
         "loop over `range(...)`, a tensor's first axis, `enumerate`, `zip` or a list"
     )
@@ -116,7 +116,7 @@ class RaiseReached(Diagnostic):
     code: ClassVar[str] = "OW308"
     title: ClassVar[str] = "{what}"
     label: ClassVar[str] = "reached when compiling"
-    help: ClassVar[str] = "the function itself refuses these arguments"
+    help: ClassVar[str] = "raised by the function while compiling"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     what: str
 
@@ -197,10 +197,10 @@ class ReturnType(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingReturned(Diagnostic):
-    """A function returns something that is no tensor."""
+    """A function returns something that is not a tensor."""
 
     code: ClassVar[str] = "OW315"
-    title: ClassVar[str] = "`{name}` returns {what}, which is no tensor"
+    title: ClassVar[str] = "`{name}` returns {what}, which is not a tensor"
     label: ClassVar[str] = "returned here"
     help: ClassVar[str] = "return tensors (or numbers), alone or in a tuple"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
@@ -224,7 +224,7 @@ class AnnotationMismatch(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class TooManyTurns(Diagnostic):
-    """A loop that must be unrolled has too many turns."""
+    """A loop that must be unrolled has too many iterations."""
 
     code: ClassVar[str] = "OW317"
     title: ClassVar[str] = "this loop would be unrolled {turns} times"

@@ -61,10 +61,10 @@ class UnknownOpsetVersion(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadOpset(Diagnostic):
-    """`Opset(domain, version)` is given something that is no domain or no version."""
+    """`Opset(domain, version)` is given something that is not a domain or not a version."""
 
     code: ClassVar[str] = "OW504"
-    title: ClassVar[str] = "`Opset({domain}, {version})` is no opset"
+    title: ClassVar[str] = "`Opset({domain}, {version})` is not a valid opset"
     label: ClassVar[str] = "made here"
     help: ClassVar[str] = "write `Opset('my.domain', 1)`: a text and a number from 1"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError

@@ -14,7 +14,7 @@ class InputsDoNotFit(Diagnostic):
     """ONNX's shape and type inference refuses the inputs of an operator."""
 
     code: ClassVar[str] = "OW531"
-    title: ClassVar[str] = "the inputs of `{operation}` do not go together: {reason}"
+    title: ClassVar[str] = "invalid inputs for `{operation}`: {reason}"
     label: ClassVar[str] = "called with ({types})"
     help: ClassVar[str] = "the operator is {signature}"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
@@ -44,7 +44,7 @@ class NoTruthWhileBuilding(Diagnostic):
 
     code: ClassVar[str] = "OW533"
     title: ClassVar[str] = "`{name}` has no value yet, so it cannot be true or false"
-    label: ClassVar[str] = "its truth is needed here"
+    label: ClassVar[str] = "its truth value is needed here"
     help: ClassVar[str] = "use `op.If` or `op.Where`, or write the function with `@script`"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str

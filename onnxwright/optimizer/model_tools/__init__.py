@@ -1,0 +1,1 @@
+"""Changes of a finished model: extract a part, compose two, fix dimensions, rename, set weights."""
