@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.carrying import kind_of
+from onnxwright.builder.replay_model import INFERRED
 from onnxwright.opset import registry
 from onnxwright.opset.registry import OpSignature
 from onnxwright.optimizer.constants import holds, is_constant, small_array
@@ -23,6 +25,7 @@ from onnxwright.optimizer.patterns import (
     Rest,
     Variable,
 )
+from onnxwright.types.kinds import OnnxType
 
 
 @dataclass
@@ -44,6 +47,12 @@ class Match:
     def copy(self) -> Match:
         """A match that can go on in another way."""
         return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
+
+    @property
+    def kinds(self) -> list[OnnxType | None]:
+        """The types of the results, as the graph has them."""
+        made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
+        return [v.meta.get(INFERRED) or kind_of(v) for v in made]
 
     @property
     def roots(self) -> list[ir.Node]:

@@ -129,11 +129,21 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         model, fixed=options.fixed, limit=options.fold_limit,
         exact=options.scope.level == "exact",
     )  # fmt: skip
+    _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
+
+
+def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
+    """Leave out types of intermediate values that the source does not say: they cost bytes."""
+    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
+    for node in all_nodes(model.graph):
+        for value in node.outputs:
+            if value.name not in written and not value.is_graph_output():
+                value.type = value.shape = None
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:

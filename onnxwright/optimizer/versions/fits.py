@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.operators import OperatorFacts, facts
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.optimizer.versions.call import Call, Refused
 from onnxwright.semantics.graph_value import GraphValue
@@ -26,24 +27,8 @@ _WIDER: dict[DType, tuple[DType, ...]] = {
     DType.BFLOAT16: (DType.FLOAT, DType.DOUBLE),
     DType.FLOAT: (DType.DOUBLE,),
 }
-# Operators that copy elements: they may also work on a type of the same bits.
-_MOVES = frozenset(
-    ("Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad",
-     "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "DepthToSpace",
-     "SpaceToDepth", "Compress", "ScatterElements", "ScatterND", "Where", "ReverseSequence",
-     "Trilu", "Shape", "Size", "Upsample", "OneHot", "Unique")
-)  # fmt: skip
+# Types of the same bits, for operators that copy elements.
 _SAME_BITS = {DType.UINT64: DType.INT64, DType.UINT32: DType.INT32, DType.UINT16: DType.INT16}
-# Operators whose result is the same modulo 2**n, so that a wider type may be cast back.
-_MODULAR = frozenset(("Add", "Sub", "Mul", "Neg", "Abs", "Sum", "CumSum", "MatMul", "Gemm", "Pow",
-                      "ReduceSum", "ReduceSumSquare", "ReduceProd", "ReduceL1"))  # fmt: skip
-# Operators whose result is one of the input's values, or computed as if by real numbers.
-_INTEGERS = frozenset(
-    ("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sum", "Max", "Min", "Relu", "Clip", "Sign", "Equal",
-     "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "ArgMax", "ArgMin", "TopK", "ReduceMax",
-     "ReduceMin", "MaxPool", "CumSum", "NonZero", "Mod", "OneHot", "Unique", "PRelu",
-     "DynamicQuantizeLinear", *_MOVES)
-)  # fmt: skip
 
 
 def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
@@ -67,12 +52,7 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
         if theirs is not None:
             kept[name] = value
         elif mine is None or repr(call.attr(name)) != repr(mine.default):
-            if name in _FOR_NEW_TYPES and call.name in (
-                "Cast",
-                "CastLike",
-                "Range",
-                "QuantizeLinear",
-            ):
+            if name in _FOR_NEW_TYPES and call.name in _OF_NEW_TYPES:
                 continue
             if mine is not None and name in _UNSET and call.attr(name) == _UNSET[name]:
                 continue
@@ -168,20 +148,25 @@ def _wider(name: str, dtype: DType, param: InputParam) -> DType | None:
     if name in ("Cast", "Constant", "ConstantOfShape", "CastLike"):
         return None
     allowed = param.types
-    if name in _MOVES and dtype in _SAME_BITS and _SAME_BITS[dtype].onnx_name in allowed:
+    record = facts(name)
+    if record.copies and dtype in _SAME_BITS and _SAME_BITS[dtype].onnx_name in allowed:
         return _SAME_BITS[dtype]
     integer = not dtype.is_float
-    if integer and name not in _INTEGERS and name not in _MODULAR:
+    if integer and not (_is_exact(record) or record.modular):
         return None
     for wider in _WIDER.get(dtype, ()):
-        if wider.onnx_name in allowed and (not wider.is_float or _exact_in_float(name, dtype)):
+        if wider.onnx_name in allowed and (not wider.is_float or _exact_in_float(record, dtype)):
             return wider
     return None
 
 
-def _exact_in_float(name: str, dtype: DType) -> bool:
+def _is_exact(record: OperatorFacts) -> bool:
+    return record.exact_on_integers or record.copies
+
+
+def _exact_in_float(record: OperatorFacts, dtype: DType) -> bool:
     """Whether an operator of integers may be computed in FLOAT or DOUBLE."""
-    return dtype.is_float or name in _INTEGERS - {"Div", "Mod"}
+    return dtype.is_float or (_is_exact(record) and record.name not in ("Div", "Mod"))
 
 
 def cast_inputs(

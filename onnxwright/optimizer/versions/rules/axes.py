@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.operators.reduction import REDUCTIONS
 from onnxwright.optimizer.versions.call import KEEP, Call, Refused, up
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
-_REDUCE = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-           "ReduceMin", "ReduceProd", "ReduceSumSquare")  # fmt: skip
+_REDUCE = tuple(name for name in REDUCTIONS if name != "ReduceSum")
 
 
 @up(13, "Squeeze", "Unsqueeze", "ReduceSum")
