@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
+_BESIDE = 1024  # bytes of a tensor from which on it is written beside a model over 2 GB
 
 
 @dataclass(frozen=True)
@@ -158,27 +158,13 @@ def write(target: str, data: bytes | str) -> None:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return
-    # Through a link to the file, not in its place.
-    path = Path(os.path.realpath(target))
-    check_folder(path)
+    from onnxwright.ir.writing import write_file
+
+    check_folder(Path(os.path.realpath(target)))
     try:
-        if path.exists() and not path.is_file():
-            if path.is_dir():
-                raise Trouble(f"{target} is a folder; name a file in it")
-            path.write_bytes(raw)  # a device or a pipe
-            return
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name[:60]}.", delete=False
-        ) as made:
-            temporary = Path(made.name)
-            try:
-                made.write(raw)
-                made.close()
-                temporary.chmod(_mode(path))
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        write_file(target, raw)
+    except IsADirectoryError as error:
+        raise Trouble(f"{target} is a folder; name a file in it") from error
     except OSError as error:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
 
@@ -188,15 +174,6 @@ def check_folder(path: Path) -> None:
     if not path.parent.is_dir():
         word = "is a file" if path.parent.exists() else "does not exist"
         raise Trouble(f"{path} cannot be written: the folder {path.parent} {word}")
-
-
-def _mode(path: Path) -> int:
-    """The permissions a file has, or would be given."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def is_too_large(error: BaseException) -> bool:
@@ -214,7 +191,6 @@ def write_model(target: str, proto: Any) -> None:
     Raises:
         Trouble: it cannot be written.
     """
-    import onnx
     from onnx import serialization
 
     form = serialization.registry.get_format_from_file_extension(Path(target).suffix) or "protobuf"
@@ -230,24 +206,41 @@ def write_model(target: str, proto: Any) -> None:
         return
     if target == "-":
         raise Trouble("the model is over 2 GB and cannot go through a pipe; name a file with -o")
-    path = Path(os.path.realpath(target))
-    check_folder(path)
-    beside = f"{path.name}.data"
+    check_folder(Path(os.path.realpath(target)))
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".onnxwright.") as folder:
-            made = Path(folder) / path.name
-            onnx.save(
-                proto,
-                str(made),
-                save_as_external_data=True,
-                location=beside,
-                convert_attribute=True,
-            )
-            (Path(folder) / beside).chmod(_mode(path))
-            (Path(folder) / beside).replace(path.parent / beside)
-            made.replace(path)
+        _write_with_data(target, proto)
     except OSError as error:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+
+
+def _write_with_data(target: str, proto: Any) -> None:
+    """Write a model with its large tensors in a file beside it."""
+    from onnx import external_data_helper, numpy_helper
+
+    from onnxwright.ir.writing import Save
+
+    with Save(target) as files:
+        file, moved = files.data_file(), []
+        copy = type(proto)()
+        copy.CopyFrom(proto)
+        for tensor in external_data_helper._get_all_tensors(copy):
+            if tensor.data_type == tensor.STRING or tensor.ByteSize() < _BESIDE:
+                continue
+            raw = tensor.raw_data or numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+            moved.append((tensor, file.tell(), len(raw)))
+            file.write(raw)
+        location = files.location(file)
+        for tensor, offset, length in moved:
+            kept = {f: getattr(tensor, f) for f in ("name", "data_type", "doc_string")}
+            dims = list(tensor.dims)
+            tensor.Clear()
+            for field, value in kept.items():
+                setattr(tensor, field, value)
+            tensor.dims.extend(dims)
+            tensor.data_location = tensor.EXTERNAL
+            for key, entry in (("location", location), ("offset", offset), ("length", length)):
+                tensor.external_data.add(key=key, value=str(entry))
+        files.commit(copy.SerializeToString())
 
 
 __all__ = ["LIMIT", "Loaded", "check_file", "check_weights", "load", "write", "write_model"]

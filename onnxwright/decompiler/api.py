@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.loading import checked, is_source, open_model
+from onnxwright.ir.writing import write_file
 from onnxwright.semantics.literals import describe
 
 
@@ -100,7 +102,9 @@ def to_script(
     if not callable(weights):
         check_text(made)
     if npz is not None and module.arrays:
-        np.savez(npz, **module.arrays)
+        archive = io.BytesIO()
+        np.savez(archive, **module.arrays)
+        write_file(npz, archive.getvalue())
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made

@@ -91,6 +91,8 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fsdecode(source))
         proto = _from_file(path)
+        if path.is_symlink():  # external data is where the file is, not where the link is
+            path = Path(os.path.realpath(path))
     elif isinstance(source, (bytes, bytearray, memoryview)):
         proto = parsed(bytes(source), "the given bytes")
     elif isinstance(source, _PROTOS):

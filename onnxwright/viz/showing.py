@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from onnxwright.diagnostics.origins import Sources
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.writing import write_file
 from onnxwright.viz.drawing import draw
 from onnxwright.viz.listing import listing
 from onnxwright.viz.page import fragment, page
@@ -86,7 +87,7 @@ class Shown:
             path: where to.
         """
         made = {".svg": self.svg, ".html": self.html}.get(Path(path).suffix, self.text)
-        Path(path).write_text(made(), encoding="utf-8")
+        write_file(path, made())
 
     def print(self, file: IO[str] | None = None) -> None:
         """Print the listing, in colour where it goes to a terminal.
