@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,22 @@ def add(commands: Any) -> None:
         ],
         _convert,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
     made.add_argument(
         "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
     )
     made.add_argument("--ir-version", type=int, metavar="N")
-    _add_output(made)
+    add_output(made)
 
 
-def _add_model(made: Any) -> None:
+def add_model(made: Any) -> None:
+    """Add the argument for the model."""
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
 
 
-def _add_output(made: Any) -> None:
+def add_output(made: Any) -> None:
+    """Add the argument for the result."""
     made.add_argument("-o", "--output", metavar="FILE", required=True, help="- for a pipe")
     add_json(made)
 
@@ -47,9 +50,10 @@ def _convert(given: Any) -> int:
     if given.opset is None and not domains:
         raise Trouble("say what to convert to with --opset or --domain")
     made = convert_version(
-        _model(given.model), given.opset, domains=domains, ir_version=given.ir_version
+        model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
     )
-    return _written(given, made)
+    write_result(given, made)
+    return OK
 
 
 def _domain(text: str) -> tuple[str, int]:
@@ -59,7 +63,7 @@ def _domain(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _model(argument: str) -> Any:
+def model_of(argument: str) -> Any:
     """A model: a file as its path, so that weights are not read; the rest as a ModelProto."""
     if argument.endswith((".onnx", ".textproto", ".onnxtxt", ".json")):
         check_file(Path(argument))
@@ -68,8 +72,8 @@ def _model(argument: str) -> Any:
     return load(argument).proto
 
 
-def _written(given: Any, made: Any) -> int:
-    """Write the result and say what it is."""
+def write_result(given: Any, made: Any, more: Mapping[str, Any] | None = None) -> None:
+    """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 
     from onnxwright.optimizer.model_tools.files import save
@@ -81,17 +85,16 @@ def _written(given: Any, made: Any) -> int:
     else:
         write_model(given.output, ir.to_proto(made) if isinstance(made, ir.Model) else made)
     if given.output == "-":
-        return OK
+        return
     graph = made.graph
     nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
         list(graph)
     )  # fmt: skip
     if given.json:
-        print_json({"path": given.output, "nodes": nodes})
+        print_json({"path": given.output, "nodes": nodes, **(more or {})})
     else:
         size = Path(given.output).stat().st_size
         print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
-    return OK
 
 
-__all__ = ["add"]
+__all__ = ["add", "add_model", "add_output", "model_of", "write_result"]

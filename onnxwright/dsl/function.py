@@ -285,6 +285,7 @@ class ScriptFunction(Generic[P, R]):
         domain: str = "",
         details: Details | None = None,
         extra: bytes = b"",
+        optimize: bool = False,
     ) -> onnx.ModelProto:
         """Compile to a model whose main graph is this function.
 
@@ -308,6 +309,7 @@ class ScriptFunction(Generic[P, R]):
             details: what the graph says beside its computation; with it every call becomes one
                 node just as written, and `functions` may be a dict from scripts to their details.
             extra: a serialized part of the model that has no word here, with `details`.
+            optimize: give the model to `ow.optimize` before it is returned.
 
         Returns:
             The model.
@@ -346,7 +348,7 @@ class ScriptFunction(Generic[P, R]):
                 input_types=input_types, attributes=dict(attributes or {}), functions=functions
             )
             return to_exact_model(self, options, details, facts)
-        return to_model_proto(
+        made = to_model_proto(
             self,
             ModelOptions(
                 input_types=input_types,
@@ -363,6 +365,12 @@ class ScriptFunction(Generic[P, R]):
                 name=name,
             ),
         )
+        if not optimize:
+            return made
+        from onnxwright.optimizer.optimize import optimize as optimized
+
+        smaller: onnx.ModelProto = optimized(made)
+        return smaller
 
     def compile(self, **options: Any) -> Callable[P, R]:
         """One ONNX Runtime session for the whole function, made for the types it is called with.

@@ -191,12 +191,10 @@ class _Trial:
 
     def _info(self, name: str, array: np.ndarray[Any, Any]) -> onnx.ValueInfoProto:
         how = self.how
+        dims: Any = array.shape
         if name in self.given.get("dims", ()):
             dims = self.given["dims"][name]
-            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            return helper.make_tensor_value_info(name, kind, dims)
-        dims: Any = array.shape
-        if how == 1:
+        elif how == 1:
             dims = [f"d{d}" if d in self.named else d for d in array.shape]
         elif how == 2:
             dims = [f"{name}_{n}" if self.rng.integers(2) else d for n, d in enumerate(dims)]
