@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import onnx
 import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnxwright.builder.closing import all_nodes
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
@@ -19,6 +20,7 @@ from onnxwright.ir.loading import open_model
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
+from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.matching import Match, Matcher, Near
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
@@ -144,6 +146,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
 def _folded(model: ir.Model, options: _Options) -> ir.Model:
     """The model without nodes that weights alone feed; what they compute is computed when saved."""
     exact = options.scope.level == "exact"
+    if not exact and fuse(model):
+        RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     return model
 
