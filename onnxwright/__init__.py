@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl.exact import Details as Details
+    from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
     from onnxwright.eager import CompiledModel as CompiledModel
@@ -85,12 +86,13 @@ _HOMES = {
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
+    "export_onnx_lib": "onnxwright.dsl.library",
+    "TracedOnnxFunction": "onnxwright.values",
     "show": "onnxwright.viz",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",
     "Opset": "onnxwright.opset.opsets",
     "Op": "onnxwright.opset.op",
-    "evaluator": "onnxwright.eager",
     "default_evaluator": "onnxwright.eager",
     "set_default_evaluator": "onnxwright.eager",
     "Evaluator": "onnxwright.eager",
@@ -132,9 +134,12 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
-    "values": "onnxwright.opset",
-    "onnx_opset": "onnxwright.opset",
-    "onnx_types": "onnxwright.types",
+    "values": "onnxwright.values",
+    "onnx_opset": "onnxwright.onnx_opset",
+    "onnx_types": "onnxwright.onnx_types",
+    "tensor": "onnxwright.tensor",
+    # The function of this name and the module are one: the module can be called.
+    "evaluator": "onnxwright.evaluator",
 }
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"
