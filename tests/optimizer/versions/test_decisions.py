@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from onnxwright.operators.decisions import UNCHANGED
 from onnxwright.operators.versions import is_reviewed, means_the_same, only_types_changed
 from onnxwright.opset import registry
 from onnxwright.optimizer.versions import rules
