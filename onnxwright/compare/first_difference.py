@@ -73,7 +73,7 @@ def _quantization(a: onnx.GraphProto, b: onnx.GraphProto, matcher: Matcher) -> M
     """Annotations of quantized tensors, by the values that were matched."""
     if not a.quantization_annotation and not b.quantization_annotation:
         return None
-    names = {x.name: y.name for x, y in matcher.matching().wires.items()}
+    names = {x.name: y.name for x, y in matcher.matching().values.items()}
 
     def entry(t: onnx.TensorAnnotation, known: dict[str, str]) -> Any:
         pairs = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}

@@ -117,12 +117,12 @@ class Isomorphism:
     """Nodes and values of one graph matched with those of another.
 
     Attributes:
-        units: node of the first -> node of the second.
-        wires: value of the first -> value of the second.
+        nodes: node of the first -> node of the second.
+        values: value of the first -> value of the second.
     """
 
-    units: dict[ProtoNode, ProtoNode] = field(default_factory=dict)
-    wires: dict[ProtoValue, ProtoValue] = field(default_factory=dict)
+    nodes: dict[ProtoNode, ProtoNode] = field(default_factory=dict)
+    values: dict[ProtoValue, ProtoValue] = field(default_factory=dict)
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _Choice:
 
 
 class Matcher:
-    """Matches two scopes; raises `_ConflictError` inside, gives a `Mismatch` outside."""
+    """Matches two graphs; raises `_ConflictError` inside, gives a `Mismatch` outside."""
 
     def __init__(self, a: ProtoGraph, b: ProtoGraph, strict: Strictness) -> None:
         self.a, self.b, self.strict = a, b, strict
@@ -170,15 +170,15 @@ class Matcher:
         found = Isomorphism()
         for left, right in self.forward.items():
             if isinstance(left, ProtoNode):
-                found.units[left] = right
+                found.nodes[left] = right
             elif isinstance(left, ProtoValue):
-                found.wires[left] = right
+                found.values[left] = right
         return found
 
     # -- the search ------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._pair_scopes(self.a, self.b)
+        self._pair_graphs(self.a, self.b)
 
     def _settle(self) -> None:
         while self.todo:
@@ -195,14 +195,14 @@ class Matcher:
             self.backward[right] = left
             self.trail.append((left, right))
             if isinstance(left, ProtoNode):
-                self._units(left, right)
+                self._nodes(left, right)
             else:
-                self._wires(left, right)
+                self._values(left, right)
 
     def _shared(self, left: Any, right: Any) -> Mismatch:
         if isinstance(left, ProtoValue):
             what = "values are shared in one and separate in the other"
-            return Mismatch(what, f"`{left.name}`", f"`{right.name}`", _where_wire(left))
+            return Mismatch(what, f"`{left.name}`", f"`{right.name}`", _where_value(left))
         return Mismatch(
             "nodes cannot be matched one to one", _show(left), _show(right), _where(left)
         )
@@ -229,21 +229,21 @@ class Matcher:
         """A node of the first that is not matched, those nothing reads first."""
         for _ in range(2):
             while self.queue:
-                unit = self.queue.pop()
-                if unit not in self.forward:
-                    return unit
+                node = self.queue.pop()
+                if node not in self.forward:
+                    return node
             self.queue = list(self._rest(self.a, self.forward))
         return None
 
     def _partners(self, left: ProtoNode) -> Iterator[list[tuple[Any, Any]]]:
         """The nodes of the second that may be the partner of a node."""
         color = self._colors()
-        scope = self.b if left.scope is self.a else self.forward.get(left.scope)
+        graph = self.b if left.graph is self.a else self.forward.get(left.graph)
         if not self.classes:
-            for unit in self.b.all_units():
-                self.classes.setdefault(color[unit], []).append(unit)
+            for node in self.b.all_nodes():
+                self.classes.setdefault(color[node], []).append(node)
         for right in self.classes.get(color[left], []):
-            if right not in self.backward and right.scope is scope:
+            if right not in self.backward and right.graph is graph:
                 yield [(left, right)]
 
     def _no_partner(self, left: ProtoNode) -> None:
@@ -252,19 +252,19 @@ class Matcher:
         what = "a node that no output depends on has no partner"
         raise _ConflictError(Mismatch(what, _show(left), shown, _where(left)))
 
-    def _rest(self, scope: ProtoGraph, matched: dict[Any, Any]) -> Iterator[ProtoNode]:
+    def _rest(self, graph: ProtoGraph, matched: dict[Any, Any]) -> Iterator[ProtoNode]:
         """Nodes not matched yet, those nothing reads first."""
-        for unit in reversed(scope.units):
-            if unit not in matched and not any(
+        for node in reversed(graph.nodes):
+            if node not in matched and not any(
                 any(user not in matched for user, _ in w.uses)
-                for w in unit.outputs
+                for w in node.outputs
                 if w is not None
             ):
-                yield unit
-        for unit in scope.units:
-            if unit in matched:
-                for scopes in unit.graphs.values():
-                    for inner in scopes:
+                yield node
+        for node in graph.nodes:
+            if node in matched:
+                for graphs in node.subgraphs.values():
+                    for inner in graphs:
                         yield from self._rest(inner, matched)
 
     def _colors(self) -> dict[Any, int]:
@@ -303,8 +303,8 @@ class Matcher:
 
     def _finish(self) -> None:
         """Initializers that nothing reads, and names of nothing."""
-        for scope, other in [(self.a, self.b), *self._inner_pairs()]:
-            left = [w for w in scope.initializers if w not in self.forward]
+        for graph, other in [(self.a, self.b), *self._inner_pairs()]:
+            left = [w for w in graph.initializers if w not in self.forward]
             right = [w for w in other.initializers if w not in self.backward]
             by_name = {w.name: w for w in right}
             for one in left:
@@ -314,7 +314,7 @@ class Matcher:
                 if partner is None or not self._same_init(one, partner):
                     what = "an initializer that nothing reads differs"
                     shown = "nothing" if partner is None else _tensor(partner)
-                    raise _ConflictError(Mismatch(what, _tensor(one), shown, _path(scope)))
+                    raise _ConflictError(Mismatch(what, _tensor(one), shown, _path(graph)))
                 del by_name[partner.name]
             for extra in by_name.values():
                 what = "the second has an initializer more"
@@ -325,9 +325,9 @@ class Matcher:
 
     # -- values ----------------------------------------------------------------------------------
 
-    def _wires(self, a: ProtoValue, b: ProtoValue) -> None:
-        where = _where_wire(a)
-        if (a.scope is None) != (b.scope is None) or (a.scope is None and a.name != b.name):
+    def _values(self, a: ProtoValue, b: ProtoValue) -> None:
+        where = _where_value(a)
+        if (a.graph is None) != (b.graph is None) or (a.graph is None and a.name != b.name):
             self._differ("a name of nothing", f"`{a.name}`", f"`{b.name}`", where)
         if a.input_index != b.input_index:
             self._differ("a value comes from elsewhere", _origin(a), _origin(b), where)
@@ -340,9 +340,9 @@ class Matcher:
                 self._differ(f"initializer `{a.name}`", _tensor(a), _tensor(b), where)
         if (a.producer is None) != (b.producer is None):
             self._differ("a value comes from elsewhere", _origin(a), _origin(b), where)
-        if a.scope is not None and b.scope is not None:
-            expected = self.b if a.scope is self.a else self.forward.get(a.scope)
-            if expected is not b.scope:
+        if a.graph is not None and b.graph is not None:
+            expected = self.b if a.graph is self.a else self.forward.get(a.graph)
+            if expected is not b.graph:
                 self._differ("a value comes from another graph", _origin(a), _origin(b), where)
         if a.producer is not None and b.producer is not None:
             places = (_index(a.producer.outputs, a), _index(b.producer.outputs, b))
@@ -367,7 +367,7 @@ class Matcher:
     def _info(self, a: ProtoValue, b: ProtoValue, where: tuple[str, ...]) -> None:
         strict = self.strict
         outside = a.input_index is not None or a.is_output
-        inner = a.scope is not None and a.scope.owner is not None
+        inner = a.graph is not None and a.graph.owner is not None
         left = a.info if a.info is not None else onnx.ValueInfoProto()
         right = b.info if b.info is not None else onnx.ValueInfoProto()
         checked = strict.types if outside and not inner else strict.value_infos
@@ -395,7 +395,7 @@ class Matcher:
 
     # -- nodes -----------------------------------------------------------------------------------
 
-    def _units(self, a: ProtoNode, b: ProtoNode) -> None:
+    def _nodes(self, a: ProtoNode, b: ProtoNode) -> None:
         where = _where(a)
         if a.key != b.key:
             self._differ("an operator", _show(a), _show(b), where)
@@ -450,13 +450,13 @@ class Matcher:
                 what = f"attribute `{name}` of {a.proto.op_type}"
                 if x is None or y is None or not self._same_attribute(x, y):
                     self._differ(what, _attribute(x), _attribute(y), where)
-        for name, scopes in a.graphs.items():
-            others = b.graphs.get(name, [])
-            if len(scopes) != len(others):
+        for name, graphs in a.subgraphs.items():
+            others = b.subgraphs.get(name, [])
+            if len(graphs) != len(others):
                 what = f"attribute `{name}` of {a.proto.op_type}"
-                self._differ(what, f"{len(scopes)} graphs", f"{len(others)} graphs", where)
-            for inner, other in zip(scopes, others):
-                self._pair_scopes(inner, other)
+                self._differ(what, f"{len(graphs)} graphs", f"{len(others)} graphs", where)
+            for inner, other in zip(graphs, others):
+                self._pair_graphs(inner, other)
 
     def _same_attribute(self, x: onnx.AttributeProto, y: onnx.AttributeProto) -> bool:
         if self.strict.doc_strings and x.doc_string != y.doc_string:
@@ -467,7 +467,7 @@ class Matcher:
 
     # -- graphs ----------------------------------------------------------------------------------
 
-    def _pair_scopes(self, a: ProtoGraph, b: ProtoGraph) -> None:
+    def _pair_graphs(self, a: ProtoGraph, b: ProtoGraph) -> None:
         where, strict = _path(a), self.strict
         top = a is self.a
         if not top:
@@ -497,14 +497,14 @@ def _index(values: list[ProtoValue | None], value: ProtoValue) -> int:
     return next(n for n, v in enumerate(values) if v is value)
 
 
-def _show(unit: ProtoNode) -> str:
-    p = unit.proto
+def _show(node: ProtoNode) -> str:
+    p = node.proto
     name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
     return f"{', '.join(p.output)} = {name}({', '.join(p.input)})"
 
 
 def _origin(w: ProtoValue) -> str:
-    if w.scope is None:
+    if w.graph is None:
         return f"`{w.name}`, which nothing makes"
     if w.tensor is not None:
         return f"initializer `{w.name}`"
@@ -513,24 +513,24 @@ def _origin(w: ProtoValue) -> str:
     return f"input `{w.name}`"
 
 
-def _path(scope: ProtoGraph) -> tuple[str, ...]:
+def _path(graph: ProtoGraph) -> tuple[str, ...]:
     steps: list[str] = []
-    current: ProtoGraph | None = scope
+    current: ProtoGraph | None = graph
     while current is not None:
         steps.append(current.label)
         current = current.outer
     return tuple(reversed(steps))
 
 
-def _where(unit: ProtoNode) -> tuple[str, ...]:
-    name = f" `{unit.proto.name}`" if unit.proto.name else ""
-    return (*_path(unit.scope), f"node {unit.number}{name}: {_show(unit)}")
+def _where(node: ProtoNode) -> tuple[str, ...]:
+    name = f" `{node.proto.name}`" if node.proto.name else ""
+    return (*_path(node.graph), f"node {node.number}{name}: {_show(node)}")
 
 
-def _where_wire(w: ProtoValue) -> tuple[str, ...]:
+def _where_value(w: ProtoValue) -> tuple[str, ...]:
     if w.producer is not None:
         return _where(w.producer)
-    return _path(w.scope) if w.scope is not None else ()
+    return _path(w.graph) if w.graph is not None else ()
 
 
 def _tensor(w: ProtoValue) -> str:

@@ -15,8 +15,8 @@ from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.collector import collector_paused
 from onnxwright.decompiler.guard import Contents, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
+from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
 
