@@ -9,7 +9,7 @@ from dataclasses import replace
 import onnx
 
 from onnxwright.compare.first_difference import difference
-from onnxwright.compare.isomorphism import Strictness
+from onnxwright.compare.strictness import Strictness
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.collector import collector_paused
