@@ -192,7 +192,7 @@ def test_a_program_gives_what_torch_gives(program: Program) -> None:
 # -- opsets ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", checks.OPSETS)
+@pytest.mark.parametrize("version", [v for v in checks.OPSETS if v >= 9])  # Erf is of opset 9
 def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
     """Nothing is converted afterwards, and no operator is newer."""
     made = check(
