@@ -76,7 +76,8 @@ def export(
             dynamic; a difference is an error.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
             steps, operators and verification, also when the export fails; the error names them.
-        strict: make a result of another type or shape than torch's an error.
+        strict: make a result of another type or shape than torch's an error, and a decision by
+            sizes that the model takes as it was for the example inputs.
 
     Returns:
         The program.
@@ -115,7 +116,13 @@ def export(
     recorded = Report(opset_version, target, versions=recording.versions())
     with recording.report_on_exit(recorded, report):
         captured = capture_model(
-            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, recorded
+            model,
+            tuple(args),
+            dict(kwargs or {}),
+            dynamic_shapes,
+            capture,
+            recorded,
+            strict=strict,
         )
         settings = Settings(
             opset_version,
@@ -133,7 +140,7 @@ def export(
         recorded.torch_ops.update(recording.operators(captured.program))
         built = build(captured.program, settings, recorded)
         recorded.seconds.update(built.seconds)
-        result = ONNXProgram(built, captured.program, recorded, settings)
+        result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         if optimize:
             with recording.timed(recorded, "optimize"):

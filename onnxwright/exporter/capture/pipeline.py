@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import shapes, specialization, strategies
 from onnxwright.exporter.capture.drafts import findings, warn_draft
+from onnxwright.exporter.capture.guards import Sizes, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
@@ -23,10 +28,14 @@ class Captured:
     Fields:
         program: torch's program.
         names: torch's symbols by the names the user wrote.
+        sizes: for which sizes it is right.
+        module: what it was captured from; None for a program that was captured before.
     """
 
     program: ExportedProgram
     names: dict[str, str] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=Sizes)
+    module: torch.nn.Module | None = None
 
 
 def capture_model(
@@ -36,6 +45,8 @@ def capture_model(
     dynamic_shapes: Any,
     how: str | strategies.Strategy,
     report: Report,
+    *,
+    strict: bool = False,
 ) -> Captured:
     """Capture what `export` was given.
 
@@ -45,12 +56,13 @@ def capture_model(
         dynamic_shapes: as the user wrote them.
         how: the strategy: "auto", a name or a function.
         report: records the strategies tried and the warnings.
+        strict: make it an error if the program is right for a part of the sizes only.
 
     Returns:
         The captured program.
 
     Raises:
-        ExportError: no strategy worked (OW821).
+        ExportError: no strategy worked (OW821), or the program decides by sizes (OW834).
         ExportValueError: an argument cannot be used (OW825).
     """
     if isinstance(model, (str, Path)):
@@ -58,21 +70,35 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model)
-    module = as_module(model)
+        return Captured(model, sizes=sizes_of(model, {}, {}))
+    module = own = as_module(model)
     checks.fit(module, args, kwargs)
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
     with recording.timed(report, "capture"):
-        program, relaxed = strategies.capture(module, wanted, how, report.captures)
+        found = strategies.capture(module, wanted, how, report.captures)
+    program = found.program
     _report_draft(program, report)
-    found = wanted.relaxed() if relaxed else None
+    relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
-        names = shapes.names_of(program, found or wanted)
+        names = shapes.names_of(program, relaxed or wanted)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names)
-    return Captured(program, names)
+        ranges = shapes.declared_ranges(program, wanted)
+        sizes = sizes_of(program, names, ranges, found.decisions)
+        _report_decisions(program, sizes, strict)
+    return Captured(program, names, sizes, own)
+
+
+def _report_decisions(program: ExportedProgram, sizes: Sizes, strict: bool) -> None:
+    """Warn of decisions by sizes that hold for a part of the sizes only; an error if strict."""
+    told = {fixed.text(dict(sizes.names)) for fixed in specialization.fixed_values(program)}
+    found = [g for g in sizes.decisions() if g.text not in told]
+    if strict and found:
+        fail(*(messages.SizeRefused(guard=g.text, span=g.span or user_span()) for g in found))
+    for guard in found:
+        warn(messages.SizeAssumed(guard=guard.text, span=guard.span or user_span()))
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,53 @@ class Wanted:
 
 def _without_dims(spec: Any) -> Any:
     if isinstance(spec, _DIMS):
-        return Dim.AUTO
+        return _auto_within(spec)
     if isinstance(spec, Mapping):
         return {k: _without_dims(v) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
         return type(spec)(_without_dims(v) for v in spec)
     return spec
+
+
+def _auto_within(dim: Any) -> Any:
+    """`Dim.AUTO` with the bounds of a `Dim`."""
+    low, high = range_of(dim)
+    if type(dim) is not type(Dim("n")) or (low == 0 and high is None) or not callable(Dim.AUTO):
+        return Dim.AUTO
+    return Dim.AUTO(min=low or None, max=high)
+
+
+def range_of(dim: Any) -> tuple[int, int | None]:
+    """The bounds of a torch `Dim`, both included; (0, None) where it has none or is no `Dim`."""
+    low, high = getattr(dim, "min", None), getattr(dim, "max", None)
+    bounds = [n if isinstance(n, int) and n < sys.maxsize - 1 else None for n in (low, high)]
+    return bounds[0] or 0, bounds[1]
+
+
+def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
+    """The bounds that the user's `Dim` objects set.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        Torch's symbol -> the smallest and the largest size.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    found: dict[str, tuple[int, int | None]] = {}
+    for entry, axes in zip(entries, wanted.axes, strict=False):
+        fake = entry.node.meta.get("val")
+        for axis, dim in axes.items() if isinstance(fake, torch.Tensor) else ():
+            size = fake.shape[axis]
+            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                low, high = range_of(dim)
+                if low or high is not None:
+                    before = found.get(str(size.node.expr), (0, None))
+                    highs = [h for h in (before[1], high) if h is not None]
+                    low = max(low, before[0])
+                    found[str(size.node.expr)] = (low, min(highs) if highs else None)
+    return found
 
 
 def read(

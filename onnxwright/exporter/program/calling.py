@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +15,8 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.guards import Sizes
+from onnxwright.exporter.signature import ProgramInput
 
 
 class _Word:
@@ -225,6 +227,63 @@ def check_sizes(
                         span=user_span(),
                     )
                 )
+
+
+def check_guards(
+    sizes: Sizes,
+    inputs: Sequence[tuple[ProgramInput, str | None]],
+    arrays: dict[str, np.ndarray[Any, Any]],
+) -> None:
+    """Check that the program was captured for the sizes of a call.
+
+    Args:
+        sizes: what the program assumes.
+        inputs: the inputs of the module, each with its name in the model.
+        arrays: what the runtime is given.
+
+    Raises:
+        ExportTypeError: a size is out of its range, or a guard does not hold (OW826).
+    """
+    if not sizes.ranges and not sizes.guards:
+        return
+    given = symbols_of(inputs, arrays)
+    reason = sizes.violation(given)
+    if reason:
+        fail(
+            messages.BadProgramInput(
+                reason=reason,
+                hint="the module may compute something else for these sizes: export for them, "
+                "or both sides of the decision with `size_branches=True`",
+                span=user_span(),
+            )
+        )
+
+
+def symbols_of(
+    inputs: Sequence[tuple[ProgramInput, str | None]], arrays: Mapping[str, Any]
+) -> dict[str, int]:
+    """The sizes of a call by torch's symbols.
+
+    Args:
+        inputs: the inputs of the module, each with its name in the model.
+        arrays: by these names, anything with a `shape`.
+
+    Returns:
+        Torch's symbol -> size, for all symbols that are a size of an input.
+    """
+    found: dict[str, int] = {}
+    for entry, name in inputs:
+        fake = entry.node.meta.get("val")
+        array = arrays.get(name) if name is not None else None
+        if array is None:
+            continue
+        if isinstance(fake, torch.Tensor):
+            for size, wanted in zip(array.shape, fake.shape, strict=False):
+                if isinstance(wanted, torch.SymInt) and wanted.node.expr.is_Symbol:
+                    found[str(wanted.node.expr)] = int(size)
+        elif isinstance(fake, torch.SymInt) and fake.node.expr.is_Symbol:
+            found[str(fake.node.expr)] = int(array)
+    return found
 
 
 def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:

@@ -24,6 +24,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})
@@ -88,7 +89,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
 def _resolved(program: ExportedProgram) -> ExportedProgram:
     """What torch's functionalization makes of a program."""
     try:
-        with warnings.catch_warnings():
+        with TORCH_LOCK, warnings.catch_warnings():
             # Torch copies its tree specs by what it deprecates itself.
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             return program.run_decompositions({})

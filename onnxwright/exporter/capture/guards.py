@@ -1,0 +1,285 @@
+"""What a captured program assumes about sizes: guards of the user's Python, and ranges.
+
+Torch runs one side of each decision that Python makes by a size, and remembers it as a guard.  The
+program computes what the module computes only for sizes that fulfil all guards.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils._sympy.printers import PythonPrinter
+
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.decisions import Decision
+from onnxwright.exporter.dimensions import dimensions_of, shape_environment
+from onnxwright.exporter.places import frames_of, is_of_user, line_of
+
+Range = tuple[int, "int | None"]
+
+
+@dataclass(frozen=True)
+class SizeGuard:
+    """One condition on sizes that held for the example inputs and decided what was captured.
+
+    Fields:
+        expression: the condition over torch's symbols; a sympy expression.
+        text: the condition with the user's names.
+        span: the line of Python that asked; None where torch kept none.
+        demand: whether the module itself refuses other sizes there (`assert`, `raise`,
+            `torch._check`), so that nothing else could have been captured.
+        small: whether it excludes sizes of 0 and 1 only, which torch never takes for dynamic ones.
+    """
+
+    expression: Any
+    text: str
+    span: Span | None
+    demand: bool = False
+    small: bool = False
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
+        known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
+        return not _is_false(self.expression.subs(known))
+
+    def _symbols(self) -> Iterable[Any]:
+        return self.expression.free_symbols  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Which sizes a program was captured for.
+
+    Fields:
+        names: torch's symbol -> the name to show.
+        ranges: symbol -> the smallest and the largest size, both included; None for no bound.
+        guards: what has to hold besides.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    guards: tuple[SizeGuard, ...] = ()
+
+    def decisions(self) -> list[SizeGuard]:
+        """The guards where the module computes something else for other sizes."""
+        return [g for g in self.guards if not g.demand]
+
+    def violation(self, sizes: Mapping[str, int]) -> str:
+        """Why the program is not right for sizes; empty if it is.
+
+        Args:
+            sizes: torch's symbol -> size.
+        """
+        for guard in self.guards:
+            if not guard.holds(sizes):
+                given = ", ".join(
+                    f"`{self.names.get(str(s), str(s))}` is {sizes[str(s)]}"
+                    for s in sorted(guard.expression.free_symbols, key=str)
+                    if str(s) in sizes
+                )
+                place = f" ({guard.span.file}:{guard.span.line})" if guard.span else ""
+                return f"{given}, the program was captured for `{guard.text}`{place}"
+        for symbol, size in sizes.items():
+            low, high = self.ranges.get(symbol, (0, None))
+            if size < low or (high is not None and size > high):
+                name = self.names.get(symbol, symbol)
+                return f"`{name}` is {size}, the program was captured for {range_text((low, high))}"
+        return ""
+
+
+def _is_false(value: Any) -> bool:
+    """Whether a condition is known not to hold; sympy's False is another object than Python's."""
+    return bool(value == False)  # noqa: E712 - as above
+
+
+def range_text(found: Range) -> str:
+    """A range in words.
+
+    Example:
+        >>> range_text((6, 64)), range_text((6, None)), range_text((0, 9))
+        ('6 to 64', '6 or more', 'at most 9')
+    """
+    low, high = found
+    if high is None:
+        return f"{low} or more"
+    return f"at most {high}" if low == 0 else f"{low} to {high}"
+
+
+def sizes_of(
+    program: ExportedProgram,
+    names: Mapping[str, str],
+    declared: Mapping[str, Range],
+    decisions: Iterable[Decision] = (),
+) -> Sizes:
+    """What a captured program assumes about its sizes.
+
+    Args:
+        program: the program.
+        names: torch's symbol -> the name the user wrote.
+        declared: symbol -> the range of the user's `Dim`.
+        decisions: decisions of Python that torch made by its assumption that sizes are at least 2.
+
+    Returns:
+        Ranges and guards.
+
+    Source:
+        ExportedProgram.range_constraints, ShapeEnv.guards.
+    """
+    shown = dict(dimensions_of(program, dict(names)).names)
+    return Sizes(shown, _ranges(program, declared), tuple(_guards(program, shown, decisions)))
+
+
+def _ranges(program: ExportedProgram, declared: Mapping[str, Range]) -> dict[str, Range]:
+    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none."""
+    found: dict[str, Range] = dict(declared)
+    for symbol, known in program.range_constraints.items():
+        if not getattr(symbol, "is_Symbol", False) or not str(symbol).startswith("s"):
+            continue
+        low, high = _bound(known.lower), _bound(known.upper)
+        own_low, own_high = found.get(str(symbol), (0, None))
+        low = max(own_low, low if low is not None and low > 2 else 0)
+        highs = [h for h in (own_high, high) if h is not None]
+        if low > 0 or highs:
+            found[str(symbol)] = (low, min(highs) if highs else None)
+    return found
+
+
+def _bound(value: Any) -> int | None:
+    """A bound of torch as a number; None for infinity."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        return None
+    return number if abs(number) < 2**62 else None
+
+
+def _guards(
+    program: ExportedProgram, names: Mapping[str, str], decisions: Iterable[Decision]
+) -> Iterable[SizeGuard]:
+    environment = shape_environment(program)
+    known = set(_input_symbols(program))
+    seen: set[str] = set()
+    files: list[str] | None = None
+    for guard in environment.guards if environment is not None else ():
+        expression = _replaced(guard.expr, environment)
+        symbols = {str(s) for s in getattr(expression, "free_symbols", ())}
+        if not symbols or not symbols <= known:
+            continue
+        frame, user = guard.sloc.framework_loc, guard.sloc.maybe_user_loc
+        file = str(getattr(frame, "filename", ""))
+        span: Span | None
+        if is_of_user(file):
+            span = line_of(file, int(frame.lineno))
+        elif "/torch/_dynamo/" in file.replace("\\", "/") and user:
+            files = _files(program) if files is None else files
+            span = _user_line(str(user), files)
+        else:
+            continue
+        text = guard_text(expression, names)
+        if text not in seen:
+            seen.add(text)
+            yield SizeGuard(expression, text, span, _is_demand(span))
+    for decision in decisions:
+        expression = _replaced(decision.expression, environment)
+        if {str(s) for s in expression.free_symbols} <= known and _is_about_small(expression):
+            text = guard_text(expression, names)
+            if text not in seen:
+                seen.add(text)
+                span = line_of(decision.file, decision.line)
+                yield SizeGuard(expression, text, span, _is_demand(span), small=True)
+
+
+def _replaced(expression: Any, environment: Any) -> Any:
+    """An expression with the symbols that are left where torch found sizes to be equal."""
+    return expression.xreplace(dict(environment.replacements))
+
+
+def _is_about_small(expression: Any) -> bool:
+    """Whether a condition does not hold where some size is 0 or 1."""
+    for symbol in expression.free_symbols:
+        for size in (0, 1):
+            if _is_false(expression.subs({symbol: size})):
+                return True
+    return False
+
+
+def _input_symbols(program: ExportedProgram) -> Iterable[str]:
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            value = node.meta.get("val")
+            sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+            for size in sizes:
+                if isinstance(size, torch.SymInt):
+                    yield from (str(s) for s in size.node.expr.free_symbols)
+
+
+def guard_text(expression: Any, names: Mapping[str, str]) -> str:
+    """A condition as Python, with the user's names.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        names: torch's symbol -> name.
+
+    Returns:
+        `n % 4 != 0`, for example.
+    """
+    words = str(PythonPrinter().doprint(expression))
+    for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
+        words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
+    return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
+
+
+def _files(program: ExportedProgram) -> list[str]:
+    """The files of Python that nodes of a program come from."""
+    frames = (frame for node in program.graph.nodes for frame in frames_of(node))
+    return list(dict.fromkeys(file for file, _ in frames if is_of_user(file)))
+
+
+_USER_LOC = re.compile(r"# (?P<tail>.*):(?P<line>\d+) in \S+\s*$")
+
+
+def _user_line(text: str, files: list[str]) -> Span | None:
+    """The line that torch names by the end of its path."""
+    found = _USER_LOC.search(text)
+    if found is None:
+        return None
+    file = next((f for f in files if f.endswith(found["tail"])), None)
+    return None if file is None else line_of(file, int(found["line"]))
+
+
+def _is_demand(span: Span | None) -> bool:
+    """Whether a line refuses what does not fulfil its condition."""
+    if span is None:
+        return False
+    try:
+        tree = ast.parse("".join(linecache.getlines(span.file)))
+    except SyntaxError:
+        return False
+    inner: ast.stmt | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and _head_covers(node, span.line):
+            if inner is None or node.lineno >= inner.lineno:
+                inner = node
+    if isinstance(inner, ast.Assert):
+        return True
+    if isinstance(inner, ast.If):
+        return isinstance(inner.body[-1], ast.Raise)
+    if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+        return ast.unparse(inner.value.func).startswith("torch._check")
+    return False
+
+
+def _head_covers(node: ast.stmt, line: int) -> bool:
+    """Whether a line is of a statement itself, not of its body."""
+    body = getattr(node, "body", None)
+    last = node.end_lineno or node.lineno
+    if isinstance(body, list) and body and not isinstance(node, ast.Expr):
+        last = max(node.lineno, body[0].lineno - 1)
+    return node.lineno <= line <= last
