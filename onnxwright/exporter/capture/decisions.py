@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.exporter.places import TORCH, is_of_user
@@ -54,11 +55,15 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 found.append(Decision(expression if answer else ~expression, *place))
         return answer
 
+    # Torch names the line of a guard by the first frame that is of no file of its own.
+    skipped = symbolic_shapes.uninteresting_files()
+    skipped.add(guard_bool.__code__.co_filename)
     SymNode.guard_bool = guard_bool
     try:
         yield
     finally:
         SymNode.guard_bool = guard
+        skipped.discard(guard_bool.__code__.co_filename)
 
 
 def _asking_line() -> tuple[str, int] | None:

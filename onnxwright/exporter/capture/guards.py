@@ -7,6 +7,7 @@ program computes what the module computes only for sizes that fulfil all guards.
 from __future__ import annotations
 
 import ast
+import json
 import linecache
 import re
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,10 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.decisions import Decision
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
+
+# Names in a model's metadata.
+RANGES = "onnxwright.size_ranges"
+GUARDS = "onnxwright.size_guards"
 
 Range = tuple[int, "int | None"]
 
@@ -70,6 +75,13 @@ class Sizes:
     def decisions(self) -> list[SizeGuard]:
         """The guards where the module computes something else for other sizes."""
         return [g for g in self.guards if not g.demand]
+
+    def metadata(self) -> dict[str, str]:
+        """The assumptions as metadata of a model, as JSON; empty where there are none."""
+        ranges = {self.names.get(s, s): list(found) for s, found in sorted(self.ranges.items())}
+        found = {RANGES: json.dumps(ranges)} if ranges else {}
+        texts = [g.text for g in self.guards]
+        return found | ({GUARDS: json.dumps(texts)} if texts else {})
 
     def violation(self, sizes: Mapping[str, int]) -> str:
         """Why the program is not right for sizes; empty if it is.

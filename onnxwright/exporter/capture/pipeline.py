@@ -17,6 +17,7 @@ from onnxwright.exporter.capture import shapes, specialization, strategies
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Sizes, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
 
@@ -73,6 +74,8 @@ def capture_model(
         return Captured(model, sizes=sizes_of(model, {}, {}))
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
+    with recording.warnings_recorded(report):
+        warn_training_mode(module)
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
@@ -93,8 +96,8 @@ def capture_model(
 
 def _report_decisions(program: ExportedProgram, sizes: Sizes, strict: bool) -> None:
     """Warn of decisions by sizes that hold for a part of the sizes only; an error if strict."""
-    told = {fixed.text(dict(sizes.names)) for fixed in specialization.fixed_values(program)}
-    found = [g for g in sizes.decisions() if g.text not in told]
+    fixed = {(f.expression, f.value) for f in specialization.fixed_values(program)}  # OW827
+    found = [g for g in sizes.decisions() if g.expression.args not in fixed]
     if strict and found:
         fail(*(messages.SizeRefused(guard=g.text, span=g.span or user_span()) for g in found))
     for guard in found:

@@ -23,6 +23,7 @@ from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.places import is_of_torch, span_of_error
@@ -64,7 +65,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts():
+    with skip_noop_module_casts(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 

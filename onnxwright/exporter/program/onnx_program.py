@@ -69,6 +69,7 @@ class ONNXProgram:
         self.sizes = captured.sizes
         self.module = captured.module
         self._captured = captured
+        self.model.metadata_props.update(captured.sizes.metadata())
         self.report = report
         # Where `save` puts weights if it is not told.
         self.external_data: bool | str | None = None
