@@ -90,6 +90,7 @@ CASES: dict[str, Case] = {
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
     "padding": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
     "unequal": Case(masked, (4, 5), ("n", "m"), "n != m", ((6, 3),), ((4, 4),)),
+    "equal": Case(masked, (4, 4), ("n", "m"), "n == m", ((6, 6),), ((4, 3),)),
     "long": Case(scaled, (10,), ("n",), "n <= 16", ((16,), (1,)), ((17,),)),
     "window": Case(Window(), (6,), ("n",), "n <= 8", ((8,),), ((9,),)),
 }

@@ -10,24 +10,27 @@ import ast
 import json
 import linecache
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.utils._sympy.printers import PythonPrinter
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.decisions import Decision
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
+from onnxwright.exporter.signature import inputs_of
 
 # Names in a model's metadata.
 RANGES = "onnxwright.size_ranges"
 GUARDS = "onnxwright.size_guards"
 
 Range = tuple[int, "int | None"]
+Place = tuple[int, "int | None"]
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,30 @@ class Sizes:
         names: torch's symbol -> the name to show.
         ranges: symbol -> the smallest and the largest size, both included; None for no bound.
         guards: what has to hold besides.
+        places: (flattened input, axis) -> symbol; the axis is None for a number.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     guards: tuple[SizeGuard, ...] = ()
+    places: Mapping[Place, str] = field(default_factory=dict)
+
+    def given(self, values: Sequence[Any]) -> dict[str, int]:
+        """The sizes of a call by torch's symbols.
+
+        Args:
+            values: for each flattened input of the module something with a `shape`, a number, or
+                None where it is not known.
+
+        Returns:
+            Torch's symbol -> size.
+        """
+        found: dict[str, int] = {}
+        for (place, axis), symbol in self.places.items():
+            value = values[place]
+            if value is not None:
+                found[symbol] = int(value) if axis is None else int(value.shape[axis])
+        return found
 
     def decisions(self) -> list[SizeGuard]:
         """The guards where the module computes something else for other sizes."""
@@ -128,6 +150,7 @@ def sizes_of(
     program: ExportedProgram,
     names: Mapping[str, str],
     declared: Mapping[str, Range],
+    written: Mapping[str, str],
     decisions: Iterable[Decision] = (),
 ) -> Sizes:
     """What a captured program assumes about its sizes.
@@ -136,6 +159,7 @@ def sizes_of(
         program: the program.
         names: torch's symbol -> the name the user wrote.
         declared: symbol -> the range of the user's `Dim`.
+        written: symbol -> name, also for sizes that torch found to be equal to others.
         decisions: decisions of Python that torch made by its assumption that sizes are at least 2.
 
     Returns:
@@ -144,8 +168,33 @@ def sizes_of(
     Source:
         ExportedProgram.range_constraints, ShapeEnv.guards.
     """
-    shown = dict(dimensions_of(program, dict(names)).names)
-    return Sizes(shown, _ranges(program, declared), tuple(_guards(program, shown, decisions)))
+    # A name written for two symbols names the first one only: torch knows them as different.
+    own = {s: n for s, n in written.items() if list(written.values()).count(n) == 1}
+    shown = {**written, **dimensions_of(program, dict(names)).names, **own}
+    ranges = _ranges(program, declared)
+    places = places_of(program)
+    known = frozenset(places.values())
+    return Sizes(shown, ranges, tuple(_guards(program, shown, known, ranges, decisions)), places)
+
+
+def places_of(program: ExportedProgram) -> dict[Place, str]:
+    """Where the sizes of a program come from.
+
+    Args:
+        program: the program.
+
+    Returns:
+        (flattened input, axis) -> torch's symbol before it found sizes to be equal or constant.
+    """
+    found: dict[Place, str] = {}
+    users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    for n, entry in enumerate(users):
+        value = entry.node.meta.get("val")
+        tensor = isinstance(value, torch.Tensor)
+        for axis, size in enumerate(value.shape) if tensor else ((None, value),):
+            if isinstance(size, torch.SymInt) and size.node._expr.is_Symbol:
+                found[n, axis] = str(size.node._expr)
+    return found
 
 
 def _ranges(program: ExportedProgram, declared: Mapping[str, Range]) -> dict[str, Range]:
@@ -173,15 +222,17 @@ def _bound(value: Any) -> int | None:
 
 
 def _guards(
-    program: ExportedProgram, names: Mapping[str, str], decisions: Iterable[Decision]
-) -> Iterable[SizeGuard]:
+    program: ExportedProgram,
+    names: Mapping[str, str],
+    known: frozenset[str],
+    ranges: Mapping[str, Range],
+    decisions: Iterable[Decision],
+) -> list[SizeGuard]:
     environment = shape_environment(program)
-    known = set(_input_symbols(program))
-    seen: set[str] = set()
+    found: dict[str, SizeGuard] = {}
     files: list[str] | None = None
     for guard in environment.guards if environment is not None else ():
-        expression = _replaced(guard.expr, environment)
-        symbols = {str(s) for s in getattr(expression, "free_symbols", ())}
+        symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
         if not symbols or not symbols <= known:
             continue
         frame, user = guard.sloc.framework_loc, guard.sloc.maybe_user_loc
@@ -194,42 +245,29 @@ def _guards(
             span = _user_line(str(user), files)
         else:
             continue
-        text = guard_text(expression, names)
-        if text not in seen:
-            seen.add(text)
-            yield SizeGuard(expression, text, span, _is_demand(span))
+        text = guard_text(guard.expr, names)
+        found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
     for decision in decisions:
-        expression = _replaced(decision.expression, environment)
-        if {str(s) for s in expression.free_symbols} <= known and _is_about_small(expression):
-            text = guard_text(expression, names)
-            if text not in seen:
-                seen.add(text)
-                span = line_of(decision.file, decision.line)
-                yield SizeGuard(expression, text, span, _is_demand(span), small=True)
+        expression, span = decision.expression, line_of(decision.file, decision.line)
+        text = guard_text(expression, names)
+        if {str(s) for s in expression.free_symbols} <= known and text not in found:
+            one = SizeGuard(expression, text, span, _is_demand(span), small=True)
+            if _excludes_small(one, ranges, list(found.values())):
+                found[text] = one
+    return list(found.values())
 
 
-def _replaced(expression: Any, environment: Any) -> Any:
-    """An expression with the symbols that are left where torch found sizes to be equal."""
-    return expression.xreplace(dict(environment.replacements))
-
-
-def _is_about_small(expression: Any) -> bool:
-    """Whether a condition does not hold where some size is 0 or 1."""
-    for symbol in expression.free_symbols:
+def _excludes_small(
+    guard: SizeGuard, ranges: Mapping[str, Range], others: Sequence[SizeGuard]
+) -> bool:
+    """Whether a guard excludes a size of 0 or 1 that nothing else excludes."""
+    for symbol in map(str, guard.expression.free_symbols):
         for size in (0, 1):
-            if _is_false(expression.subs({symbol: size})):
-                return True
+            given = {symbol: size}
+            if size >= ranges.get(symbol, (0, None))[0] and not guard.holds(given):
+                if all(other.holds(given) for other in others):
+                    return True
     return False
-
-
-def _input_symbols(program: ExportedProgram) -> Iterable[str]:
-    for node in program.graph.nodes:
-        if node.op == "placeholder":
-            value = node.meta.get("val")
-            sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
-            for size in sizes:
-                if isinstance(size, torch.SymInt):
-                    yield from (str(s) for s in size.node.expr.free_symbols)
 
 
 def guard_text(expression: Any, names: Mapping[str, str]) -> str:

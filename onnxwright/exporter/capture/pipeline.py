@@ -15,7 +15,7 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import shapes, specialization, strategies
 from onnxwright.exporter.capture.drafts import findings, warn_draft
-from onnxwright.exporter.capture.guards import Sizes, sizes_of
+from onnxwright.exporter.capture.guards import Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
@@ -71,7 +71,7 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model, sizes=sizes_of(model, {}, {}))
+        return Captured(model, sizes=sizes_of(model, {}, {}, {}))
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     with recording.warnings_recorded(report):
@@ -88,8 +88,9 @@ def capture_model(
         names = shapes.names_of(program, relaxed or wanted)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names)
+        written = shapes.written_names(wanted, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)
-        sizes = sizes_of(program, names, ranges, found.decisions)
+        sizes = sizes_of(program, names, ranges, written, found.decisions)
         _report_decisions(program, sizes, strict)
     return Captured(program, names, sizes, own)
 

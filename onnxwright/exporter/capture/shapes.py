@@ -92,6 +92,25 @@ def range_of(dim: Any) -> tuple[int, int | None]:
     return bounds[0] or 0, bounds[1]
 
 
+def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
+    """Torch's symbols by the names the user wrote, also of sizes torch found to be equal.
+
+    Args:
+        wanted: what was asked for.
+        places: (flattened input, axis) -> symbol.
+
+    Returns:
+        Symbol -> name.
+    """
+    found: dict[str, str] = {}
+    for (n, axis), symbol in places.items():
+        dim = wanted.axes[n].get(axis) if axis is not None and n < len(wanted.axes) else None
+        name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+        if name is not None:
+            found.setdefault(symbol, name)
+    return found
+
+
 def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
     """The bounds that the user's `Dim` objects set.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -246,8 +246,8 @@ def check_guards(
     """
     if not sizes.ranges and not sizes.guards:
         return
-    given = symbols_of(inputs, arrays)
-    reason = sizes.violation(given)
+    values = [None if name is None else arrays.get(name) for _, name in inputs]
+    reason = sizes.violation(sizes.given(values))
     if reason:
         fail(
             messages.BadProgramInput(
@@ -257,33 +257,6 @@ def check_guards(
                 span=user_span(),
             )
         )
-
-
-def symbols_of(
-    inputs: Sequence[tuple[ProgramInput, str | None]], arrays: Mapping[str, Any]
-) -> dict[str, int]:
-    """The sizes of a call by torch's symbols.
-
-    Args:
-        inputs: the inputs of the module, each with its name in the model.
-        arrays: by these names, anything with a `shape`.
-
-    Returns:
-        Torch's symbol -> size, for all symbols that are a size of an input.
-    """
-    found: dict[str, int] = {}
-    for entry, name in inputs:
-        fake = entry.node.meta.get("val")
-        array = arrays.get(name) if name is not None else None
-        if array is None:
-            continue
-        if isinstance(fake, torch.Tensor):
-            for size, wanted in zip(array.shape, fake.shape, strict=False):
-                if isinstance(wanted, torch.SymInt) and wanted.node.expr.is_Symbol:
-                    found[str(wanted.node.expr)] = int(size)
-        elif isinstance(fake, torch.SymInt) and fake.node.expr.is_Symbol:
-            found[str(fake.node.expr)] = int(array)
-    return found
 
 
 def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:

@@ -360,8 +360,11 @@ def other_sizes(
         if chosen in seen or min(chosen.values()) < 1:
             continue
         seen.append(chosen)
-        if not program.sizes.violation({str(s): n for s, n in chosen.items()}):
-            yield _resized(program, flat, tensors, chosen)
+        found = _resized(program, flat, tensors, chosen)
+        values = program.flat_inputs(*found)
+        known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
+        if not program.sizes.violation(program.sizes.given(known)):
+            yield found
 
 
 def _within(size: int, found: tuple[int, int | None] | None) -> int:
