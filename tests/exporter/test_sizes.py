@@ -122,7 +122,7 @@ def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
         args = tuple(torch.randn(n, 3) for n in sizes)
         torch.testing.assert_close(program(*args), case.function(*args))
     for sizes in case.wrong:
-        with pytest.raises(ow.errors.ExportTypeError, match="OW826.*captured for"):
+        with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
             program(*(torch.randn(n, 3) for n in sizes))
 
 
