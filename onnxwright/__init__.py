@@ -53,6 +53,14 @@ if TYPE_CHECKING:
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
     from onnxwright.opset import Opset as Opset
+    from onnxwright.optimizer import Attr as Attr
+    from onnxwright.optimizer import Attrs as Attrs
+    from onnxwright.optimizer import Const as Const
+    from onnxwright.optimizer import facts as facts
+    from onnxwright.optimizer import find as find
+    from onnxwright.optimizer import optimize as optimize
+    from onnxwright.optimizer import rewrite as rewrite
+    from onnxwright.optimizer import rule as rule
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -99,6 +107,14 @@ _HOMES = {
     "ExportError": "onnxwright.errors",
     "PassError": "onnxwright.errors",
     "InternalError": "onnxwright.errors",
+    "optimize": "onnxwright.optimizer",
+    "rewrite": "onnxwright.optimizer",
+    "find": "onnxwright.optimizer",
+    "rule": "onnxwright.optimizer",
+    "facts": "onnxwright.optimizer",
+    "Const": "onnxwright.optimizer",
+    "Attr": "onnxwright.optimizer",
+    "Attrs": "onnxwright.optimizer",
     "aten": "onnxwright.atenlib.op",
     "AtenError": "onnxwright.errors",
     "AtenArgumentError": "onnxwright.errors",
@@ -149,5 +165,6 @@ def _unknown(name: str) -> str:
 
 def __dir__() -> list[str]:
     types = importlib.import_module(_TYPES)
-    opsets = (*(f"opset{n}" for n in range(1, 25)), *(f"opset_ai_onnx_ml{n}" for n in range(1, 6)))
-    return sorted({*_HOMES, *types.__all__, *opsets, "latest_opset", "__version__"})
+    opsets = map(repr, importlib.import_module(_OPSETS).all_opsets.values())
+    names = {*_HOMES, *_MODULES, *types.__all__, *opsets}
+    return sorted({*names, "all_opsets", "latest_opset", "__version__"})

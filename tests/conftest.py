@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
 import os
 import socket
 import subprocess
@@ -27,6 +29,28 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collecting makes many objects that live to the end: the garbage collector ignores them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, obj: object
+) -> list[pytest.Item] | None:
+    """Slow tests that are not asked for have thousands of cases: they are not even made."""
+    config = collector.config
+    if config.option.markexpr != "not slow" or any("::" in argument for argument in config.args):
+        return None
+    marks = getattr(obj, "pytestmark", []) if inspect.isfunction(obj) else []
+    return [] if any(mark.name == "slow" for mark in marks) else None
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from onnxwright.atenlib.helpers.constants import cast, full_like, scalar
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import complex_of
 
@@ -69,6 +68,11 @@ def unpack(op: Any, x: Any) -> Complex:
     return Complex(op.Gather(x, 0, axis=-1), op.Gather(x, 1, axis=-1))
 
 
+def real_part(x: Any) -> Any:
+    """What a body asks for type and shape: a value, or the real part of a `Complex`."""
+    return x.real if isinstance(x, Complex) else x
+
+
 def as_complex(op: Any, x: Any, part: DType) -> Complex:
     """A value or number as a complex tensor with parts of a type.
 
@@ -81,23 +85,9 @@ def as_complex(op: Any, x: Any, part: DType) -> Complex:
         The complex tensor; the imaginary part of a real value is zero.
     """
     if isinstance(x, Complex):
-        return Complex(_cast(op, x.real, part), _cast(op, x.imag, part))
+        return Complex(cast(op, x.real, part), cast(op, x.imag, part))
     if isinstance(x, (bool, int, float, complex)):
         number = complex(x)
-        return Complex(_scalar(op, number.real, part), _scalar(op, number.imag, part))
-    real = _cast(op, x, part)
-    return Complex(real, _zeros(op, real, part))
-
-
-def _cast(op: Any, x: Any, dtype: DType) -> Any:
-    return x if x.onnx_dtype is dtype else op.Cast(x, to=dtype)
-
-
-def _scalar(op: Any, number: float, dtype: DType) -> Any:
-    return op.constant(np.array(number, dtype.numpy))
-
-
-def _zeros(op: Any, like: Any, dtype: DType) -> Any:
-    if like.shape is not None and all(isinstance(d, int) for d in like.shape):
-        return op.constant(np.zeros(like.shape, dtype.numpy))
-    return op.Expand(_scalar(op, 0.0, dtype), op.Shape(like))
+        return Complex(scalar(op, number.real, part), scalar(op, number.imag, part))
+    real = cast(op, x, part)
+    return Complex(real, full_like(op, real, 0.0, part))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex
-from onnxwright.atenlib.support import number
+from onnxwright.atenlib.helpers.constants import number
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import (

@@ -16,6 +16,7 @@ from onnxwright.builder.closing import Closed, finalize, lowest_ir_version
 from onnxwright.eager import foreign, select
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.ir.builder import Recorder
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
@@ -24,7 +25,7 @@ from onnxwright.types.promotion import real_of
 from onnxwright.types.tensors import TensorMeta
 
 DOMAIN = "onnxwright.aten"
-OPSET = 23
+OPSET = DEFAULT_OPSET_VERSION
 
 _TEXT = re.compile(r"\s*(?P<name>[A-Z]\w*)\s*(\[(?P<dims>[^\]]*)\])?\s*")
 

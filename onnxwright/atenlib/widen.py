@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnxwright.atenlib.kernels import LACKING
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.eager.backend import EagerBackend
+from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
@@ -29,13 +29,14 @@ _WIDER = {
 }
 
 
-def wider_type(name: str, variable: str, dtype: DType) -> DType | None:
+def wider_type(name: str, variable: str, dtype: DType, version: int | None = None) -> DType | None:
     """The type to compute an operator in.
 
     Args:
         name: an operator of the standard domain.
         variable: the type variable of its schema, `T`.
         dtype: the type that is given.
+        version: the opset version, the newest if not given.
 
     Returns:
         The nearest type with a kernel; None where the given one will do, or nothing will.
@@ -44,7 +45,7 @@ def wider_type(name: str, variable: str, dtype: DType) -> DType | None:
         >>> wider_type("Add", "T", DType.BFLOAT16).name, wider_type("Add", "T", DType.INT8)
         ('FLOAT', None)
     """
-    lacking = LACKING.get(name, {}).get(variable)
+    lacking = facts(name).missing_kernels(version=version).get(variable)
     if lacking is None or dtype.name not in lacking:
         return None
     for wider in _WIDER.get(dtype, ()):
@@ -64,7 +65,7 @@ class _Widening:
         outputs: int,
     ) -> tuple[Any, ...]:
         """As the backend's own, in types that have kernels."""
-        if op.name not in LACKING or op.domain != "" or not inputs:
+        if not facts(op.name, op.domain).missing_kernels(version=op.version) or not inputs:
             return super().emit(op, inputs, attributes, outputs)  # type: ignore[misc,no-any-return]
         signature = op.signature
         assert signature is not None
@@ -75,7 +76,7 @@ class _Widening:
             if dtype is None:
                 continue
             variable = signature.inputs[min(n, len(signature.inputs) - 1)].type_str
-            wider = wider_type(op.name, variable, dtype)
+            wider = wider_type(op.name, variable, dtype, op.version)
             if wider is not None:
                 wide[variable] = (dtype, wider)
                 values[n] = self._cast(op, value, wider)

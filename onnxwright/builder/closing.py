@@ -63,7 +63,11 @@ class ModelFacts:
 
 
 def finalize(
-    b: BuildContext, outputs: Sequence[GraphValue], names: Sequence[str] | None = None
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None = None,
+    *,
+    as_they_are: bool = False,
 ) -> Closed:
     """Finish the main graph.
 
@@ -71,6 +75,7 @@ def finalize(
         b: the backend; only its main graph may be open.
         outputs: the outputs.
         names: their names, in order.
+        as_they_are: an output that is an input or an initializer of its name stays that.
 
     Returns:
         What the graph is made of.
@@ -81,11 +86,12 @@ def finalize(
     scope = recorder.scope
     if names is not None and len(names) != len(outputs):
         raise ValueError(f"{len(outputs)} outputs have {len(names)} names")
-    final = _own_outputs(b, outputs, names)
+    final = _own_outputs(b, outputs, names, as_they_are=as_they_are)
     recorder.remove_dead(scope.nodes, final)
     if names is not None:
         _rename(b, final, names)
-    used = [v for v in b.pool if v.uses()]
+    shown = set(final)
+    used = [v for v in b.pool if v.uses() or v in shown]
     for value in used:
         b.pool.name(value)
     imports = _imports(b, scope.nodes)
@@ -94,14 +100,19 @@ def finalize(
 
 
 def _own_outputs(
-    b: BuildContext, outputs: Sequence[GraphValue], names: Sequence[str] | None
+    b: BuildContext,
+    outputs: Sequence[GraphValue],
+    names: Sequence[str] | None,
+    *,
+    as_they_are: bool,
 ) -> list[ir.Value]:
     """The outputs, each a different value that a node makes."""
     final: list[ir.Value] = []
     seen: set[ir.Value] = set()
     for n, output in enumerate(outputs):
         value = output.value
-        if value.producer() is None or value in seen:
+        same = as_they_are and names is not None and value.name == names[n]
+        if (value.producer() is None and not same) or value in seen:
             hint = names[n] if names is not None else None
             value = _copy(b, value, hint)
         seen.add(value)

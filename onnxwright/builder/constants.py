@@ -15,7 +15,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import Array, UnknownError
+from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.semantics.literals import array_of, describe, is_number_like
 from onnxwright.types.dtypes import DType
@@ -35,6 +35,8 @@ class Pool:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
+        # Values of another graph that these stand for: their notes go with them.
+        self.sources: dict[ir.Value, ir.Value] = {}
         self._known: dict[object, ir.Value] = {}
         self._owners: list[Any] = []
 
@@ -56,7 +58,9 @@ class Pool:
         """
         if array.dtype.kind in "US":
             array = array.astype(object)
-        key = _key(array, array)
+        return self._array(_key(array, array), array, name, known=True)
+
+    def _array(self, key: object, array: Array, name: str | None, *, known: bool) -> ir.Value:
         found = self._known.get(key)
         if found is not None:
             return found
@@ -65,10 +69,33 @@ class Pool:
             array.flags.writeable = False
         kind = TensorType(_dtype_of(array.dtype), array.shape)
         value = self._add(key, array, kind, name)
-        self.recorder.known[value] = array
+        if known:
+            self.recorder.known[value] = array
         return value
 
-    def tensor(self, given: Any, name: str | None, span: Span | None) -> ir.Value:
+    def initializer(
+        self, array: Array, name: str | None = None, owner: str | None = None
+    ) -> ir.Value:
+        """The value that holds an array which the user gave the model.
+
+        Floating-point numbers are weights: they may be trained, so that nothing is simplified by
+        what they are, and two that were given different names stay two.
+
+        Args:
+            array: the array.
+            name: the name a new value asks for.
+            owner: what tells it from other weights of the same numbers; by default its name.
+
+        Returns:
+            The value.
+        """
+        if not is_trainable(array.dtype):
+            return self.array(array, name)
+        return self._array(("weight", owner or name, _key(array, array)), array, name, known=False)
+
+    def tensor(
+        self, given: Any, name: str | None, span: Span | None, owner: str | None = None
+    ) -> ir.Value:
         """The value that holds a tensor of any library.
 
         Args:
@@ -76,6 +103,7 @@ class Pool:
                 `__array__` or `__dlpack__`.
             name: the name a new value asks for.
             span: the place, for the message.
+            owner: what tells a weight from others of the same numbers.
 
         Returns:
             The value.
@@ -84,24 +112,27 @@ class Pool:
         if found is not None:
             return found
         if is_number_like(given):
-            return self.array(array_of(_Place(span), given), name)  # type: ignore[arg-type]
+            return self.initializer(array_of(_Place(span), given), name, owner)  # type: ignore[arg-type]
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
         if isinstance(held, ir.TensorProtocol):
-            return self._ir_tensor(given, held, name)
+            return self._ir_tensor(given, held, name, owner)
         array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
         if array is None:
             fail(messages.NotATensor(what=describe(given), span=span))
-        value = self.array(array, name)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        value = self.initializer(array, name, owner)
         if array.nbytes > SHARED_BYTES:
             self._remember(given, value)
         return value
 
-    def weight(self, tensor: Any, name: str) -> ir.Value:
+    def weight(self, tensor: Any, name: str, source: ir.Value | None = None) -> ir.Value:
         """The value of a tensor of onnx_ir whose numbers may still change: never folded or shared.
 
         Args:
             tensor: the tensor; it is not read.
             name: the name a new value asks for.
+            source: the value of another graph that it stands for.
 
         Returns:
             A value of its own.
@@ -109,14 +140,37 @@ class Pool:
         shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
         kind = TensorType(DType(int(tensor.dtype)), shape)
         self._owners.append(tensor)
-        return self._add(("object", id(tensor)), tensor, kind, name)
+        value = self._add(("object", id(tensor)), tensor, kind, name)
+        if source is not None:
+            self.sources[value] = source
+        return value
+
+    def literal(self, tensor: Any, name: str, source: ir.Value) -> ir.Value:
+        """The value of an initializer of another graph whose numbers may be looked at.
+
+        Args:
+            tensor: a small tensor of onnx_ir.
+            name: its name, which it keeps.
+            source: the value of the other graph.
+
+        Returns:
+            A value of its own.
+        """
+        value = self.weight(tensor, name, source)
+        array = tensor.numpy()
+        if array.dtype == object:
+            texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
+            array = np.array(texts, dtype=object).reshape(array.shape)
+        self.recorder.known[value] = array
+        self._known.setdefault(_key(array, array), value)
+        return value
 
     def _remember(self, owner: Any, value: ir.Value) -> None:
         """Know an object again; it has to stay alive for that."""
         self._known["object", id(owner)] = value
         self._owners.append(owner)
 
-    def _ir_tensor(self, owner: Any, tensor: Any, name: str | None) -> ir.Value:
+    def _ir_tensor(self, given: Any, tensor: Any, name: str | None, owner: str | None) -> ir.Value:
         """A tensor of onnx_ir; one in a file or made when needed stays so."""
         lazy = isinstance(tensor, (ir.ExternalTensor, ir.LazyTensor))
         if not lazy and tensor.nbytes <= SHARED_BYTES:
@@ -124,11 +178,11 @@ class Pool:
             if array.dtype == object:
                 texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
                 array = np.array(texts, dtype=object).reshape(array.shape)
-            return self.array(array, name or tensor.name)
+            return self.initializer(array, name or tensor.name, owner)
         shape = tuple(d if isinstance(d, int) else None for d in tensor.shape)
         kind = TensorType(DType(int(tensor.dtype)), shape)
-        value = self._add(("object", id(owner)), tensor, kind, name or tensor.name)
-        self._owners.append(owner)
+        value = self._add(("object", id(given)), tensor, kind, name or tensor.name)
+        self._owners.append(given)
         return value
 
     def _add(self, key: object, held: Any, kind: TensorType, name: str | None) -> ir.Value:
@@ -183,6 +237,18 @@ def _dtype_of(dtype: np.dtype[Any]) -> DType:
     return DType.from_numpy(dtype)
 
 
+def is_trainable(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of a type may be weights; integers, truth values and texts are not trained.
+
+    Args:
+        dtype: the type of an array.
+
+    Returns:
+        True for floating-point and complex types, those of `ml_dtypes` included.
+    """
+    return dtype.kind in "fc" or (dtype.kind == "V" and _dtype_of(dtype).is_float)
+
+
 def constant_array(attributes: Mapping[str, object]) -> Array:
     """The array that the attributes of a Constant describe.
 
@@ -220,4 +286,4 @@ def constant_array(attributes: Mapping[str, object]) -> Array:
     return np.array(value, dtype=dtypes[name])
 
 
-__all__ = ["SHARED_BYTES", "Pool", "constant_array"]
+__all__ = ["SHARED_BYTES", "Pool", "constant_array", "is_trainable"]

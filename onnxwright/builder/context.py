@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnxwright.builder.constants import Pool
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall
+from onnxwright.operators.op_call import OpCall
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.rewriting import RewriteContext

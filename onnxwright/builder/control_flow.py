@@ -28,7 +28,6 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape, unify
 
-NAMES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _BODIES = ("then_branch", "else_branch", "body")
 _ROUNDS = 8
 
@@ -391,4 +390,4 @@ def _loose(kind: OnnxType | None) -> OnnxType | None:
     return TensorType(kind.dtype) if isinstance(kind, TensorType) else kind
 
 
-__all__ = ["NAMES", "build", "is_callable"]
+__all__ = ["build", "is_callable"]

@@ -159,7 +159,7 @@ class GraphBuilder(Calling, Results):
         self._check(())
         if name is None:
             return self.backend.initializer(array)
-        known = self.backend.initializer(array)
+        known = self.backend.initializer(array, owner=name)
         self._names.give(known, name)
         return known
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import onnx_ir as ir
 
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.rewriting import RewriteContext
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from onnxwright.builder import rewrites
 from onnxwright.builder.rewrites import Site
-from onnxwright.ir.facts import OpCall, UnknownError, axis_in
 from onnxwright.ir.infer import INFERENCE_ERRORS, infer_call
+from onnxwright.operators.op_call import OpCall, UnknownError, axis_in
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.rewriting import RewriteContext
 from onnxwright.types import dims

@@ -21,9 +21,16 @@ class TracedValue(GraphValue):
     first dimension has a length and can be iterated.
     """
 
+    backend: Any
     # The name asked for by a call that gave a value which was there already.
     __slots__ = ("asked",)
     asked: str
+
+    @property
+    def constant(self) -> np.ndarray[Any, Any] | None:
+        """The array it is known to hold; that of a weight too, by which nothing is simplified."""
+        found = self.backend.constant_value(self)
+        return found if found is not None else self.backend.weight_value(self)  # type: ignore[no-any-return]
 
     def _known(self, what: str) -> Any:
         array = self.constant

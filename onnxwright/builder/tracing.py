@@ -20,9 +20,10 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, as_array, axis_in
 from onnxwright.ir.infer import schema_kinds
-from onnxwright.ir.symbolic import decided, values_of
+from onnxwright.operators import facts
+from onnxwright.operators.op_call import OpCall, as_array, axis_in
+from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
@@ -30,12 +31,10 @@ from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.shapes import Shape
 
-# Two calls of these never give the same.
-_RANDOM = frozenset(
-    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
-     "Multinomial", "Dropout")
-)  # fmt: skip
-
+# Arrays of a builder's user of more bytes are weights, not numbers written down in code.
+LITERAL_BYTES = 1024
+# Weights of so many numbers are read when somebody asks what they are.
+FEW_NUMBERS = 64
 
 _NONE: Mapping[str, object] = {}
 
@@ -109,13 +108,16 @@ class TracingBackend(GraphBackend):
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 
-    def initializer(self, array: Any, name: str | None = None) -> GraphValue:
+    def initializer(
+        self, array: Any, name: str | None = None, *, owner: str | None = None
+    ) -> GraphValue:
         """A value that the model holds; equal small ones and the same large ones are shared.
 
         Args:
             array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
                 has `__array__` or `__dlpack__`.  Large ones are not copied.
             name: its name, made unique; a value that is there already keeps its own.
+            owner: what tells it from weights of the same numbers; by default its name.
 
         Returns:
             The value.
@@ -123,14 +125,25 @@ class TracingBackend(GraphBackend):
         Raises:
             ScriptTypeError: it is no tensor (OW403).
         """
-        return self._pooled(self.pool.tensor(array, name, self.here()))
+        return self._pooled(self.pool.tensor(array, name, self.here(), owner))
 
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A value that holds `array` (equal ones are shared)."""
-        return self._pooled(self.pool.array(np.asarray(array)))
+        array = np.asarray(array)
+        if self.adapts_arrays and array.nbytes > LITERAL_BYTES:
+            return self._pooled(self.pool.initializer(array))
+        return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
         return self.wrap(value, self.recorder.types[value])
+
+    def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
+        """The array of a weight that is held in memory, or is a few numbers."""
+        held = self.pool.held.get(value.value, (None, None))[0]
+        if isinstance(held, ir.TensorProtocol) and held.size <= FEW_NUMBERS:
+            array: np.ndarray[Any, Any] = held.numpy()
+            return array
+        return held if isinstance(held, np.ndarray) else None
 
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
@@ -202,7 +215,7 @@ class TracingBackend(GraphBackend):
                 if there is not op.signature:
                     return adapted(self, op, inputs, attributes, outputs)
                 op = self.opset[op.name]
-            if op.name in control_flow.NAMES:
+            if facts(op.name).has_bodies:
                 return control_flow.build(self, op, inputs, attributes, outputs)
             if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
                 return (self.constant(constant_array(attributes)),)
@@ -293,7 +306,7 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> object | None:
         """What makes two calls the same; None where they are not compared."""
-        if op.name in _RANDOM and op.domain == "":
+        if facts(op.name, op.domain).random:
             return None
         if op.signature is None:
             return None  # nothing is known of an operator of a custom domain

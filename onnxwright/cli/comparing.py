@@ -94,7 +94,7 @@ def _painted(line: str) -> str:
 
 
 def _compare(given: Any) -> int:
-    from onnxwright.eager.divergence import difference, first_divergence
+    from onnxwright.eager.debugging.divergence import difference, first_divergence
 
     left, right = _load_two(given)
     _same_interface(left, right)

@@ -25,11 +25,9 @@ from onnxwright.compare.equality import (
     same_type,
 )
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
+from onnxwright.operators import all_facts
 
-COMMUTATIVE = frozenset(
-    {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Mean", "Sum", "BitwiseAnd",
-     "BitwiseOr", "BitwiseXor"}
-)  # fmt: skip
+COMMUTATIVE = frozenset(f.name for f in all_facts() if f.commutative and not f.domain)
 _STEPS = 2_000_000
 
 

@@ -11,7 +11,7 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import type_proto
-from onnxwright.ir.versions import same_meaning
+from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend
@@ -47,7 +47,9 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
         if op.signature is None or op.version == target:
             continue
         there = signature(op.domain, op.name, target)
-        if there is not None and same_meaning(op.signature, there):
+        if there is not None and same_meaning(
+            op.signature, there, node.attributes, len(node.outputs)
+        ):
             continue
         _convert(b, nodes, node, op, target, span)
     return imports

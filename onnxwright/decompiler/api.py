@@ -11,8 +11,8 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.decompiler.guard import check_text
+from onnxwright.decompiler.roundtrip_search import settle, write
 from onnxwright.decompiler.scope import Options, Weights
-from onnxwright.decompiler.settle import settle, write
 from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.decompiler.validity import problem_of
 from onnxwright.diagnostics.caller import user_span

@@ -13,7 +13,7 @@ from onnxwright.compare.proto_graph import ProtoGraph, ProtoValue, link_graph, n
 from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import KIND_OF, plain_value, value_expression
 from onnxwright.decompiler.body import Body, indented
-from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import (
     Expr,
     Group,

@@ -15,13 +15,10 @@ import onnx
 from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import flatten, listed, number, short_float
+from onnxwright.operators import facts
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.types.dtypes import DType
 
-_ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "MatMul": "@"}
-_COMPARE = {"Equal": "==", "Less": "<", "Greater": ">", "LessOrEqual": "<=", "GreaterOrEqual": ">="}
-_LOGIC = {"And": "&", "Or": "|", "Xor": "^"}
-_BITS = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}
 _MOST_COLONS = 4
 _LAST, _FIRST = (1 << 63) - 1, -(1 << 63)
 _DEFAULT = {DType.FLOAT, DType.INT64, DType.BOOL}
@@ -77,19 +74,21 @@ class Sugar:
         if len(unit.inputs) != 2 or (None not in dtypes and dtypes[0] is not dtypes[1]):
             return None
         known = dtypes[0] if dtypes[0] is not None else dtypes[1]
-        if name in _ARITHMETIC:
-            return _ARITHMETIC[name] if known is not DType.BOOL else None
-        if name == "Div":
-            return "/" if known is None or known.is_float else None
-        if name == "Pow":
-            return "**" if known is not None and known.is_float else None
-        if name in _COMPARE:
-            return _COMPARE[name] if known not in (None, DType.BOOL, DType.STRING) else None
-        if name in _LOGIC:
-            return _LOGIC[name]
-        if name in _BITS:
-            return _BITS[name] if known is not None and known.is_integer else None
-        return None
+        record = facts(name)
+        symbol = record.symbol
+        if not symbol or name in ("And", "Or", "Xor"):
+            fits = True
+        elif record.compare is not None:
+            fits = known not in (None, DType.BOOL, DType.STRING)
+        elif name.startswith("Bitwise"):
+            fits = known is not None and known.is_integer
+        elif name == "Div":
+            fits = known is None or known.is_float
+        elif name == "Pow":
+            fits = known is not None and known.is_float
+        else:
+            fits = known is not DType.BOOL
+        return (symbol or None) if fits else None
 
     def _unary(self, name: str, dtype: DType | None) -> str | None:
         if name == "Neg":

@@ -7,7 +7,7 @@ import onnx
 from onnxwright.compare.equality import attribute_kind
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import plain_value, value_expression
-from onnxwright.decompiler.facts import Facts
+from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, text
 from onnxwright.decompiler.names import Names, is_plain
 from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript, unary

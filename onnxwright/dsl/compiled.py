@@ -10,7 +10,7 @@ from onnxwright.converter.lower import input_type
 from onnxwright.converter.scripts import bind_arguments
 from onnxwright.dsl.model import ModelOptions, to_model_proto
 from onnxwright.eager import foreign
-from onnxwright.eager.models import CompiledModel
+from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.tensor import Tensor
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
@@ -46,6 +46,10 @@ class CompiledScript:
             if name in self.options
         }
         self.sessions: dict[Any, CompiledModel] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Sessions cannot be pickled; they are made again at the first call of each kind.
+        return {**self.__dict__, "sessions": {}}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the session for these arguments, made at the first call of their types."""

@@ -79,6 +79,11 @@ class ScriptFunction(Generic[P, R]):
         self.__module__ = self.function.__module__
         self.__doc__ = self.function.__doc__
 
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override] # read late: see `signature`
+        """Those of the function, for `typing.get_type_hints` and `inspect`."""
+        return self.function.__annotations__
+
     # -- being a function ------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

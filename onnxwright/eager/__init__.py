@@ -6,18 +6,18 @@ call.
 
 from onnxwright.eager.backend import EagerBackend, backend_for, backend_now
 from onnxwright.eager.custom import forget, implement, implement_function
-from onnxwright.eager.debugging import Debug, debug
+from onnxwright.eager.debugging.debugger import Debug, debug
+from onnxwright.eager.debugging.divergence import Divergence, first_divergence
+from onnxwright.eager.debugging.tracing import Trace, trace
 from onnxwright.eager.dispatch import dispatch
-from onnxwright.eager.divergence import Divergence, first_divergence
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.functions import call_function
-from onnxwright.eager.models import CompiledModel, run_model
 from onnxwright.eager.operators import install as _install_operators  # noqa: F401 - on import
-from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.ort.compiled_models import CompiledModel, run_model
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.select import default_evaluator, evaluator, set_default_evaluator
 from onnxwright.eager.tensor import Tensor
-from onnxwright.eager.tracing import Trace, trace
 from onnxwright.eager.values import MapValue, SequenceValue
 
 __all__ = [

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.values import raw_value
-from onnxwright.opset.op import BoundCall
-from onnxwright.semantics.unpacking import is_open, unpacked_into
+from onnxwright.operators import facts
+from onnxwright.opset.op import BoundCall, Op
+from onnxwright.semantics.unpacking import is_open, unpacked_into, unpacked_later
 
 
 def output_count(bound: BoundCall, unpacked: int | None) -> int:
@@ -37,6 +40,26 @@ def output_count(bound: BoundCall, unpacked: int | None) -> int:
     return required
 
 
+def check_later(op: Op, result: Any, wanted: int | None) -> None:
+    """Refuse a single output that is about to be unpacked into more names than it has rows.
+
+    Args:
+        op: the operator.
+        result: what the call gives.
+        wanted: how many names the result is unpacked into after the statement of the call.
+
+    Raises:
+        EagerError: the unpacking would fail, and the operator has that many outputs (OW626).
+    """
+    if wanted is None or wanted < 2 or isinstance(result, (tuple, list)):
+        return
+    most = op.signature.max_output if op.signature is not None else wanted
+    shape = getattr(result, "shape", None)
+    if shape is None or wanted > most or (len(shape) > 0 and shape[0] == wanted):
+        return
+    fail(messages.UnpackedLater(operation=op.name, wanted=wanted))
+
+
 def _said(bound: BoundCall) -> int | None:
     """What attributes and inputs say of the number of outputs."""
     name, attributes = bound.op.name, bound.attributes
@@ -52,9 +75,9 @@ def _said(bound: BoundCall) -> int | None:
             return len(sizes) if hasattr(sizes, "__len__") else None
         return None
     body: Any = attributes.get("then_branch") or attributes.get("body")
-    if name in ("If", "Loop", "Scan", "SequenceMap") and hasattr(body, "output"):
+    if facts(name).has_bodies and hasattr(body, "output"):
         return len(body.output) - (name == "Loop")
     return None
 
 
-__all__ = ["is_open", "output_count", "unpacked_into"]
+__all__ = ["check_later", "is_open", "output_count", "unpacked_into", "unpacked_later"]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.eager import control_flow, custom, node_model, select, tensor
+from onnxwright.eager import custom, node_model, select, tensor
+from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.evaluators import evaluator_name
-from onnxwright.eager.ort import OrtEvaluator
-from onnxwright.eager.ort_calls import FastCall
+from onnxwright.eager.ort.calls import FastCall
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import (
     Array,
@@ -20,6 +21,7 @@ from onnxwright.eager.values import (
     type_of_value,
 )
 from onnxwright.eager.where import user_span
+from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -64,8 +66,8 @@ class EagerBackend:
             found = None if fast is None else _run_fast(fast, inputs)
             if found is not None:
                 return found
-        if op.name in control_flow.NAMES and op.domain == "":
-            made = control_flow.run(op, inputs, attributes, outputs)
+        if facts(op.name, op.domain).has_bodies:
+            made = callable_bodies.run(op, inputs, attributes, outputs)
             if made is not None:
                 return made
         raw = [raw_value(x) for x in inputs]

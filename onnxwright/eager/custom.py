@@ -14,7 +14,9 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.eager import interpret, model_functions, tensor
+from onnxwright.eager import tensor
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
@@ -45,7 +47,7 @@ class Implementation:
     def run(
         self,
         evaluator: Any,
-        run_op: interpret.RunOp,
+        run_op: interpreter.RunOp,
         op: Op,
         inputs: Sequence[Value],
         attributes: Mapping[str, Any],

@@ -13,10 +13,11 @@ import numpy as np
 
 from onnxwright.eager import arity, foreign, select
 from onnxwright.eager.backend import backend_for
-from onnxwright.eager.ort import OrtEvaluator
-from onnxwright.eager.ort_calls import FastCall
+from onnxwright.eager.ort.calls import FastCall
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
+from onnxwright.operators import facts
 from onnxwright.opset import set_dispatcher
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
@@ -90,15 +91,21 @@ def dispatch(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                     # Equal floats and tuples may still differ: 0.0 and -0.0, (1,) and (1.0,).
                     kinds.append(repr(value) if kind is float or kind is tuple else value)
             key, fast = _lookup(evaluator, tuple(kinds))
-            if type(fast) is dict:
+            # The frames: the caller, `Op.__call__`, this one.
+            several = type(fast) is dict
+            if several:
                 fast = fast.get(arity.unpacked_into(2))
             if fast is not None:
                 found = _run_fast(fast, arrays, wrapped=wrapped or numbers)
                 if found is not None:
+                    if several:
+                        arity.check_later(op, found, arity.unpacked_later(2))
                     return found
-    # The frames: the caller, `Op.__call__`, this one.
-    unpacked = arity.unpacked_into(2) if arity.is_open(op.signature) else None
-    return _dispatch(evaluator, op, args, kwargs, key, unpacked)
+    if not arity.is_open(op.signature):
+        return _dispatch(evaluator, op, args, kwargs, key, None)
+    found = _dispatch(evaluator, op, args, kwargs, key, arity.unpacked_into(2))
+    arity.check_later(op, found, arity.unpacked_later(2))
+    return found
 
 
 def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
@@ -267,7 +274,7 @@ def _remember(
     prepared = evaluator.prepare(op, [raw_value(x) for x in inputs], bound.attributes, count)
     if prepared is None or len(prepared.names) != len(args) or not prepared.gives_tensors:
         return
-    if op.name in ("If", "Loop", "Scan", "SequenceMap") and len(prepared.kinds) != count:
+    if facts(op.name, op.domain).has_bodies and len(prepared.kinds) != count:
         return
     fast = FastCall(op, prepared, tuple(convert) or None)
     if arity.is_open(op.signature):

@@ -13,8 +13,8 @@ import numpy as np
 
 from onnxwright.eager import select
 from onnxwright.eager.backend import backend_for
-from onnxwright.eager.ort import OrtEvaluator
-from onnxwright.eager.ort_calls import FastCall
+from onnxwright.eager.ort.calls import FastCall
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor
 from onnxwright.semantics.values import ValueOperators
 

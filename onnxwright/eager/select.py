@@ -14,7 +14,7 @@ from typing import Any
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.evaluators import Evaluator
-from onnxwright.eager.ort import OrtEvaluator
+from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.where import user_span
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION, Opset

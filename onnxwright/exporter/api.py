@@ -17,8 +17,9 @@ from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 
-DEFAULT_OPSET = 23
+DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
 
 def export(
@@ -53,7 +54,8 @@ def export(
         dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
             least.
-        opset_version: the version of the standard opset, 18 to 26.
+        opset_version: the version of the standard opset, from 18 to the newest that ONNX
+            Runtime loads (26).
         target: "onnxruntime-cpu": where ONNX Runtime's CPU has no kernel for an element type
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.

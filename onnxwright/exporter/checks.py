@@ -14,8 +14,10 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
+from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
 
-OPSETS = range(18, 27)
+# The oldest version that the ATen library is written for, to the newest that the runtime loads.
+OPSETS = range(18, RUNNABLE[1] + 1)
 
 
 def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:

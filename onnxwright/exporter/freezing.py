@@ -23,20 +23,12 @@ from onnxwright.exporter.derived import (
     drop_unused,
     is_fixed,
 )
+from onnxwright.operators import ALWAYS, facts
 
 # What a group of nodes may add to the model, if no weight stays that it reads.
 _SLACK = 256 * 1024
 # Arrays of at most so many bytes do not tie groups together.
 _SMALL = 1024
-
-# Operators that onnx's reference implementation computes as the runtime does.
-_OPERATORS = frozenset(
-    ("Abs", "Add", "Cast", "Concat", "Cos", "Div", "Equal", "Exp", "Expand", "Flatten", "Gather",
-     "Gemm", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "MatMul", "Mul",
-     "Neg", "Not", "Pow", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin",
-     "ReduceSum", "Reshape", "Sigmoid", "Sin", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tanh",
-     "Tile", "Transpose", "Unsqueeze", "Where")
-)  # fmt: skip
 
 
 def freeze(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
@@ -63,7 +55,7 @@ def freeze(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
 def _is_frozen(
     graph: ir.Graph, node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]
 ) -> bool:
-    if node.op_type not in _OPERATORS or node.domain or not any(node.inputs):
+    if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
         return False
     if any(_bytes(output) is None for output in node.outputs) or _widens(node):
         return False

@@ -24,6 +24,7 @@ from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.translator import Translator, as_array
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 
 Compiled = Callable[..., list[Any]]
 
@@ -31,7 +32,7 @@ Compiled = Callable[..., list[Any]]
 def torch_backend(
     runtime: str = "ort",
     *,
-    opset_version: int = 23,
+    opset_version: int = DEFAULT_OPSET_VERSION,
     custom_translation_table: Mapping[Any, Any] | None = None,
     fallback: Callable[[str], Any] | None = None,
 ) -> Callable[[GraphModule, Sequence[Any]], Any]:

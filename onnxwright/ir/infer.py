@@ -1,7 +1,8 @@
 """Types of a node's outputs from those of its inputs: rules for the common operators, else ONNX's.
 
-The rules (`shape_rules`, `window_rules`) know names of dimensions and values that are shapes; for
-the other operators, and for every contradiction, ONNX's own inference is asked, node by node.
+The rules of the operators' records (`OperatorFacts.infer`) know names of dimensions and values that
+are shapes; for the other operators, and for every contradiction, ONNX's own inference is asked,
+node by node.
 """
 
 from __future__ import annotations
@@ -15,12 +16,23 @@ import onnx.checker
 import onnx_ir as ir
 from onnx import shape_inference
 
-from onnxwright.ir import shape_rules, window_rules
 from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
-from onnxwright.ir.facts import OpCall, UnknownError, as_array
+from onnxwright.operators import facts
+from onnxwright.operators.op_call import OpCall, UnknownError, as_array
+from onnxwright.operators.record import InferRule
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import (
+    MapType,
+    OnnxType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    fits,
+    parse_onnx_name,
+    refine_types,
+    unify_types,
+)
 from onnxwright.types.shapes import Shape
 
 # What ONNX's inference raises for inputs that cannot go together.
@@ -28,7 +40,6 @@ INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError
 
 # Values up to this size are shown to inference (shapes, axes, paddings).
 _DATA_LIMIT = 1024
-_RULES = {**shape_rules.RULES, **window_rules.RULES}
 
 
 def infer(
@@ -79,16 +90,16 @@ def infer_call(
         INFERENCE_ERRORS: the inputs cannot go together.
     """
     if call.signature.domain == "":
-        rule = _RULES.get(call.name)
+        rule = facts(call.name).infer
         if rule is not None:
             try:
                 return _by_rule(call, rule)
             except UnknownError:
                 pass
-    return _by_onnx(call, attributes(), opset_version)
+    return infer_by_onnx(call, attributes(), opset_version)
 
 
-def _by_rule(call: OpCall, rule: shape_rules.Rule) -> list[OnnxType | None]:
+def _by_rule(call: OpCall, rule: InferRule) -> list[OnnxType | None]:
     """What a rule says, if the element types are allowed."""
     dtypes = _dtypes(call)
     made = rule(call)
@@ -154,9 +165,27 @@ def _dtypes(call: OpCall) -> DType | None:
     return plan.fixed if plan.fixed is not None else seen.get(plan.source)
 
 
-def _by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType | None]:
+def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType | None]:
     """What ONNX's own inference says."""
     signature, inputs = call.signature, call.types
+    attributes = list(attributes)
+    try:
+        found = _ask_onnx(call, inputs, attributes, opset_version)
+    except ValueError:
+        if all(_is_complete(inputs[n]) for n, present in enumerate(call.present) if present):
+            raise
+        found = _with_stand_ins(call, attributes, opset_version)
+    return [
+        kind if kind is not None else _by_variable(signature, n, inputs)
+        for n, kind in enumerate(found)
+    ]
+
+
+def _ask_onnx(
+    call: OpCall, inputs: Sequence[OnnxType | None], attributes: list[Any], opset_version: int
+) -> list[OnnxType | None]:
+    """The types of the outputs by ONNX's inference, for inputs of these types."""
+    signature = call.signature
     proto = onnx.NodeProto()
     proto.op_type = call.name
     proto.domain = signature.domain
@@ -183,12 +212,66 @@ def _by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[OnnxType
         data or None,
         opset_imports=[onnx.helper.make_opsetid(signature.domain, opset_version)],
     )
-    result: list[OnnxType | None] = []
-    for n in range(call.count):
-        kind = found.get(f"o{n}")
-        made = from_type_proto(kind) if kind is not None else None
-        result.append(made if made is not None else _by_variable(signature, n, inputs))
-    return result
+    kinds = (found.get(f"o{n}") for n in range(call.count))
+    return [None if kind is None else from_type_proto(kind) for kind in kinds]
+
+
+def _is_complete(kind: OnnxType | None) -> bool:
+    """Whether the element type is known, of what a container holds too."""
+    if isinstance(kind, (SequenceType, OptionalType)):
+        return _is_complete(kind.elem)
+    if isinstance(kind, MapType):
+        return _is_complete(kind.value)
+    return kind is not None and kind.dtype is not None
+
+
+def _with_stand_ins(
+    call: OpCall, attributes: list[Any], opset_version: int
+) -> list[OnnxType | None]:
+    """What ONNX's inference says whatever the unknown types are.
+
+    Some operators are refused where a type is not known.  They are asked with two types that the
+    schema allows in its place, as different as can be: what both answers share is known.
+    """
+    answers: list[list[OnnxType | None]] = []
+    refusal: Exception | None = None
+    for choice in (0, -1):
+        inputs = _filled(call, choice)
+        if inputs is None:
+            return [None] * call.count
+        try:
+            answers.append(_ask_onnx(call, inputs, attributes, opset_version))
+        except INFERENCE_ERRORS as error:
+            refusal = error
+    if not answers:
+        assert refusal is not None
+        raise refusal
+    return [unify_types(a, b) for a, b in zip(answers[0], answers[-1], strict=True)]
+
+
+def _filled(call: OpCall, choice: int) -> list[OnnxType | None] | None:
+    """The input types with an allowed one for each that is not complete; None if there is none."""
+    formal = call.signature.inputs
+    params = [formal[min(n, len(formal) - 1)] for n in range(len(call.types))]
+    chosen: dict[str, OnnxType] = {}  # by type variable
+    for param, kind in zip(params, call.types, strict=True):
+        if param.homogeneous and kind is not None and _is_complete(kind):
+            chosen.setdefault(param.type_str, parse_onnx_name(kind.onnx_name))
+    filled = list(call.types)
+    for n, (param, kind) in enumerate(zip(params, call.types, strict=True)):
+        if not call.present[n] or _is_complete(kind):
+            continue
+        one = chosen.get(param.type_str)
+        if one is None:
+            allowed = [a for a in map(parse_onnx_name, sorted(param.types)) if fits(kind, a)]
+            if not allowed:
+                return None
+            # Sorted by name: maps and sequences first, tensors last.
+            one = allowed[choice]
+            if param.homogeneous:
+                chosen[param.type_str] = one
+        filled[n] = refine_types(kind, one)
+    return filled
 
 
 def _data(call: OpCall, n: int) -> np.ndarray[Any, Any] | None:

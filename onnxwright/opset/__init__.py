@@ -12,7 +12,7 @@ from onnxwright.opset import registry
 from onnxwright.opset.op import BoundCall, Op, set_dispatcher
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION, Opset
 
-# Domain -> the newest version that every supported onnx has: these need no look at onnx.
+# Domain -> a version that every supported onnx has: up to it, onnx need not be imported.
 _DOMAINS = {
     "opset": ("", 24),
     "opset_ai_onnx_ml": ("ai.onnx.ml", 5),

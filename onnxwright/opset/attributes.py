@@ -125,6 +125,48 @@ def _to_str(value: Any) -> object:
     raise WrongTypeError
 
 
+def _to_tensor(value: Any) -> object:
+    """Numbers, strings and nested lists of them as an array; tensors as they are given.
+
+    Python's floats are FLOAT, its ints INT64, as in the constants of a script.
+    """
+    if not isinstance(value, (bool, int, float, str, bytes, list, tuple, np.generic)):
+        if is_reference(value) or any(hasattr(value, name) for name in _MARKS_OF_TENSORS):
+            return value
+        raise WrongTypeError
+    try:
+        array = np.asarray(value)
+    except (ValueError, OverflowError):
+        raise WrongTypeError from None
+    if array.dtype.kind in "USO" and _all_text(value):
+        return array.astype(object)
+    if array.dtype.kind in "USO":
+        raise OutOfRangeError if _all_ints(value) else WrongTypeError
+    if isinstance(value, np.generic) or array.dtype.kind not in "fiu":
+        return array
+    if array.dtype.kind == "u":
+        raise OutOfRangeError
+    return array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
+
+
+# numpy, torch, onnx_ir and values of ours; DLPack; TensorProto; AttributeProto.
+_MARKS_OF_TENSORS = ("dtype", "__array__", "__dlpack__", "data_type", "ref_attr_name")
+
+
+def _leaves(value: Any) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    return [leaf for item in value for leaf in _leaves(item)]
+
+
+def _all_text(value: Any) -> bool:
+    return all(isinstance(leaf, (str, bytes)) for leaf in _leaves(value))
+
+
+def _all_ints(value: Any) -> bool:
+    return all(isinstance(leaf, int) for leaf in _leaves(value))
+
+
 def _as_given(value: object) -> object:
     return value
 
@@ -153,6 +195,7 @@ _NORMALIZE: dict[AttrKind, Callable[[Any], object]] = {
     AttrKind.BOOLS: _listed(_to_int),
     AttrKind.FLOATS: _listed(_to_float),
     AttrKind.STRINGS: _listed(_to_str),
+    AttrKind.TENSOR: _to_tensor,
 }
 
 

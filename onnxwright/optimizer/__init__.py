@@ -1,1 +1,25 @@
-"""Passes that make a graph smaller or faster; nothing is here yet."""
+"""The optimizer: models replayed through the builder, with rules at the roots."""
+
+from __future__ import annotations
+
+from onnxwright.optimizer.optimize import Found, NearMiss, find, optimize, rewrite
+from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.report import OptimizeReport
+from onnxwright.optimizer.rules import Rule, rule
+from onnxwright.optimizer.value_facts import ValueFacts, facts
+
+__all__ = [
+    "Attr",
+    "Attrs",
+    "Const",
+    "Found",
+    "NearMiss",
+    "OptimizeReport",
+    "Rule",
+    "ValueFacts",
+    "facts",
+    "find",
+    "optimize",
+    "rewrite",
+    "rule",
+]

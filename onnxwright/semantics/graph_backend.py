@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,15 +14,15 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, origin_text
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.facts import OpCall, array_dims, is_shape_like
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call, schema_kinds
-from onnxwright.ir.symbolic import values_of
+from onnxwright.operators.op_call import OpCall, array_dims, is_shape_like
+from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
@@ -211,8 +211,7 @@ class GraphBackend:
             return None
         graphs = [a.as_graph() for a in attrs if a.type is _GRAPH and not a.is_ref()]
         if graphs:
-            scanned = next((a.as_int() for a in attrs if a.name == "num_scan_inputs"), 0)
-            return self.subgraph_types(op, len(inputs), call.count, graphs, scanned)
+            return self.subgraph_types(op, len(inputs), call.count, graphs, attrs)
         return self._infer(op, call, inputs, attrs)
 
     def _node(
@@ -318,12 +317,16 @@ class GraphBackend:
         self, op: Op, node: ir.Node, graphs: list[ir.Graph]
     ) -> list[OnnxType | None]:
         """Types of a control-flow node from the outputs of its graphs."""
-        attr = node.attributes.get("num_scan_inputs")
-        scanned = attr.as_int() if attr is not None else 0
-        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, scanned)
+        attributes = node.attributes.values()
+        return self.subgraph_types(op, len(node.inputs), len(node.outputs), graphs, attributes)
 
     def subgraph_types(
-        self, op: Op, inputs: int, count: int, graphs: list[ir.Graph], scanned: int
+        self,
+        op: Op,
+        inputs: int,
+        count: int,
+        graphs: list[ir.Graph],
+        attributes: Iterable[ir.Attr],
     ) -> list[OnnxType | None]:
         """Types of the outputs of a control-flow operator from the outputs of its graphs."""
         types = [[self.recorder.types.get(v) for v in g.outputs] for g in graphs]
@@ -342,8 +345,17 @@ class GraphBackend:
                     result.append(_stacked(kind))
             return result
         if op.name == "Scan":
+            given = {a.name: a for a in attributes if not a.is_ref()}
+            scanned = given["num_scan_inputs"].as_int() if "num_scan_inputs" in given else 0
+            axes = given.get("scan_output_axes")
             states = inputs - scanned
-            return [k if n < states else _stacked(k) for n, k in enumerate(types[0][:count])]
+            places = [0] * max(0, count - states) if axes is None else axes.as_ints()
+            return [
+                k if n < states else _stacked(k, places[n - states])
+                for n, k in enumerate(types[0][:count])
+            ]
+        if op.name == "SequenceMap":
+            return [SequenceType(k) for k in types[0][:count]]
         return [None] * count
 
 
@@ -361,11 +373,15 @@ def _untyped(kind: OnnxType | None) -> bool:
     return kind is None or (isinstance(kind, TensorType) and kind.dtype is None)
 
 
-def _stacked(kind: OnnxType | None) -> OnnxType | None:
+def _stacked(kind: OnnxType | None, axis: int = 0) -> OnnxType | None:
+    """The type of the results of all iterations, along a new axis."""
     if not isinstance(kind, TensorType):
         return None
-    shape = None if kind.shape is None else (None, *kind.shape)
-    return TensorType(kind.dtype, shape)
+    if kind.shape is None:
+        return TensorType(kind.dtype)
+    dims = list(kind.shape)
+    dims.insert(axis if axis >= 0 else axis + len(dims) + 1, None)
+    return TensorType(kind.dtype, tuple(dims))
 
 
 def common_type(kinds: Sequence[OnnxType | None]) -> OnnxType | None:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.ir.facts import OpCall
+from onnxwright.operators.op_call import OpCall
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue

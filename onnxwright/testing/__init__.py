@@ -10,12 +10,16 @@ if TYPE_CHECKING:
     from onnxwright.compare.assertions import find_difference as find_difference
     from onnxwright.compare.diffing import Diff as Diff
     from onnxwright.compare.diffing import diff as diff
+    from onnxwright.testing.proving import Proof as Proof
+    from onnxwright.testing.proving import prove as prove
 
 # Public name -> the module that has it.
 _HOMES = {
     "Diff": "onnxwright.compare.diffing",
     "diff": "onnxwright.compare.diffing",
     "assert_isomorphic": "onnxwright.compare.assertions",
+    "Proof": "onnxwright.testing.proving",
+    "prove": "onnxwright.testing.proving",
     "find_difference": "onnxwright.compare.assertions",
 }
 

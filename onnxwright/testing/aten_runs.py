@@ -14,8 +14,9 @@ import torch
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBackend
-from onnxwright.eager import ort_session, select
-from onnxwright.eager.models import CompiledModel
+from onnxwright.eager import select
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.tensor import wrap
 from onnxwright.exporter.torch_types import dtype_of, to_numpy
 from onnxwright.ir.builder import Recorder
@@ -297,7 +298,7 @@ def run_built(built: BuiltGraph, feeds: dict[str, np.ndarray[Any, Any]]) -> list
     """
     outputs: Sequence[Any] = ()
     if built.model.graph.output:
-        options = ort_session.model_options()
+        options = sessions.model_options()
         options.intra_op_num_threads = 1  # samples are small, and starting threads is not
         given = CompiledModel(built.model, session_options=options)(**feeds)
         outputs = given if isinstance(given, tuple) else (given,)

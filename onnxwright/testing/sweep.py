@@ -22,6 +22,7 @@ from onnxwright.atenlib.op import AtenFunction
 from onnxwright.atenlib.optest import OpTest, Skip, XFail
 from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import AtenLookupError, OnnxwrightError
+from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.testing.aten_runs import (
     UNKNOWN,
     functional_name,
@@ -40,7 +41,7 @@ DTYPES = (
 MODES = ("eager", "graph")
 # The third mode: one graph with symbolic sizes, run at two sizes.
 DYNAMIC = "dynamic"
-OPSET = 23
+OPSET = DEFAULT_OPSET_VERSION
 STATUSES = {
     "passed": "ours is torch's in value, dtype and shape",
     "failed": "it is not, or ours raises",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from onnxwright.eager.where import find_file
 from onnxwright.ir.text import short
+from onnxwright.operators import facts
 from onnxwright.viz.layout import Box, Group, Placed, place
 from onnxwright.viz.view import Block, Step, View, Weight
 
@@ -37,10 +38,6 @@ _DEFINITIONS = """\
 <rect x="-4" y="-4" width="100%" height="100%" fill="white" stroke="none"/>
 <defs><marker id="ow-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7"
 orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#6e7781;stroke:none"/></marker></defs>"""
-_HEAVY = frozenset({
-    "Attention", "Conv", "ConvInteger", "ConvTranspose", "Einsum", "GRU", "Gemm", "LSTM", "MatMul",
-    "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +203,7 @@ def _shape(scene: _Scene, block: Block, step: Step, held: Mapping[str, Weight]) 
         css = "flow"
     elif constant:
         css = "const"
-    elif step.op in _HEAVY:
+    elif facts(step.op).heavy:
         css = "heavy"
     link = f"#f{scene.anchors[step.callee]}" if step.callee in scene.anchors else ""
     return _Shape(css, tuple(lines), _title(block, step, held), link)

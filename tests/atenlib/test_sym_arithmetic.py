@@ -13,7 +13,7 @@ import pytest
 from onnxwright.atenlib import find
 from onnxwright.atenlib.widen import AtenEagerBackend, AtenTracingBackend
 from onnxwright.eager import select
-from onnxwright.eager.models import CompiledModel
+from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.tensor import wrap
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset

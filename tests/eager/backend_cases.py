@@ -12,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from onnxwright.diagnostics.catalogue.eager import NoKernel
-from onnxwright.eager import interpret
+from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.values import SequenceValue, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import Opset
@@ -82,7 +82,7 @@ def closure(graph: onnx.GraphProto, values: dict[str, Any], versions: dict[str, 
         return [raw_value(r) for r in (results if outputs > 1 else (results,))]
 
     scope = {name: raw_value(v) for name, v in values.items()}
-    return interpret.Interpreter(run_op, versions).callable(graph, scope)
+    return interpreter.Interpreter(run_op, versions).callable(graph, scope)
 
 
 def run_model(model: onnx.ModelProto, inputs: list[Any]) -> list[Any]:
@@ -100,7 +100,7 @@ def run_model(model: onnx.ModelProto, inputs: list[Any]) -> list[Any]:
         ]
         attributes = {a.name: attribute(a) for a in node.attribute}
         for name, body in attributes.items():
-            if isinstance(body, onnx.GraphProto) and interpret.free_names(body):
+            if isinstance(body, onnx.GraphProto) and interpreter.free_names(body):
                 # A body that uses values around it is a closure, in Python as in ONNX.
                 attributes[name] = closure(body, values, versions)
         last = max((n for n, name in enumerate(node.output) if name), default=0)
@@ -213,7 +213,7 @@ def run_case(case: Any) -> Outcome:
 
 def in_reach(model: onnx.ModelProto) -> bool:
     """Whether ONNX Runtime loads this opset version, so that its refusal means something."""
-    from onnxwright.eager.ort_session import newest_opset
+    from onnxwright.eager.ort.sessions import newest_opset
 
     return all(o.version <= newest_opset() for o in model.opset_import if o.domain == "")
 

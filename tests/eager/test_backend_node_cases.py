@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from onnxwright.eager.ort_session import newest_opset
+from onnxwright.eager.ort.sessions import newest_opset
 
 # Every n-th case runs by default; all of them with `-m slow`.
 SHARE = 9

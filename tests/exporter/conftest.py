@@ -11,7 +11,8 @@ HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Torch warns of its own deprecations while it captures; ours stay errors or expected."""
-    for item in items:
-        if HERE in item.path.parents:
+    modules = dict.fromkeys(item.getparent(pytest.Module) for item in items)
+    for module in modules:
+        if module is not None and HERE in module.path.parents:
             for kind in ("FutureWarning", "DeprecationWarning", "UserWarning"):
-                item.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))
+                module.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))

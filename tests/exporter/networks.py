@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import transformers as hub
 from torch.export import Dim
+
+
+class _Hub:
+    """The package transformers, imported when the first network is made."""
+
+    def __getattr__(self, name: str) -> Any:
+        import transformers
+
+        return getattr(transformers, name)
+
+
+hub = _Hub()
 
 # Positions end somewhere; a bound that is given saves torch a second capture.
 B, S, T = "batch", Dim("length", max=32), Dim("target", max=16)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import transformers as hub
 
 from tests.exporter.networks import (
     _SMALL,
@@ -12,6 +11,7 @@ from tests.exporter.networks import (
     _image,
     _network,
     _text,
+    hub,
 )
 
 _STAGES = {"embedding_size": 8, "hidden_sizes": [8, 8, 16, 16], "depths": [1] * 4}

@@ -219,7 +219,7 @@ def test_classes_as_many_as_the_largest_value_says() -> None:
 
 
 @pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
-def test_lstsq(driver: str) -> None:
+def test_least_squares(driver: str) -> None:
     torch.manual_seed(0)
     a, b = torch.randn(4, 3), torch.randn(4, 2)
     solve = lambda a, b: tuple(torch.linalg.lstsq(a, b, driver=driver))  # noqa: E731

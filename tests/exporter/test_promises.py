@@ -16,6 +16,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 import onnxwright as ow  # noqa: E402
 from onnxwright import errors  # noqa: E402
+from onnxwright.exporter import checks  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
 
 PROGRAMS = Programs()
@@ -191,7 +192,7 @@ def test_a_program_gives_what_torch_gives(program: Program) -> None:
 # -- opsets ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", range(18, 27))
+@pytest.mark.parametrize("version", checks.OPSETS)
 def test_the_opset_asked_for_is_the_opset_given(version: int) -> None:
     """Nothing is converted afterwards, and no operator is newer."""
     made = check(

@@ -119,9 +119,34 @@ BOUND: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], tuple[Any, ...], d
     (op.Constant, call(value_strings=["a", b"b"]), (), {"value_strings": ["a", "b"]}),
     # left as given
     (op.Constant, call(value=PROTO), (), {"value": PROTO}),
-    (op.Constant, call(value=[1, 2]), (), {"value": [1, 2]}),
     (op.If, call("c", then_branch=len, else_branch=1), ("c",), {"then_branch": len, "else_branch": 1}),  # noqa: E501
 ]  # fmt: skip
+
+
+TENSORS = [
+    (3, np.array(3, np.int64)),
+    (1.5, np.array(1.5, np.float32)),
+    (True, np.array(True)),
+    ([1, 2], np.array([1, 2], np.int64)),
+    ([1, 0.5], np.array([1, 0.5], np.float32)),
+    (((1,), (2,)), np.array([[1], [2]], np.int64)),
+    ([], np.array([], np.float32)),
+    (["a", "b"], np.array(["a", "b"], object)),
+    (np.float16(2), np.array(2, np.float16)),
+]
+
+
+@pytest.mark.parametrize(("given", "array"), TENSORS)
+def test_numbers_given_as_a_tensor_are_one(given: Any, array: Any) -> None:
+    """The same array for eager calls, scripts and builders."""
+    made = op.Constant.bind((), {"value": given}).attributes["value"]
+    assert (made.dtype, made.shape, made.tolist()) == (array.dtype, array.shape, array.tolist())
+
+
+@pytest.mark.parametrize("given", [{}, object(), [1, "a"], [[1], [1, 2]], [None], 2**63, [10**30]])
+def test_what_is_no_tensor_is_refused(given: Any) -> None:
+    with pytest.raises(OnnxwrightError, match=r"OW51[123]"):
+        op.Constant.bind((), {"value": given})
 
 
 @pytest.mark.parametrize(("which", "given", "inputs", "attributes"), BOUND)

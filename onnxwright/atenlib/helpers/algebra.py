@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.support import axis_of, cast, number
+from onnxwright.atenlib.helpers.constants import cast, number
+from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.types.dtypes import DType
 
 # Integer types without a matrix product: INT32 wraps around as they do.

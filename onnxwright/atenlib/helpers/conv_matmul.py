@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
-from onnxwright.atenlib.shaping import arithmetic
-from onnxwright.atenlib.support import scalar, size, sizes, vector
+from onnxwright.atenlib.helpers.constants import is_small, scalar, vector
+from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
 from onnxwright.types.dtypes import DType
 
 # Letters of the kernel's axes and of the result's.
@@ -120,9 +120,9 @@ def _table(op: Any, length: Any, k: int, stride: int, dilation: int, turned: boo
     if turned:
         steps = steps[::-1]
     reach = dilation * (k - 1)
-    if isinstance(length, int):
+    if isinstance(length, int) and is_small(k, length):
         return op.constant(steps + np.arange(0, length - reach, stride, dtype=np.int64))
-    last = op.Sub(scalar(op, length, DType.INT64), reach)
+    last = scalar(op, arithmetic(op, "Sub", length, reach), DType.INT64)
     one = [scalar(op, n, DType.INT64) for n in (0, stride)]
     return op.Add(op.constant(np.ascontiguousarray(steps)), op.Range(one[0], last, one[1]))
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
-from onnxwright.atenlib.support import full, scalar, size, sizes, vector
+from onnxwright.atenlib.helpers.constants import full, iota, is_small, scalar, vector
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.types.dtypes import DType
 
 Step = Callable[[Any, Sequence[Any]], tuple[list[Any], list[Any]]]
@@ -65,13 +66,6 @@ def _parts(x: Any) -> list[Any]:
     return [x.real, x.imag] if isinstance(x, Complex) else [x]
 
 
-def numbers_below(op: Any, n: Any) -> Any:
-    """`0, 1, ... n - 1` as INT64."""
-    if isinstance(n, int):
-        return op.constant(np.arange(n))
-    return op.Range(*(scalar(op, v, DType.INT64) for v in (0, n, 1)))
-
-
 def take(op: Any, x: Any, i: Any, axis: int) -> Any:
     """One row or column, its axis gone."""
     return algebra.each(lambda v: op.Gather(v, i, axis=axis), x)
@@ -106,9 +100,9 @@ def least_size(op: Any, a: Any, b: Any) -> Any:
 def unit(op: Any, n: Any, dtype: DType, *, columns: Any = None) -> Any:
     """`[n, columns]` with ones on the diagonal."""
     columns = n if columns is None else columns
-    if isinstance(n, int) and isinstance(columns, int):
+    if is_small(n, columns):
         return op.constant(np.eye(n, columns, dtype=dtype.numpy))
-    same = op.Equal(op.Unsqueeze(numbers_below(op, n), [1]), numbers_below(op, columns))
+    same = op.Equal(op.Unsqueeze(iota(op, n), [1]), iota(op, columns))
     return op.Cast(same, to=dtype)
 
 
@@ -149,7 +143,7 @@ def lu(op: Any, a: Any, *, pivot: bool = True) -> LU:
     Source: Golub and Van Loan, Matrix Computations, algorithm 3.4.1.
     """
     x = real(a)
-    rows, columns = numbers_below(op, size(op, x, -2)), numbers_below(op, size(op, x, -1))
+    rows, columns = iota(op, size(op, x, -2)), iota(op, size(op, x, -1))
     column_of_rows = op.Unsqueeze(rows, [1])
     front = sizes(op, x)[:-2]
     order = op.Expand(rows, vector(op, [*front, size(op, x, -2)]))
@@ -229,7 +223,7 @@ def solve_triangular(op: Any, a: Any, b: Any, *, upper: bool, unit_diagonal: boo
     if 0 in real(a).shape or 0 in real(b).shape:
         return b
     n = size(op, real(a), -1)
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     column_of_rows = op.Unsqueeze(rows, [1])
     inside = op.Greater(rows, column_of_rows) if upper else op.Less(rows, column_of_rows)
     strict = only(op, inside, a)
@@ -263,7 +257,7 @@ def cholesky(op: Any, a: Any) -> Any:
     if 0 in real(a).shape:
         return a
     n = size(op, real(a), -1)
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     column_of_rows = op.Unsqueeze(rows, [1])
 
     def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.shaping import (
-    as_index,
-    axes_first,
-    expand_together,
-    inverse_order,
-    permute,
-    size,
-)
-from onnxwright.atenlib.support import cast
+from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.shape import axes_first, expand_together, inverse_order, permute
+from onnxwright.atenlib.helpers.sizes import size
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.types.dtypes import DType
+
+
+def as_index(op: Op, index: Value) -> Value:
+    """An index tensor in a type that indexing operators take."""
+    return index if index.onnx_dtype is DType.INT32 else cast(op, index, DType.INT64)
 
 
 def is_mask(index: Any) -> bool:
@@ -185,6 +185,7 @@ def _gather_outer(
 
 __all__ = [
     "Layout",
+    "as_index",
     "clamped",
     "compress",
     "gather_at",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.support import cast, scalar, vector
+from onnxwright.atenlib.helpers.constants import cast, scalar, vector
 from onnxwright.types.dtypes import DType
 
 _FIRST_WITHOUT = 22

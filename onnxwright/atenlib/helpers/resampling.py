@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.steps import iota
-from onnxwright.atenlib.support import cast, scalar
+from onnxwright.atenlib.helpers.constants import cast, iota, scalar
 from onnxwright.types.dtypes import DType
 
 # The reach of each filter of the resizing with antialiasing, in elements of the source.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers.constants import cast, full_like, shape_vector
+from onnxwright.atenlib.helpers.index_positions import as_index
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.shaping import as_index, shape_vector
-from onnxwright.atenlib.support import cast, full_like
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import iota, scalar
 from onnxwright.atenlib.helpers.resampling import cubic_weights, ratio_of
-from onnxwright.atenlib.steps import from_last, iota, to_last
-from onnxwright.atenlib.support import scalar
+from onnxwright.atenlib.helpers.shape import from_last, to_last
 from onnxwright.types.dtypes import DType
 
 # Weights have 15 bits and a sign; their point is set by the largest.

@@ -9,11 +9,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import accurate, complex_math, random_numbers
+from onnxwright.atenlib.helpers.constants import scalar
+from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import factor
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import axis_of, scalar, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

@@ -11,22 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, is_small, least, scalar, vector
+from onnxwright.atenlib.helpers.sizes import arithmetic, product, same_size, size, sizes, static
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.max_pool import Windows, max_pool
 from onnxwright.atenlib.ops.norm import working_type
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Size
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import arithmetic, counting, same_size, static
-from onnxwright.atenlib.support import (
-    cast,
-    full,
-    least,
-    product,
-    scalar,
-    size,
-    sizes,
-    vector,
-)
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
@@ -76,7 +68,7 @@ def _average_axis(op: Any, x: Any, axis: int, count: Any) -> Any:
     length = x.shape[axis]
     if same_size(count, length):
         return x
-    if not (isinstance(count, int) and isinstance(length, int)):
+    if not (isinstance(count, int) and isinstance(length, int) and is_small(count, length)):
         return _average_unknown(op, x, axis, count)
     table, real = spans(length, count)
     weights = np.zeros((count, length))
@@ -101,7 +93,7 @@ def _average_unknown(op: Any, x: Any, axis: int, count: Any) -> Any:
     dtype = x.onnx_dtype
     length = size(op, x, axis)
     begins, ends = _limits(op, length, count)
-    column = op.Unsqueeze(counting(op, length), [1])
+    column = op.Unsqueeze(iota(op, length), [1])
     inside = op.And(op.GreaterOrEqual(column, begins), op.Less(column, ends))
     width = op.Cast(op.Sub(ends, begins), to=dtype)
     return _times(op, x, op.Div(op.Cast(inside, to=dtype), width), axis)
@@ -109,7 +101,7 @@ def _average_unknown(op: Any, x: Any, axis: int, count: Any) -> Any:
 
 def _limits(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
     """Where the windows of an axis begin and end, `[count]` each, from sizes."""
-    rows = counting(op, count)
+    rows = iota(op, count)
     begins = op.Div(op.Mul(rows, scalar(op, length, DType.INT64)), scalar(op, count, DType.INT64))
     above = op.Mul(op.Add(rows, 1), scalar(op, length, DType.INT64))
     rest = scalar(op, arithmetic(op, "Sub", count, 1), DType.INT64)
@@ -153,7 +145,7 @@ def _maximum(op: Any, x: Any, output_size: Any, rank: int) -> Any:
     lengths = sizes(op, x)[-rank:]
     if static(wanted) and all(n == 1 for n in wanted) and 0 not in x.shape:
         return _of_all(op, x, rank)
-    if not static([*wanted, *lengths]):
+    if not (static(wanted) and static(lengths)):
         return _uneven(op, x, wanted, lengths)
     even = all(n > 0 and m > 0 and m % n == 0 for n, m in zip(wanted, lengths, strict=True))
     if even:
@@ -198,12 +190,16 @@ def _uneven(op: Any, x: Any, wanted: Sequence[Any], lengths: Sequence[Any]) -> A
 
 def _table(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
     """`spans` of sizes as values: the indices, and which are real (None where all are)."""
+    longest: Size | None = None
     if isinstance(length, int) and isinstance(count, int):
         table, real = spans(length, count)
-        return op.constant(table), None if real.all() else op.constant(real)
+        if is_small(*table.shape):
+            return op.constant(table), None if real.all() else op.constant(real)
+        longest = int(table.shape[1])
     begins, ends = _limits(op, length, count)
-    longest = op.ReduceMax(op.Sub(ends, begins), keepdims=0)
-    table = op.Add(op.Unsqueeze(begins, [1]), counting(op, longest))
+    if longest is None:
+        longest = op.ReduceMax(op.Sub(ends, begins), keepdims=0)
+    table = op.Add(op.Unsqueeze(begins, [1]), iota(op, longest))
     real = op.Less(table, op.Unsqueeze(ends, [1]))
     return op.Min(table, scalar(op, arithmetic(op, "Sub", length, 1), DType.INT64)), real
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.helpers.resampling import antialias_weights
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.helpers.uint8_resize import resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.upsample import as_before, as_float, target_sizes
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import size
 from onnxwright.types.dtypes import DType
 
 _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"

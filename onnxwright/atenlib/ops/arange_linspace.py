@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.constants import cast, iota, number, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.shaping import counting
-from onnxwright.atenlib.support import cast, number, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
@@ -80,14 +79,14 @@ def counted(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
     if isinstance(start, int):
         every = op.Range(*(op.constant(np.array(x)) for x in (start, start + count * step, step)))
         return cast(op, every, dtype)
-    wide = op.Mul(cast(op, counting(op, count), DType.DOUBLE), float(step))
+    wide = op.Mul(cast(op, iota(op, count), DType.DOUBLE), float(step))
     return cast(op, op.Add(wide, float(start)), dtype)
 
 
 def _counted_values(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
     first, last, apart = (scalar(op, x, DType.DOUBLE) for x in (start, end, step))
     count = cast(op, op.Ceil(op.Div(op.Sub(last, first), apart)), DType.INT64)
-    every = cast(op, counting(op, count), DType.DOUBLE)
+    every = cast(op, iota(op, count), DType.DOUBLE)
     return cast(op, op.Add(first, op.Mul(every, apart)), dtype)
 
 
@@ -166,22 +165,24 @@ def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType, of: Any = No
     if steps == 1:
         return cast(op, op.Unsqueeze(limits[0], [0]), dtype)
     first, last = limits
-    numbers = np.arange(steps)
-    up = numbers[: steps // 2].astype(computed.numpy)
-    down = (steps - 1 - numbers[steps // 2 :]).astype(computed.numpy)
+    half = steps // 2
     if dtype.bits == 16 and dtype.is_float and not (is_value(start) or is_value(end)):
-        return op.constant(_rounded(start, end, up, down, dtype))
+        return op.constant(_rounded(start, end, steps, dtype))
+    up = counted(op, 0, half, 1, computed)
+    down = counted(op, steps - 1 - half, -1, -1, computed)
     step = op.Div(op.Sub(last, first), float(steps - 1))
-    rising = op.Add(first, op.Mul(step, op.constant(up)))
-    falling = op.Sub(last, op.Mul(step, op.constant(down)))
+    rising = op.Add(first, op.Mul(step, up))
+    falling = op.Sub(last, op.Mul(step, down))
     return cast(op, op.Concat(rising, falling, axis=0), dtype)
 
 
-def _rounded(start: Any, end: Any, up: Any, down: Any, dtype: DType) -> Any:
+def _rounded(start: Any, end: Any, steps: int, dtype: DType) -> Any:
     """Evenly spaced numbers of half precision: torch rounds after each operation, as numpy does."""
     kind = dtype.numpy.type
+    up = np.arange(steps // 2).astype(dtype.numpy)
+    down = np.arange(steps - 1 - steps // 2, -1, -1).astype(dtype.numpy)
     first, last = kind(start), kind(end)
-    step = (last - first) / kind(len(up) + len(down) - 1)
+    step = (last - first) / kind(steps - 1)
     return np.concatenate([first + step * up, last - step * down]).astype(dtype.numpy)
 
 

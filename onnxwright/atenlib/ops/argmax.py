@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import full
+from onnxwright.atenlib.helpers.reduce import extreme, nan_anywhere, reduced_axes
+from onnxwright.atenlib.helpers.shape import flat, reshape
+from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.steps import extreme, flat, nan_anywhere, reduced_axes, reshape
-from onnxwright.atenlib.support import axis_of, full
 from onnxwright.types.dtypes import DType
 
 

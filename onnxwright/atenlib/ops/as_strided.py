@@ -11,21 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import iota, shape_vector
+from onnxwright.atenlib.helpers.shape import flat, on_axis, permute, reshape
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, static
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    counting,
-    flat,
-    on_axis,
-    permute,
-    reshape_to,
-    shape_vector,
-    size,
-    static,
-)
-from onnxwright.atenlib.support import axis_of
 
 # Index tensors up to this many elements are constants, longer ones are computed by the graph.
 _SMALL = 4096
@@ -57,7 +48,7 @@ def strided_index(op: Any, sizes: Sequence[Any], strides: Sequence[Any], offset:
         return op.constant(index.reshape(tuple(sizes)))
     found = offset if not isinstance(offset, int) else op.constant(np.array(offset, np.int64))
     for axis, (n, stride) in enumerate(zip(sizes, strides, strict=True)):
-        steps = op.Mul(counting(op, n), stride)
+        steps = op.Mul(iota(op, n), stride)
         found = op.Add(found, on_axis(op, steps, axis, len(sizes)))
     return found
 
@@ -94,11 +85,11 @@ def as_strided_scatter(
 def unfold(op: Any, self: Any, dimension: int, size: int, step: int) -> Any:
     """Windows of `size` elements, `step` apart, along a dimension; they come last."""
     if self.rank == 0:
-        return reshape_to(op, self, [1]) if size else op.Slice(reshape_to(op, self, [1]), [0], [0])
+        return reshape(op, self, [1]) if size else op.Slice(reshape(op, self, [1]), [0], [0])
     axis = axis_of(dimension, self.rank)
     windows = _window_count(op, self, axis, size, step)
     inside = op.constant(np.arange(size))
-    starts = op.Mul(counting(op, windows), step)
+    starts = op.Mul(iota(op, windows), step)
     taken = op.Gather(self, op.Add(op.Unsqueeze(starts, [1]), inside), axis=axis)
     order = [a for a in range(self.rank + 1) if a != axis + 1]
     return permute(op, taken, [*order, axis + 1])

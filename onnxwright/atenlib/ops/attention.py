@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, iota, is_small, scalar, vector
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, scalar, size, vector
 from onnxwright.types.dtypes import DType
 
 _TOL = {
@@ -174,14 +175,9 @@ def _masked_scores(op: Any, scores: Any, masked: Masked, query: Any, key: Any) -
 def _causal(op: Any, query: Any, key: Any) -> Any:
     """`[L, S]`: True on and below the diagonal that starts at the upper left."""
     rows, columns = size(op, query, -2), size(op, key, -2)
-    if isinstance(rows, int) and isinstance(columns, int):
+    if isinstance(rows, int) and isinstance(columns, int) and is_small(rows, columns):
         return op.constant(np.tril(np.ones((rows, columns), bool)))
-
-    def count(n: Any) -> Any:
-        bounds = [scalar(op, v, DType.INT64) for v in (0, n, 1)]
-        return op.Range(*bounds)
-
-    return op.GreaterOrEqual(op.Unsqueeze(count(rows), [1]), count(columns))
+    return op.GreaterOrEqual(op.Unsqueeze(iota(op, rows), [1]), iota(op, columns))
 
 
 def _repeated(op: Any, x: Any, query: Any) -> Any:

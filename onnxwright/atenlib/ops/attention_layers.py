@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import vector
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.attention import Masked, attention, parts
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import size, vector
 
 
 def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.helpers.conv_matmul import pad
+from onnxwright.atenlib.helpers.shape import on_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.max_pool import Windows, ends, gather_windows, windows, with_batch
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import arithmetic, on_axis
-from onnxwright.atenlib.support import cast, scalar, size
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers import accurate
+from onnxwright.atenlib.helpers.constants import full_like, scalar, vector
+from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise, like
-from onnxwright.atenlib.support import full_like, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
 BY_HAND = "no OpInfo runs a backward operator; tests/atenlib/test_backward.py does"

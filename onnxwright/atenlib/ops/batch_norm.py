@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, scalar
+from onnxwright.atenlib.helpers.sizes import numel, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.norm import affine, inverse_root, moments, working_type
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, full, numel, scalar, size
 from onnxwright.types.dtypes import DType
 
 _HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}

@@ -9,10 +9,10 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import accurate, complex_math
+from onnxwright.atenlib.helpers.constants import cast, full_like, number, scalar
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, elementwise, operand_of
-from onnxwright.atenlib.support import cast, full_like, number, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import accurate, complex_math
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import mul, pow_
 from onnxwright.atenlib.ops.unary import largest
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule, custom, elementwise
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

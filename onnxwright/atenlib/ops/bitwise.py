@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.binary_functions import frexp
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, elementwise
-from onnxwright.atenlib.steps import reduce, reduced_axes
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

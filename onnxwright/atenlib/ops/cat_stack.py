@@ -6,21 +6,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import full
+from onnxwright.atenlib.helpers.shape import expand_to, expand_together, flat, on_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise, like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    both,
-    expand_to,
-    expand_together,
-    flat,
-    on_axis,
-    real_part,
-    size,
-)
-from onnxwright.atenlib.support import axis_of, full
 
 
 def joined(op: Any, tensors: Sequence[Any], axis: int) -> Any:
@@ -205,7 +198,7 @@ def atleast_3d(op: Any, self: Any) -> Any:
       tests=[OpTest("atleast_1d")])  # fmt: skip
 def atleast_1d_each(op: Any, tensors: Any) -> Any:
     """Each with at least one dimension."""
-    return [both(t, lambda part: at_least(op, part, 1)) for t in tensors]
+    return [algebra.each(lambda part: at_least(op, part, 1), t) for t in tensors]
 
 
 atleast_1d_each.on_complex(atleast_1d_each.body)
@@ -215,7 +208,7 @@ atleast_1d_each.on_complex(atleast_1d_each.body)
       tests=[OpTest("atleast_2d")])  # fmt: skip
 def atleast_2d_each(op: Any, tensors: Any) -> Any:
     """Each with at least two dimensions."""
-    return [both(t, lambda part: at_least(op, part, 2)) for t in tensors]
+    return [algebra.each(lambda part: at_least(op, part, 2), t) for t in tensors]
 
 
 atleast_2d_each.on_complex(atleast_2d_each.body)
@@ -225,7 +218,7 @@ atleast_2d_each.on_complex(atleast_2d_each.body)
       tests=[OpTest("atleast_3d")])  # fmt: skip
 def atleast_3d_each(op: Any, tensors: Any) -> Any:
     """Each with at least three dimensions."""
-    return [both(t, lambda part: at_least(op, part, 3)) for t in tensors]
+    return [algebra.each(lambda part: at_least(op, part, 3), t) for t in tensors]
 
 
 atleast_3d_each.on_complex(atleast_3d_each.body)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -126,7 +126,8 @@ def _two_values(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
     dtype = a.onnx_dtype if is_value(a) else b.onnx_dtype if is_value(b) else None
     if dtype is None:
         dtype = _TYPES[max(type(a), type(b), key=list(_TYPES).index)]
-    return tuple(x if is_value(x) else scalar(op, x, dtype) for x in (a, b))
+    first, second = (x if is_value(x) else scalar(op, x, dtype) for x in (a, b))
+    return first, second
 
 
 _TYPES = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT}

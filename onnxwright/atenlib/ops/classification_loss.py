@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import HALF_STEPS, MEAN, NONE, SUM, reduced
 from onnxwright.atenlib.ops.softmax import softmax_along
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import in_working_type, iota, reduce
-from onnxwright.atenlib.support import cast, full, scalar, size
 from onnxwright.types.dtypes import DType
 
 

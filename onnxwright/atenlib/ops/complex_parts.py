@@ -9,10 +9,10 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.constants import full_like
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule, custom
-from onnxwright.atenlib.support import full_like
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnxwright.atenlib import shaping
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.conv_matmul import convolve, convolve_transposed, pad
+from onnxwright.atenlib.helpers.sizes import arithmetic, static
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
@@ -69,7 +69,7 @@ def _run(
     else:
         result = _real(op, x, weight, bias, options)
     if rest is not None:
-        result = shaping.both(result, lambda part: pad(op, part, [*[0] * rank, *rest]))
+        result = algebra.each(lambda part: pad(op, part, [*[0] * rank, *rest]), result)
     return algebra.squeeze(op, result, [0]) if single else result
 
 
@@ -78,10 +78,10 @@ def _output_padding(op: Any, given: Any, options: dict[str, Any]) -> tuple[list[
     rank = len(options["strides"])
     found = list(given) if isinstance(given, (list, tuple)) else [given]
     found = found * rank if len(found) == 1 else found
-    if shaping.static(found):
-        return found, None
+    if static(found):
+        return list(found), None
     most = [max(s, d) - 1 for s, d in zip(options["strides"], options["dilations"], strict=True)]
-    rest = [shaping.arithmetic(op, "Sub", n, m) for n, m in zip(found, most, strict=True)]
+    rest = [arithmetic(op, "Sub", n, m) for n, m in zip(found, most, strict=True)]
     return most, rest
 
 

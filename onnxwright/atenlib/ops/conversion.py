@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of

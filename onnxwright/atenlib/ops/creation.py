@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.complexes import Complex, as_complex, real_part
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full, full_like, iota, scalar
+from onnxwright.atenlib.helpers.shape import flat, reshape, slice_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, numel, product, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import creation, custom, like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    both,
-    counting,
-    flat,
-    real_part,
-    reshape_to,
-    slice_axis,
-)
-from onnxwright.atenlib.support import cast, full, full_like, numel, product, scalar, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
@@ -216,8 +210,8 @@ def _eye(op: Any, n: Any, m: Any, dtype: DType) -> Any:
     if dtype.is_complex:
         part = real_of(dtype)
         return Complex(_eye(op, n, m, part), full(op, [n, m], 0, part))
-    rows = op.Unsqueeze(counting(op, n), [1])
-    return cast(op, op.Equal(rows, counting(op, m)), dtype)
+    rows = op.Unsqueeze(iota(op, n), [1])
+    return cast(op, op.Equal(rows, iota(op, m)), dtype)
 
 
 @aten(
@@ -237,7 +231,7 @@ def resize(op: Any, self: Any, size: Any) -> Any:
 def resize_as(op: Any, self: Any, the_template: Any) -> Any:
     """The elements in the shape of another tensor."""
     wanted = sizes(op, real_part(the_template))
-    return both(self, lambda part: _resized(op, part, wanted))
+    return algebra.each(lambda part: _resized(op, part, wanted), self)
 
 
 resize_as.on_complex(resize_as.body)
@@ -246,10 +240,10 @@ resize_as.on_complex(resize_as.body)
 def _resized(op: Any, x: Any, wanted: list[Any]) -> Any:
     here, there = numel(op, x), product(op, wanted)
     row = flat(op, x)
-    known = isinstance(here, int) and isinstance(there, int)
-    if not known or there > here:
+    both = (here, there) if isinstance(here, int) and isinstance(there, int) else None
+    if both is None or both[0] < both[1]:
         missing = arithmetic(op, "Max", arithmetic(op, "Sub", there, here), 0)
         row = op.Concat(row, full(op, [missing], 0, x.onnx_dtype), axis=0)
-    if not known or there < here:
+    if both is None or both[0] > both[1]:
         row = slice_axis(op, row, 0, 0, there)
-    return reshape_to(op, row, wanted)
+    return reshape(op, row, wanted)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar, vector
+from onnxwright.atenlib.helpers.reduce import reduce
+from onnxwright.atenlib.helpers.shape import slice_axis
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import MEAN, SUM
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import iota, reduce, slice_axis
-from onnxwright.atenlib.support import cast, full, scalar, size, vector
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

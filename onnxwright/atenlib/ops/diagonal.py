@@ -6,22 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import full, iota, scalar
 from onnxwright.atenlib.helpers.scatter import into
-from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.rules import like, reduction
-from onnxwright.atenlib.shaping import (
-    arithmetic,
+from onnxwright.atenlib.helpers.shape import (
     axes_last,
-    counting,
     flat,
     inverse_order,
     permute,
-    reshape_to,
-    size,
+    reshape,
     slice_axis,
 )
-from onnxwright.atenlib.support import axis_of, full, scalar, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.rules import like, reduction
 from onnxwright.types.dtypes import DType
 
 
@@ -37,7 +35,7 @@ def diagonal_of(op: Any, x: Any, offset: int) -> Any:
     length = arithmetic(op, "Max", room, 0)
     step = arithmetic(op, "Add", columns, 1)
     end = arithmetic(op, "Add", start, arithmetic(op, "Mul", length, step))
-    lines = reshape_to(op, x, [*every[:-2], arithmetic(op, "Mul", rows, columns)])
+    lines = reshape(op, x, [*every[:-2], arithmetic(op, "Mul", rows, columns)])
     if isinstance(length, int) and length == 0:
         return slice_axis(op, lines, x.rank - 2, 0, 0)
     return slice_axis(op, lines, x.rank - 2, start, end, step)
@@ -95,8 +93,8 @@ def on_diagonal(op: Any, x: Any, line: Any, offset: int) -> Any:
 def _mask(op: Any, rows: Any, columns: Any, offset: int) -> Any:
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= 4096:
         return op.constant(np.eye(rows, columns, offset, dtype=np.bool_))
-    down = op.Unsqueeze(counting(op, rows), [1])
-    return op.Equal(op.Add(down, offset) if offset else down, counting(op, columns))
+    down = op.Unsqueeze(iota(op, rows), [1])
+    return op.Equal(op.Add(down, offset) if offset else down, iota(op, columns))
 
 
 def embedded(op: Any, line: Any, offset: int) -> Any:
@@ -149,16 +147,16 @@ def fill_diagonal(op: Any, self: Any, fill_value: Any, wrap: bool = False) -> An
     if self.rank == 2 and wrap:
         columns = size(op, self, 1)
         step = arithmetic(op, "Add", columns, 1)
-        numbers = counting(op, arithmetic(op, "Mul", size(op, self, 0), columns))
+        numbers = iota(op, arithmetic(op, "Mul", size(op, self, 0), columns))
         step = scalar(op, step, DType.INT64)
         place = op.Equal(op.Mod(numbers, step), 0)
-        return op.Where(reshape_to(op, place, sizes(op, self)), value, self)
-    rows = counting(op, size(op, self, 0))
+        return op.Where(reshape(op, place, sizes(op, self)), value, self)
+    rows = iota(op, size(op, self, 0))
     chosen = None
     for axis in range(1, self.rank):
         shape = [a for a in range(self.rank) if a != 0]
         other = op.Unsqueeze(
-            counting(op, size(op, self, axis)), [a for a in range(self.rank) if a != axis]
+            iota(op, size(op, self, axis)), [a for a in range(self.rank) if a != axis]
         )
         equal = op.Equal(op.Unsqueeze(rows, shape), other)
         chosen = equal if chosen is None else op.And(chosen, equal)

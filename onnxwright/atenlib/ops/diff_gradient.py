@@ -10,12 +10,14 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
+from onnxwright.atenlib.helpers.shape import slice_axis
+from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, custom, like
-from onnxwright.atenlib.steps import in_working_type, reduce, slice_axis
-from onnxwright.atenlib.support import axis_of, cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers import random_numbers
+from onnxwright.atenlib.helpers.constants import INT64_MAX, cast, full_like, scalar
+from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.random import working
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import INT64_MAX, cast, full_like, scalar, sizes
 from onnxwright.types.dtypes import DType
 
 _UNTIL_DONE = np.array(INT64_MAX)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import iota, is_small, scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
+from onnxwright.atenlib.helpers.shape import flat
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import HALF_STEPS, difference, p_norm_of_rows
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, elementwise
-from onnxwright.atenlib.steps import flat, in_working_type, iota, reduce
-from onnxwright.atenlib.support import axis_of, scalar, size
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
 
@@ -64,11 +66,13 @@ def euclidean_dist(op: Any, x1: Any, x2: Any) -> Any:
 
 def _pairs(op: Any, count: Any) -> tuple[Any, Any]:
     """The rows and columns above the diagonal, row by row."""
-    if isinstance(count, int):
+    if is_small(count, count):
         first, second = (n.astype(np.int64) for n in np.triu_indices(count, 1))
         return op.constant(first), op.constant(second)
     steps = iota(op, count)
     above = op.NonZero(op.Less(op.Unsqueeze(steps, [1]), steps))
+    if isinstance(count, int):
+        above = op.Reshape(above, [2, count * (count - 1) // 2])
     return op.Gather(above, 0, axis=0), op.Gather(above, 1, axis=0)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full_like
 from onnxwright.atenlib.helpers.random_numbers import dropout_mask
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Skip
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, full_like
 from onnxwright.types.dtypes import DType
 
 # Of alpha dropout: the value that SELU goes to for low numbers.

@@ -10,18 +10,18 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra, complex_math
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import full, iota, scalar
 from onnxwright.atenlib.helpers.factorizations import (
     choose,
     magnitude,
-    numbers_below,
     only,
     real,
 )
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.qr import eye_of, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.support import full, scalar, size, sizes
 from onnxwright.types.dtypes import DType
 
 # LAPACK computes in float32; ours in DOUBLE.
@@ -68,7 +68,7 @@ def schur(op: Any, a: Complex) -> tuple[Complex, Complex]:
     Source: Golub and Van Loan, Matrix Computations, section 7.5, on full matrices.
     """
     n, rank = size(op, a.real, -1), a.real.rank
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     one = eye_of(op, a, n, n)
     axes = [rank - 2, rank - 1]
     length = op.Sqrt(op.ReduceSum(squared(op, a), axes, keepdims=1))
@@ -110,7 +110,7 @@ def schur(op: Any, a: Complex) -> tuple[Complex, Complex]:
 def _vectors(op: Any, q: Complex, t: Complex, values: Complex) -> Complex:
     """Eigenvectors of length one, by going up through the triangular matrix."""
     n, rank = size(op, t.real, -1), t.real.rank
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     down = op.Unsqueeze(rows, [1])
     strict = only(op, op.Less(down, rows), t)
     size_of_all = op.Sqrt(op.ReduceSum(squared(op, t), [rank - 2, rank - 1], keepdims=1))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.complexes import Complex, real_part
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full, vector
+from onnxwright.atenlib.helpers.sizes import product, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like
-from onnxwright.atenlib.shaping import real_part
-from onnxwright.atenlib.support import cast, full, product, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 _LAST = 2**63 - 1

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, full_like, scalar
+from onnxwright.atenlib.helpers.index_positions import as_index
 from onnxwright.atenlib.helpers.scatter import scatter_nd
+from onnxwright.atenlib.helpers.shape import flat
+from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import arithmetic, as_index, flat, size
-from onnxwright.atenlib.support import cast, full, full_like, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex, pack, unpack
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, scalar, vector
+from onnxwright.atenlib.helpers.sizes import axis_of, product, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import creation, custom, like
-from onnxwright.atenlib.support import axis_of, cast, product, scalar, size, vector
 from onnxwright.types.dtypes import DType
 
 # Sums of many products, up to a few hundred, in the order of another algorithm.

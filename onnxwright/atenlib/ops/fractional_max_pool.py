@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, iota, vector
+from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, product, sizes, vector
 from onnxwright.types.dtypes import DType
 
 
@@ -30,7 +31,7 @@ def _places(op: Any, sample: Any, length: Any, out: int, window: int) -> Any:
     starts = op.Expand(last, op.Shape(drawn))
     if out > 1:
         ratio = op.Div(cast(op, last, dtype), float(out - 1))
-        turns = op.Add(drawn, op.constant(np.arange(out - 1).astype(dtype.numpy)))
+        turns = op.Add(drawn, iota(op, out - 1, dtype))
         first = cast(op, op.Mul(drawn, ratio), DType.INT64)
         before = op.Sub(cast(op, op.Mul(turns, ratio), DType.INT64), first)
         starts = op.Concat(before, starts, axis=2)

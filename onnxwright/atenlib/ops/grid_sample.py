@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type
 from onnxwright.atenlib.helpers.resampling import cubic_weights
+from onnxwright.atenlib.helpers.shape import reshape
+from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import in_working_type, reshape
-from onnxwright.atenlib.support import cast, product, scalar, sizes
 from onnxwright.types.dtypes import DType
 
 _BILINEAR, _NEAREST, _BICUBIC = 0, 1, 2

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, full_like, iota, scalar, vector
+from onnxwright.atenlib.helpers.reduce import reduce
+from onnxwright.atenlib.helpers.shape import flat
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.searchsorted import place_in
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.steps import flat, iota, reduce
-from onnxwright.atenlib.support import cast, full, full_like, scalar, vector
 from onnxwright.types.dtypes import DType
 
 _COARSE = XFail(

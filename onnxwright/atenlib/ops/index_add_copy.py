@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.constants import full, full_like, number
+from onnxwright.atenlib.helpers.index_positions import as_index
 from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.helpers.shape import on_axis
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.scatter import combined
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.shaping import as_index, on_axis
-from onnxwright.atenlib.support import axis_of, full, full_like, number, size
 from onnxwright.types.dtypes import DType
 
 

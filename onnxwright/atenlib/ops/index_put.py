@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import scalar, shape_vector
 from onnxwright.atenlib.helpers.index_positions import (
+    as_index,
     clamped,
     is_mask,
     layout_of,
@@ -13,21 +15,17 @@ from onnxwright.atenlib.helpers.index_positions import (
     stacked,
 )
 from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
-from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.indexing import mask_of
-from onnxwright.atenlib.optest import OpTest, Skip, Tol
-from onnxwright.atenlib.shaping import (
-    as_index,
+from onnxwright.atenlib.helpers.shape import (
     expand_to,
     expand_together,
     flat,
     inverse_order,
     permute,
-    shape_vector,
-    size,
-    sizes_with,
 )
-from onnxwright.atenlib.support import numel, scalar, sizes
+from onnxwright.atenlib.helpers.sizes import numel, size, sizes, sizes_with
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.indexing import mask_of
+from onnxwright.atenlib.optest import OpTest, Skip, Tol
 
 
 @aten(

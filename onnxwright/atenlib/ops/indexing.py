@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.complexes import real_part
+from onnxwright.atenlib.helpers.constants import full, full_like, scalar, vector
 from onnxwright.atenlib.helpers.index_positions import (
+    as_index,
     clamped,
     compress,
     gather_at,
@@ -14,16 +17,11 @@ from onnxwright.atenlib.helpers.index_positions import (
     positions_of,
 )
 from onnxwright.atenlib.helpers.scatter import into
+from onnxwright.atenlib.helpers.shape import expand_together, flat
+from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import (
-    as_index,
-    expand_together,
-    flat,
-    real_part,
-)
-from onnxwright.atenlib.support import axis_of, full, full_like, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
 _INDICES = custom(lambda _: DType.INT64)

@@ -10,18 +10,18 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
 from onnxwright.atenlib.helpers.factorizations import (
     choose,
     magnitude,
-    numbers_below,
     only,
     real,
 )
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import info_of
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import full, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's.
@@ -39,7 +39,7 @@ def _exchanged(op: Any, rows: Any, a: Any, b: Any) -> Any:
 
 def _order(op: Any, pivots: Any, n: Any) -> Any:
     """Where each row came from, `[..., n]`, by which one each was exchanged with, one by one."""
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     start = op.Expand(rows, vector(op, [*sizes(op, pivots)[:-1], n]))
     others = op.Sub(op.Cast(pivots, to=DType.INT64), 1)
 
@@ -64,10 +64,10 @@ def lu_unpack(
     p, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
         order = _order(op, LU_pivots, m)
-        rows = op.Unsqueeze(numbers_below(op, m), [1])
+        rows = op.Unsqueeze(iota(op, m), [1])
         p = like_data(op.Cast(op.Equal(rows, op.Unsqueeze(order, [-2])), to=x.onnx_dtype))
     if unpack_data:
-        rows, columns = op.Unsqueeze(numbers_below(op, m), [1]), numbers_below(op, n)
+        rows, columns = op.Unsqueeze(iota(op, m), [1]), iota(op, n)
         least = factors.least_size(op, m, n)
         one = factors.unit(op, m, x.onnx_dtype, columns=least)
         below = only(op, op.Greater(rows, columns), LU_data)
@@ -199,7 +199,7 @@ def ldl(op: Any, a: Any, hermitian: bool) -> tuple[Any, Any]:
     n, front = size(op, x, -1), sizes(op, x)[:-2]
     if 0 in x.shape:
         return a, full(op, [*front, n], 0, DType.INT32)
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     lower = op.GreaterOrEqual(op.Unsqueeze(rows, [1]), rows)
     count = scalar(op, n, DType.INT64)
 
@@ -295,7 +295,7 @@ def ldl_solve(op: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     if 0 in real(start).shape:
         return start
     n = size(op, real(a), -1)
-    rows = numbers_below(op, n)
+    rows = iota(op, n)
     down = op.Unsqueeze(rows, [1])
     blocks = _blocks(op, pivots, rows)
     lower = only(op, op.Greater(down, op.Unsqueeze(blocks.place, [-2])), a)

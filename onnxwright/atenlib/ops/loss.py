@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.reduce import HALVES, in_working_type, reduce
+from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule, custom, elementwise
-from onnxwright.atenlib.steps import HALVES, count_along, in_working_type, is_known_zero, reduce
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import cast, full, scalar
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.pinv import pseudoinverse
 from onnxwright.atenlib.ops.qr import qr_of, squared
@@ -17,7 +19,6 @@ from onnxwright.atenlib.ops.solve import info_of, slogdet_of, solve_by_lu, solve
 from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's, divided by the smallest singular value.

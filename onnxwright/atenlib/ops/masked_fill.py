@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import scalar
 from onnxwright.atenlib.helpers.scatter import into
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.indexing import mask_of
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.support import scalar
 
 # torch.masked has functions in Python, which fill what a mask leaves out and go on from there.
 _FUNCTIONS = (

@@ -8,10 +8,11 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, elementwise, like
-from onnxwright.atenlib.support import axis_of, cast
 from onnxwright.types.dtypes import DType
 
 # Products are rounded once in torch and after each step here.

@@ -8,13 +8,14 @@ from typing import Any
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import cast, full, iota
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.solve import solve_by_lu
 from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import axis_of, cast, full, size, sizes
 from onnxwright.types.dtypes import DType
 
 _TOL = {
@@ -124,7 +125,7 @@ def _order(op: Any, packed: Any, pivots: Any) -> Any:
     """Where each row came from, by LAPACK's exchanges."""
     x = real(packed)
     front, n = sizes(op, x)[:-2], size(op, x, -2)
-    rows = factors.numbers_below(op, n)
+    rows = iota(op, n)
     start = op.Add(full(op, [*front, n], 0, DType.INT64), rows)
     others = op.Sub(op.Cast(pivots, to=DType.INT64), 1)
 
@@ -142,7 +143,7 @@ def _adjoint_solve(op: Any, found: factors.LU, b: Any) -> Any:
     lower = algebra.adjoint(op, found.packed)
     z = factors.solve_triangular(op, lower, y, upper=True, unit_diagonal=True)
     order = found.order
-    rows = op.Unsqueeze(factors.numbers_below(op, size(op, order, -1)), [1])
+    rows = op.Unsqueeze(iota(op, size(op, order, -1)), [1])
     where = op.Equal(op.Unsqueeze(order, [order.rank - 1]), rows)
     back = op.ArgMax(op.Cast(where, to=DType.INT32), axis=order.rank, keepdims=0)
     if real(z).rank - 1 > back.rank or back.rank > 1:

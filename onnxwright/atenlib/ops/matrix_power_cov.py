@@ -9,12 +9,13 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import cast, scalar, size
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types
 

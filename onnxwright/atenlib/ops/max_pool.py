@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import iota, is_small, least, scalar, vector
 from onnxwright.atenlib.helpers.conv_matmul import pad
+from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import arithmetic
-from onnxwright.atenlib.support import least, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 # Types that ONNX's MaxPool takes (BFLOAT16 is widened).
@@ -217,12 +217,9 @@ def _places(op: Any, x: Any, rank: int) -> Any:
     """`[1, 1, *axes]`: the number of each element within its channel."""
     spatial = [size(op, x, x.rank - rank + n) for n in range(rank)]
     area = _area(x.shape[-rank:])
-    if area is not None:
-        return op.constant(np.arange(area).reshape(1, 1, *x.shape[-rank:]))
-    shape = vector(op, spatial)
-    bounds = (scalar(op, 0, DType.INT64), op.ReduceProd(shape, keepdims=0))
-    count = op.Range(*bounds, scalar(op, 1, DType.INT64))
-    return op.Reshape(count, vector(op, [1, 1, *spatial]))
+    if area is None:
+        area = op.ReduceProd(vector(op, spatial), keepdims=0)
+    return op.Reshape(iota(op, area), vector(op, [1, 1, *spatial]))
 
 
 def gather_windows(op: Any, x: Any, w: Windows) -> Any:
@@ -251,10 +248,10 @@ def _table(op: Any, length: Any, kernel: int, stride: int, dilation: int) -> Any
     """Where each window looks: `[out, kernel]` indices into an axis."""
     steps = np.arange(kernel, dtype=np.int64) * dilation
     reach = dilation * (kernel - 1)
-    if isinstance(length, int):
+    if isinstance(length, int) and is_small(kernel, length):
         begins = np.arange(0, length - reach, stride, dtype=np.int64)
         return op.constant(begins[:, None] + steps)
-    last = op.Sub(scalar(op, length, DType.INT64), reach)
+    last = scalar(op, arithmetic(op, "Sub", length, reach), DType.INT64)
     begins = op.Range(scalar(op, 0, DType.INT64), last, scalar(op, stride, DType.INT64))
     return op.Add(op.Unsqueeze(begins, [1]), op.constant(steps))
 

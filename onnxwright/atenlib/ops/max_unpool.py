@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import vector
+from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import product, sizes, vector
 
 
 def _unpool(op: Any, x: Any, indices: Any, output_size: Sequence[Any]) -> Any:

@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, number, scalar
+from onnxwright.atenlib.helpers.reduce import nan_anywhere, reduce
+from onnxwright.atenlib.helpers.shape import flat, from_last, iota_along, slice_axis, to_last
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.sorting import TIES, sorted_along, top
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import (
-    flat,
-    from_last,
-    iota_along,
-    nan_anywhere,
-    reduce,
-    slice_axis,
-    to_last,
-)
-from onnxwright.atenlib.support import axis_of, cast, full, number, scalar, size
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

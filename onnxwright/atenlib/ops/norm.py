@@ -10,10 +10,11 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full, number, vector
+from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import axis_of, cast, full, number, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 _HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.constants import scalar, vector
+from onnxwright.atenlib.helpers.shape import slice_axis
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import slice_axis
-from onnxwright.atenlib.support import scalar, vector
 
 # Torch's name of a mode -> ONNX's.
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.shape import permute as permuted
+from onnxwright.atenlib.helpers.sizes import axes_of, axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import permute as permuted
-from onnxwright.atenlib.support import axes_of, axis_of
 
 
 def exchanged(op: Any, x: Any, first: int, second: int) -> Any:

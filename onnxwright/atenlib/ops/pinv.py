@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full, scalar
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.ops.svd import eigh_of, is_wide, rotated, singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

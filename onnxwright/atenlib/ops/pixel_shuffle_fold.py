@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar, vector
+from onnxwright.atenlib.helpers.shape import reshape
+from onnxwright.atenlib.helpers.sizes import product, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import iota, reshape
-from onnxwright.atenlib.support import cast, full, product, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.reduce import extreme, reduce, reduced_axes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.variance import mean_and_var
 from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.steps import extreme, reduce, reduced_axes
-from onnxwright.atenlib.support import cast
 from onnxwright.types.dtypes import DType
 
 _WHY = "torch's references call it; the operators they stand for have OpInfos"

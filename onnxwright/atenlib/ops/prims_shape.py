@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.constants import iota as numbers_below
 from onnxwright.atenlib.helpers.scatter import into
+from onnxwright.atenlib.helpers.shape import expand_to, permute, reshape, reverse
+from onnxwright.atenlib.helpers.sizes import arithmetic, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.as_strided import as_strided, as_strided_scatter
 from onnxwright.atenlib.ops.cat_stack import cat
 from onnxwright.atenlib.ops.creation import filled, filled_like, resize, scalar_tensor
 from onnxwright.atenlib.ops.view import flatten, squeeze_axes
 from onnxwright.atenlib.rules import creation, elementwise, like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    counting,
-    expand_to,
-    permute,
-    reshape_to,
-    reverse,
-)
-from onnxwright.atenlib.support import cast, scalar, sizes
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "prims: no OpInfo runs it; tests/atenlib/test_prims_shape.py"
@@ -28,7 +23,7 @@ _UNTESTED = "prims: no OpInfo runs it; tests/atenlib/test_prims_shape.py"
 @aten("prims::reshape", rule=like("a"), complex="parts", untested=_UNTESTED)
 def prims_reshape(op: Any, a: Any, shape: Any) -> Any:
     """The elements in another shape, in the same order."""
-    return reshape_to(op, a, shape)
+    return reshape(op, a, shape)
 
 
 @aten("prims::resize", rule=like("a"), complex="parts", untested=_UNTESTED)
@@ -68,7 +63,7 @@ def split_dim(op: Any, a: Any, dim: int, outer_length: Any) -> Any:
     """One dimension as two, the first of a length that is given."""
     every = sizes(op, a)
     inner = arithmetic(op, "Div", every[dim], outer_length)
-    return reshape_to(op, a, [*every[:dim], outer_length, inner, *every[dim + 1 :]])
+    return reshape(op, a, [*every[:dim], outer_length, inner, *every[dim + 1 :]])
 
 
 @aten("prims::cat", rule=elementwise("tensors"), complex="parts", untested=_UNTESTED)
@@ -100,7 +95,7 @@ def prims_as_strided_scatter(
 @aten("prims::iota", rule=creation(), untested=_UNTESTED)
 def iota(op: Any, length: Any, *, start: Any, step: Any, dtype: Any) -> Any:
     """`length` numbers from `start` on, `step` apart."""
-    steps = counting(op, length)
+    steps = numbers_below(op, length)
     if not (isinstance(step, int) and step == 1):
         steps = op.Mul(steps, scalar(op, step, DType.INT64))
     if not (isinstance(start, int) and start == 0):

@@ -11,11 +11,12 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's.
@@ -88,8 +89,8 @@ def householder(op: Any, a: Any) -> tuple[Any, Any]:
     count = factors.least_size(op, size(op, x, -2), size(op, x, -1))
     if 0 in x.shape:
         return a, like_kind(op, a, full(op, [*sizes(op, x)[:-2], count], 0, x.onnx_dtype))
-    rows = op.Unsqueeze(factors.numbers_below(op, size(op, x, -2)), [1])
-    columns = factors.numbers_below(op, size(op, x, -1))
+    rows = op.Unsqueeze(iota(op, size(op, x, -2)), [1])
+    columns = iota(op, size(op, x, -1))
 
     def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         packed = states[0]
@@ -139,7 +140,7 @@ def reflected(op: Any, packed: Any, tau: Any, c: Any, *, adjoint: bool = False) 
         return c
     count = size(op, real(tau), -1)
     last = scalar(op, count, DType.INT64)
-    rows = op.Unsqueeze(factors.numbers_below(op, size(op, real(packed), -2)), [1])
+    rows = op.Unsqueeze(iota(op, size(op, real(packed), -2)), [1])
 
     def step(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         k = i if adjoint else op.Sub(op.Sub(last, 1), i)

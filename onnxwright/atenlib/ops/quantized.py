@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, scalar, vector
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.protocols import Size
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import axis_of, cast, scalar, size, vector
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -57,7 +59,7 @@ def _along(op: Any, x: Any, values: Any, axis: int | None) -> Any:
     """A vector with an entry for each place of an axis, so that it broadcasts over the others."""
     if axis is None:
         return values
-    shape = [1] * x.rank
+    shape: list[Size] = [1] * x.rank
     shape[axis] = size(op, x, axis)
     return op.Reshape(values, vector(op, shape))
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full_like, scalar, vector
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import cast, full_like, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
@@ -61,9 +62,8 @@ def choose_qparams_symmetric(
 
 
 def _parameters(op: Any, step: Any, zero: Any) -> tuple[Any, Any]:
-    return tuple(
-        cast(op, op.Reshape(x, [1]), t) for x, t in ((step, DType.DOUBLE), (zero, DType.INT64))
-    )
+    step, zero = op.Reshape(step, [1]), op.Reshape(zero, [1])
+    return cast(op, step, DType.DOUBLE), cast(op, zero, DType.INT64)
 
 
 @aten("quantized_decomposed::choose_qparams_per_token", rule=custom(), untested=_UNTESTED)

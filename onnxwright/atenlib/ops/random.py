@@ -6,10 +6,11 @@ from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import random_numbers
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import creation, custom, like
-from onnxwright.atenlib.support import cast, scalar, sizes
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 

@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.constants import cast, full, scalar
+from onnxwright.atenlib.helpers.reduce import extreme, in_working_type, reduce, reduced_axes
+from onnxwright.atenlib.helpers.shape import slice_axis
+from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero, size, sizes, sizes_with
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like, reduction
-from onnxwright.atenlib.shaping import sizes_with
-from onnxwright.atenlib.steps import (
-    count_along,
-    extreme,
-    in_working_type,
-    is_known_zero,
-    reduce,
-    reduced_axes,
-    slice_axis,
-)
-from onnxwright.atenlib.support import cast, full, scalar, size, sizes
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 

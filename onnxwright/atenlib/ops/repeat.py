@@ -7,19 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, scalar, vector
+from onnxwright.atenlib.helpers.shape import flat, reshape, reverse, slice_axis
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.permute import exchanged
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    flat,
-    reshape_to,
-    reverse,
-    size,
-    slice_axis,
-)
-from onnxwright.atenlib.support import axis_of, cast, scalar, sizes, vector
 from onnxwright.types.dtypes import DType
 
 
@@ -71,7 +65,7 @@ def roll(op: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
     moves = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     axes = [dims] if isinstance(dims, int) else list(dims)
     if not axes:
-        return reshape_to(op, _rolled(op, flat(op, self), moves[0], 0), sizes(op, self))
+        return reshape(op, _rolled(op, flat(op, self), moves[0], 0), sizes(op, self))
     for shift, dim in zip(moves, axes, strict=True):
         self = _rolled(op, self, shift, axis_of(dim, self.rank))
     return self
@@ -115,14 +109,14 @@ def repeat_interleave_int(
 ) -> Any:
     """Every element of a dimension (of all, without one) `repeats` times in a row."""
     if dim is None or self.rank == 0:
-        self, dim = flat(op, reshape_to(op, self, [1]) if self.rank == 0 else self), 0
+        self, dim = flat(op, reshape(op, self, [1]) if self.rank == 0 else self), 0
     axis = axis_of(dim, self.rank)
     wide = op.Unsqueeze(self, [axis + 1])
     counts = [1] * wide.rank
     counts[axis + 1] = repeats
     every = sizes(op, self)
     every[axis] = arithmetic(op, "Mul", every[axis], repeats)
-    return reshape_to(op, op.Expand(wide, vector(op, counts)), every)
+    return reshape(op, op.Expand(wide, vector(op, counts)), every)
 
 
 @aten(
@@ -136,7 +130,7 @@ def repeat_interleave_tensor(
 ) -> Any:
     """Every element of a dimension (of all, without one) as often as `repeats` says."""
     if dim is None or self.rank == 0:
-        self, dim = flat(op, reshape_to(op, self, [1]) if self.rank == 0 else self), 0
+        self, dim = flat(op, reshape(op, self, [1]) if self.rank == 0 else self), 0
     axis = axis_of(dim, self.rank)
     counts = repeats if repeats.rank else op.Unsqueeze(repeats, [0])
     if counts.shape[0] == 1:

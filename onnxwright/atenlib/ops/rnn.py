@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, known_array, scalar, vector
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.ops.rnn_cells import State, Weights, scanned
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import cast, known_array, scalar, size, vector
 from onnxwright.types.dtypes import DType
 
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import scalar
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.support import scalar, size
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "torch has no OpInfo for it"

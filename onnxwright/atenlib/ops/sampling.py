@@ -9,11 +9,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import random_numbers
+from onnxwright.atenlib.helpers.constants import cast, scalar, vector
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.random import whole, working
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import cast, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 

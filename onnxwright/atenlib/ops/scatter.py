@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.helpers.scatter import into, scatter_elements, touched
-from onnxwright.atenlib.op import aten, unsupported
-from onnxwright.atenlib.optest import OpTest, XFail
-from onnxwright.atenlib.shaping import as_index, flat, same_shape, shape_vector, static
-from onnxwright.atenlib.support import (
-    axis_of,
+from onnxwright.atenlib.helpers.constants import (
     cast,
     full_like,
     greatest,
     least,
     number,
     scalar,
+    shape_vector,
 )
+from onnxwright.atenlib.helpers.index_positions import as_index
+from onnxwright.atenlib.helpers.scatter import into, scatter_elements, touched
+from onnxwright.atenlib.helpers.shape import flat
+from onnxwright.atenlib.helpers.sizes import axis_of, same_shape, static
+from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.types.dtypes import DType
 
 _REDUCTIONS = {

@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar, vector
+from onnxwright.atenlib.helpers.reduce import reduce
+from onnxwright.atenlib.helpers.shape import flat, slice_axis
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.steps import (
-    flat,
-    iota,
-    reduce,
-    slice_axis,
-)
-from onnxwright.atenlib.support import axis_of, cast, full, scalar, size, vector
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar, shape_vector
 from onnxwright.atenlib.helpers.scatter import scatter_elements
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes_with
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import arithmetic, counting, shape_vector, size, sizes_with
-from onnxwright.atenlib.support import axis_of, cast, full, scalar
 from onnxwright.types.dtypes import DType
 
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}
@@ -80,7 +80,7 @@ def _limits(op: Any, lengths: Any, offsets: Any, axis: int) -> tuple[Any, Any, A
 
 def _segment_numbers(op: Any, length: Any, first: Any, ends: Any, count: Any) -> Any:
     """The number of the segment that each position is in, `count` where it is in none."""
-    positions = counting(op, length)
+    positions = iota(op, length)
     over = op.LessOrEqual(op.Unsqueeze(ends, [-2]), op.Unsqueeze(positions, [1]))
     axes = op.constant(np.array([ends.rank]))
     numbers = op.ReduceSum(cast(op, over, DType.INT64), axes, keepdims=0)

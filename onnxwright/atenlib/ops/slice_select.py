@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast, iota, scalar, vector
 from onnxwright.atenlib.helpers.scatter import along, into, scatter_elements, scatter_nd
+from onnxwright.atenlib.helpers.shape import reaches, slice_axis, start_is_zero
+from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    counting,
-    reaches,
-    slice_axis,
-    start_is_zero,
-)
-from onnxwright.atenlib.support import axis_of, cast, scalar, size, vector
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
@@ -58,7 +53,7 @@ def narrow_tensor(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
     """`length` elements from `start`, an element of a tensor, on along a dimension."""
     axis = axis_of(dim, self.rank)
     from_ = op.Squeeze(cast(op, start, DType.INT64)) if start.rank else cast(op, start, DType.INT64)
-    positions = op.Add(counting(op, length), from_)
+    positions = op.Add(iota(op, length), from_)
     return op.Gather(self, positions, axis=axis)
 
 
@@ -82,7 +77,7 @@ def slice_scatter(
             return _replaced(op, self, src, axis, start, max(start, end))
     elif isinstance(step, int) and step == 1 and _ordered(start, end):
         return _replaced(op, self, src, axis, start, end)
-    every = counting(op, size(op, self, axis))
+    every = iota(op, size(op, self, axis))
     index = slice_axis(op, every, 0, start, end, step)
     return scatter_elements(op, self, along(op, index, src, axis), src, axis)
 

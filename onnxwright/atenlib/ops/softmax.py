@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
+from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, reduction
-from onnxwright.atenlib.steps import in_working_type, reduce
-from onnxwright.atenlib.support import axis_of, scalar
 from onnxwright.types.dtypes import DType
 
 # Torch rounds between its steps in half types, each time by up to half an ulp of numbers that are

@@ -9,11 +9,12 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import full, iota
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import full, size, sizes
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's, on matrices of a condition near 10.
@@ -332,7 +333,7 @@ def _permutation(op: Any, order: Any, dtype: DType) -> Any:
     """`P` with `P @ L @ U == A` from where each row came from."""
     n = size(op, order, -1)
     target = op.Unsqueeze(order, [order.rank - 1])
-    rows = factors.numbers_below(op, n)
+    rows = iota(op, n)
     return op.Cast(op.Equal(op.Unsqueeze(rows, [1]), target), to=dtype)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import cast, full, vector
+from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import axis_of, cast, full, size, vector
 from onnxwright.types.dtypes import DType
 
 # Where elements are equal, torch says nothing about which index it gives (and gives any).

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onnxwright.atenlib.helpers.constants import full, known_array
+from onnxwright.atenlib.helpers.shape import reshape, slice_axis
+from onnxwright.atenlib.helpers.sizes import (
+    arithmetic,
+    axis_of,
+    dim_of,
+    product,
+    size,
+    sizes,
+    static,
+)
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.shaping import arithmetic, dim_of, reshape_to, size, slice_axis, static
-from onnxwright.atenlib.support import axis_of, full, known_array, product, sizes
 from onnxwright.types import dims as dim_rules
 
 _TENSOR_SPLIT = (
@@ -69,8 +78,8 @@ def _even_lengths(op: Any, x: Any, length: Any, axis: int) -> list[Any]:
     if isinstance(whole, int) and isinstance(length, int):
         if length == 0:
             return [whole]
-        full, rest = divmod(whole, length)
-        return ([length] * full + ([rest] if rest else [])) or [0]
+        full, short = divmod(whole, length)
+        return ([length] * full + ([short] if short else [])) or [0]
     # Both may be unknown and still have a known ratio.
     count = dim_rules.ceildiv(x.shape[axis], dim_of(length))
     if not isinstance(count, int):
@@ -134,10 +143,10 @@ def even_parts(op: Any, x: Any, count: int, axis: int) -> list[Any]:
         short, longer = divmod(whole, count)
         lengths = [short + 1] * longer + [short] * (count - longer)
         return parted(op, x, lengths, axis)
-    short = arithmetic(op, "Div", whole, count)
-    longer = arithmetic(op, "Sub", whole, arithmetic(op, "Mul", short, count))
+    least = arithmetic(op, "Div", whole, count)
+    more = arithmetic(op, "Sub", whole, arithmetic(op, "Mul", least, count))
     places = [
-        arithmetic(op, "Add", arithmetic(op, "Mul", short, i), arithmetic(op, "Min", longer, i))
+        arithmetic(op, "Add", arithmetic(op, "Mul", least, i), arithmetic(op, "Min", more, i))
         for i in range(1, count)
     ]
     return cut_at(op, x, places, axis)
@@ -249,5 +258,5 @@ def chunk_cat(op: Any, tensors: Any, dim: int, num_chunks: int) -> Any:
             zeros = full(op, [*every[:axis], missing, *every[axis + 1 :]], 0, t.onnx_dtype)
             t = op.Concat(t, zeros, axis=axis)
         width = product(op, [length, *every[axis + 1 :]])
-        rows.append(reshape_to(op, t, [*every[:axis], num_chunks, width]))
+        rows.append(reshape(op, t, [*every[:axis], num_chunks, width]))
     return op.Concat(*rows, axis=-1)

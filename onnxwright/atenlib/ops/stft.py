@@ -8,11 +8,12 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex, as_complex, unpack
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, iota, is_small, scalar, vector
+from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.fft import c2c, c2r
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom
-from onnxwright.atenlib.support import cast, scalar, size, vector
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float32": Tol(1e-4, 5e-4), "complex64": Tol(1e-4, 5e-4)}
@@ -174,12 +175,12 @@ istft.on_complex(istft.body)
 
 def _overlaps(op: Any, count: Any, n_fft: int, hop: int) -> tuple[Any, Any]:
     """Where the elements of all pieces go, `[pieces * n_fft]`, and how long the signal is."""
-    if isinstance(count, int):
+    if isinstance(count, int) and is_small(count, n_fft):
         table = np.arange(count)[:, None] * hop + np.arange(n_fft)
         return op.constant(table.ravel()), n_fft + hop * (count - 1)
-    begins = op.Mul(op.Range(*(scalar(op, v, DType.INT64) for v in (0, count, 1))), hop)
-    table = op.Add(op.Unsqueeze(begins, [1]), op.constant(np.arange(n_fft)))
-    total = op.Add(op.Mul(op.Sub(count, 1), hop), n_fft)
+    table = op.Add(op.Unsqueeze(op.Mul(iota(op, count), hop), [1]), iota(op, n_fft))
+    pieces = arithmetic(op, "Mul", arithmetic(op, "Sub", count, 1), hop)
+    total = arithmetic(op, "Add", pieces, n_fft)
     return op.Reshape(table, [-1]), total
 
 

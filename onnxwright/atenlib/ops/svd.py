@@ -14,12 +14,13 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
+from onnxwright.atenlib.helpers.constants import full, iota, scalar, vector
 from onnxwright.atenlib.helpers.factorizations import real
+from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.qr import eye_of, first, like_kind, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import full, scalar, size, sizes, vector
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's.
@@ -133,7 +134,7 @@ def eigh_of(op: Any, a: Any, uplo: str = "L", *, vectors: bool = True) -> tuple[
     if _empty(a):
         return full(op, sizes(op, real(a))[:-1], 0, real(a).onnx_dtype), start
     rank = real(a).rank
-    columns = factors.numbers_below(op, n)
+    columns = iota(op, n)
     count = scalar(op, n, DType.INT64)
     inside = factors.unit(op, n, DType.BOOL)
 
@@ -184,7 +185,7 @@ def rotated(op: Any, a: Any, *, right: bool) -> tuple[Any, Any, Any]:
     """
     x = real(a)
     n, rank = size(op, x, -1), x.rank
-    columns = factors.numbers_below(op, n)
+    columns = iota(op, n)
     count = scalar(op, n, DType.INT64)
     length = op.Sqrt(squared(op, a)) if isinstance(a, Complex) else op.Abs(a)
     largest = op.ReduceMax(length, [rank - 2, rank - 1], keepdims=1)

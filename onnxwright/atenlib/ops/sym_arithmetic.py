@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import Rule
-from onnxwright.atenlib.support import numel, product, size, sizes
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dims import at_least

@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import INT64_MAX, cast, iota, scalar, vector
+from onnxwright.atenlib.helpers.sizes import product, size, sizes
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.support import (
-    INT64_MAX,
-    cast,
-    product,
-    scalar,
-    size,
-    sizes,
-    vector,
-)
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "torchvision has no OpInfos; tests/atenlib/test_torchvision.py compares"
@@ -107,7 +100,7 @@ def _weights(
     else:
         found = op.Ceil(step)  # [K, 1]
         most = op.Cast(op.ReduceMax(op.Concat(found, [[1.0]], axis=0), keepdims=0), to=DType.INT64)
-        points, grid = _lines(op, most, dtype), op.Unsqueeze(op.Max(found, 1.0), [2])
+        points, grid = iota(op, most, dtype), op.Unsqueeze(op.Max(found, 1.0), [2])
     inner = op.Div(op.Add(points, 0.5), grid)  # [K, 1, points]
     bins = op.constant(np.arange(count, dtype=dtype.numpy).reshape(1, count, 1))
     offset = op.Mul(op.Add(bins, inner), op.Unsqueeze(step, [2]))
@@ -116,7 +109,7 @@ def _weights(
     if ratio <= 0:
         used = op.And(used, op.Less(points, op.Unsqueeze(found, [2])))
     near = op.Unsqueeze(op.Min(op.Max(place, 0.0), op.Sub(length, 1.0)), [3])
-    tent = op.Max(op.Sub(1.0, op.Abs(op.Sub(near, _lines(op, whole, dtype)))), 0.0)
+    tent = op.Max(op.Sub(1.0, op.Abs(op.Sub(near, iota(op, whole, dtype)))), 0.0)
     kept = op.Mul(tent, op.Unsqueeze(op.Cast(used, to=dtype), [3]))
     return op.Div(op.ReduceSum(kept, [2], keepdims=0), grid)
 
@@ -158,7 +151,7 @@ def _mapping(op: Any, x: Any, rois: Any, pooled: tuple[int, int]) -> Any:
     bins = pooled[0] * pooled[1]
     channels = _groups(op, x, bins)
     if isinstance(channels, int):
-        numbers = op.constant(np.arange(channels * bins, dtype=np.int32))
+        numbers = iota(op, channels * bins, DType.INT32)
     else:
         ends = (0, op.Mul(channels, bins), 1)
         numbers = op.Cast(op.Range(*(scalar(op, n, DType.INT64) for n in ends)), to=DType.INT32)
@@ -213,16 +206,9 @@ class _Bins:
 
         self.start = clipped(op.Floor(op.Mul(step, op.constant(bins[None, :-1]))))
         self.end = clipped(op.Ceil(op.Mul(step, op.constant(bins[None, 1:]))))
-        numbers = _lines(op, length, dtype)
+        numbers = iota(op, length, dtype)
         after = op.GreaterOrEqual(numbers, op.Unsqueeze(self.start, [2]))
         self.inside = op.And(after, op.Less(numbers, op.Unsqueeze(self.end, [2])))
-
-
-def _lines(op: Any, length: Any, dtype: DType) -> Any:
-    if isinstance(length, int):
-        return op.constant(np.arange(length, dtype=dtype.numpy))
-    ends = (scalar(op, n, DType.INT64) for n in (0, length, 1))
-    return op.Cast(op.Range(*ends), to=dtype)
 
 
 @aten("torchvision::ps_roi_pool", rule=like("input"), untested=_UNTESTED)
@@ -356,7 +342,7 @@ def _sampled_conv(
     moved = op.Reshape(offset, vector(op, [images, taps, 2, high, wide]))
     places = []
     for axis, (stride, pad, dilation) in enumerate(steps):
-        lines = _lines(op, (high, wide)[axis], x.onnx_dtype)
+        lines = iota(op, (high, wide)[axis], x.onnx_dtype)
         start = op.Unsqueeze(op.Sub(op.Mul(lines, float(stride)), float(pad)), [1 - axis])
         tap = np.indices(kernel)[axis].reshape(taps, 1, 1) * dilation
         base = op.Add(start, op.constant(tap.astype(x.onnx_dtype.numpy)))

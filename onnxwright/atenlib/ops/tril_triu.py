@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.complexes import Complex, real_part
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar
+from onnxwright.atenlib.helpers.sizes import arithmetic, size
+from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import arithmetic, both, counting, real_part, size
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.types.dtypes import DType
 
 
@@ -44,13 +44,23 @@ def _index_type(arguments: dict[str, Any]) -> DType:
 @aten("aten::tril_indices", rule=custom(_index_type), tests=[OpTest("tril_indices")])
 def tril_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
     """The positions on and below a diagonal, row by row, as two rows."""
-    return op.constant(np.stack(np.tril_indices(row, offset, col)).astype(dtype.numpy))
+    return _indices(op, row, col, offset, 0, dtype)
 
 
 @aten("aten::triu_indices", rule=custom(_index_type), tests=[OpTest("triu_indices")])
 def triu_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
     """The positions on and above a diagonal, row by row, as two rows."""
-    return op.constant(np.stack(np.triu_indices(row, offset, col)).astype(dtype.numpy))
+    return _indices(op, row, col, offset, 1, dtype)
+
+
+def _indices(op: Op, row: Size, col: Size, offset: int, upper: int, dtype: DType) -> Value:
+    """`[2, count]`: the rows and the columns of one triangle."""
+    found = op.NonZero(_trilu(op, full(op, [row, col], 1, DType.INT64), offset, upper))
+    if isinstance(row, int) and isinstance(col, int):
+        above = [min(max(n + offset + 1 - upper, 0), col) for n in range(row)]
+        count = row * col - sum(above) if upper else sum(above)
+        found = op.Reshape(found, [2, count])
+    return cast(op, found, dtype)
 
 
 def _powers_type(arguments: dict[str, Any]) -> DType:
@@ -83,12 +93,14 @@ linalg_vander.on_complex(linalg_vander.body)
 def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
     """The powers from 0 to `count - 1` (the size of the last dimension without it)."""
     if real_part(x).rank == 0:
-        x = both(x, lambda part: op.Unsqueeze(part, [0]))
+        x = algebra.each(lambda part: op.Unsqueeze(part, [0]), x)
     part = real_part(x)
     n = size(op, part, -1) if count is None else count
     if isinstance(x, Complex):
+        if not isinstance(n, int):
+            unsupported("the number of powers of complex numbers is known only to the run")
         return _complex_powers(op, x, n, increasing)
-    exponents = counting(op, n)
+    exponents = iota(op, n)
     if not increasing:
         exponents = op.Sub(scalar(op, arithmetic(op, "Sub", n, 1), DType.INT64), exponents)
     base = op.Unsqueeze(x, [-1])
@@ -100,7 +112,7 @@ def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
 def _complex_powers(op: Any, x: Complex, n: int, increasing: bool) -> Any:
     """Powers by repeated multiplication."""
     if n == 0:
-        return both(x, lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]))
+        return algebra.each(lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]), x)
     ones = op.Add(op.Mul(x.real, 0.0), 1.0)
     found = [(ones, op.Mul(x.real, 0.0))]
     for _ in range(1, n):

@@ -9,10 +9,10 @@ import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import accurate, complex_math
+from onnxwright.atenlib.helpers.constants import full_like, number
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.atenlib.support import full_like, number
 from onnxwright.types.dtypes import DType
 
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.atenlib.helpers.constants import cast, vector
+from onnxwright.atenlib.helpers.reduce import in_working_type
 from onnxwright.atenlib.helpers.resampling import (
     resize_nearest,
     resize_smooth,
 )
+from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.helpers.uint8_resize import cubic_matrix, resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
 from onnxwright.atenlib.rules import like
-from onnxwright.atenlib.steps import in_working_type
-from onnxwright.atenlib.support import cast, size, vector
 from onnxwright.types.dtypes import DType
 
 _FLOATS = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)

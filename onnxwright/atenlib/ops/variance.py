@@ -6,17 +6,12 @@ from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import complex_math
+from onnxwright.atenlib.helpers.constants import cast, scalar
+from onnxwright.atenlib.helpers.reduce import in_working_type, reduce, reduced_axes
+from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, reduction
-from onnxwright.atenlib.steps import (
-    count_along,
-    in_working_type,
-    is_known_zero,
-    reduce,
-    reduced_axes,
-)
-from onnxwright.atenlib.support import cast, scalar
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from onnxwright.atenlib.complexes import real_part
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.shape import expand_to, flat
+from onnxwright.atenlib.helpers.shape import reshape as reshaped
+from onnxwright.atenlib.helpers.sizes import (
+    arithmetic,
+    axes_of,
+    axis_of,
+    product,
+    same_shape,
+    size,
+    sizes,
+    static,
+)
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.atenlib.shaping import (
-    arithmetic,
-    both,
-    expand_to,
-    flat,
-    real_part,
-    reshape_to,
-    same_shape,
-    static,
-)
-from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
 
 
 @aten(
@@ -31,19 +34,19 @@ from onnxwright.atenlib.support import axes_of, axis_of, product, size, sizes
 )
 def view(op: Any, self: Any, size: Any) -> Any:
     """The elements in another shape, in the same order."""
-    return reshape_to(op, self, size)
+    return reshaped(op, self, size)
 
 
 @aten("aten::reshape", rule=like(), complex="parts", tests=[OpTest("reshape")])
 def reshape(op: Any, self: Any, shape: Any) -> Any:
     """The elements in another shape, in the same order."""
-    return reshape_to(op, self, shape)
+    return reshaped(op, self, shape)
 
 
 @aten("aten::_reshape_alias", rule=like(), complex="parts", untested="inner operator of reshape")
 def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
     """The elements in another shape; strides say nothing about values."""
-    return reshape_to(op, self, size)
+    return reshaped(op, self, size)
 
 
 @aten(
@@ -54,20 +57,20 @@ def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
 )
 def view_as(op: Any, self: Any, other: Any) -> Any:
     """The elements in the shape of another tensor."""
-    return reshape_to(op, self, sizes(op, other))
+    return reshaped(op, self, sizes(op, other))
 
 
 @view_as.on_complex
 def _view_as_complex(op: Any, self: Any, other: Any) -> Any:
     wanted = sizes(op, real_part(other))
-    return both(self, lambda part: reshape_to(op, part, wanted))
+    return algebra.each(lambda part: reshaped(op, part, wanted), self)
 
 
 @aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])
 def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if self.rank == 0:
-        return reshape_to(op, self, [1])
+        return reshaped(op, self, [1])
     first, last = axis_of(start_dim, self.rank), axis_of(end_dim, self.rank)
     if first == last:
         return self
@@ -82,7 +85,7 @@ def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
             return op.Flatten(self, axis=1)
     every = sizes(op, self)
     middle = product(op, every[first : last + 1])
-    return reshape_to(op, self, [*every[:first], middle, *every[last + 1 :]])
+    return reshaped(op, self, [*every[:first], middle, *every[last + 1 :]])
 
 
 @aten("aten::unflatten.int", rule=like(), complex="parts", tests=[OpTest("unflatten")])
@@ -97,7 +100,7 @@ def unflatten(op: Any, self: Any, dim: int, sizes: Any) -> Any:
         rest = product(op, parts[:place] + parts[place + 1 :])
         parts[place] = arithmetic(op, "Div", size(op, self, axis), rest)
     every = [size(op, self, a) for a in range(self.rank)]
-    return reshape_to(op, self, [*every[:axis], *parts, *every[axis + 1 :]])
+    return reshaped(op, self, [*every[:axis], *parts, *every[axis + 1 :]])
 
 
 @aten("aten::ravel", rule=like(), complex="parts", tests=[OpTest("ravel")])
@@ -178,7 +181,7 @@ def expand_as(op: Any, self: Any, other: Any) -> Any:
 
 @expand_as.on_complex
 def _expand_as_complex(op: Any, self: Any, other: Any) -> Any:
-    return both(self, lambda part: expand_as.body(op, part, real_part(other)))
+    return algebra.each(lambda part: expand_as.body(op, part, real_part(other)), self)
 
 
 @aten(

@@ -339,6 +339,22 @@ class BadOption(Diagnostic):
     advice: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnpackedLater(Diagnostic):
+    """One output of an operator is unpacked into several names after the statement of the call."""
+
+    code: ClassVar[str] = "OW626"
+    title: ClassVar[str] = "`{operation}` returned 1 output, which is unpacked into {wanted} names"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = (
+        "the number of outputs follows from the statement of the call: unpack the call itself, or "
+        "ask for the outputs with `_outputs={wanted}`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = EagerValueError
+    operation: str
+    wanted: int
+
+
 __all__ = [
     "BadLoopInput",
     "BadModelInput",
@@ -357,6 +373,7 @@ __all__ = [
     "TruthOfManyElements",
     "UnknownEvaluator",
     "UnknownNode",
+    "UnpackedLater",
     "WrongArgumentType",
     "WrongBodyCall",
     "WrongBodyResult",

@@ -70,7 +70,10 @@ class WrongOutputCount(Diagnostic):
     code: ClassVar[str] = "OW535"
     title: ClassVar[str] = "{what} gives {got}, unpacked into {wanted}"
     label: ClassVar[str] = "{wanted} here"
-    help: ClassVar[str] = "give as many names as there are values"
+    help: ClassVar[str] = (
+        "give as many names as there are values; more outputs of an operator are there where its "
+        "call itself is unpacked, or with `_outputs=`"
+    )
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     what: str
     got: str

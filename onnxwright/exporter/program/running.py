@@ -12,8 +12,8 @@ import onnx
 import onnx_ir as ir
 import torch
 
-from onnxwright.eager.models import CompiledModel
-from onnxwright.eager.ort_session import model_options
+from onnxwright.eager.ort.compiled_models import CompiledModel
+from onnxwright.eager.ort.sessions import model_options
 from onnxwright.exporter.derived import is_missing
 from onnxwright.types.dtypes import DType
 

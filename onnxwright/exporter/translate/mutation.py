@@ -17,8 +17,8 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex
+from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.load import find
-from onnxwright.atenlib.support import sizes
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn

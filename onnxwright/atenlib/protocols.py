@@ -1,0 +1,161 @@
+"""Types of what bodies are written with: `Op`, `Value`, `Size`, `Number`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from typing_extensions import TypeIs
+
+from onnxwright.semantics import backend as semantics
+from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import Shape
+
+
+class Value(Protocol):
+    """A tensor inside a body: an eager tensor, a value of a graph, or a `Complex`.
+
+    The element type and the rank are known: what calls a body sees to that.
+    """
+
+    @property
+    def onnx_dtype(self) -> DType:
+        """The element type."""
+
+    @property
+    def shape(self) -> Shape:
+        """The dimensions: numbers, names, or None where nothing is known."""
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+
+
+# A Python number: an argument that torch's schema calls `Scalar`.
+Number: TypeAlias = bool | int | float | complex
+# A number of elements: an int, or an INT64 value without dimensions where only the run knows it.
+Size: TypeAlias = int | Value
+# What an operator takes as an input: numbers and lists become constants.
+Operand: TypeAlias = Value | Number | Sequence[Any] | np.ndarray[Any, Any] | None
+
+
+class OpCall(Protocol):
+    """One ONNX operator with one output."""
+
+    def __call__(self, *inputs: Operand, **attributes: Any) -> Value:
+        """Run it, or add it to the graph."""
+
+
+class AtenBackend(Protocol):
+    """What bodies ask of the backend itself."""
+
+    def constant_value(self, value: Any, /) -> np.ndarray[Any, Any] | None:
+        """The array a value is known to hold while building."""
+
+    def weak_kind(self, value: Any, /) -> str | None:
+        """`bool`, `int` or `float` for a value that stands for a Python number, else None."""
+
+    def as_weak(self, value: Any, kind: str | None, /) -> Any:
+        """The value, marked as standing for a Python number of `kind` (None: a tensor)."""
+
+
+class Op(Protocol):
+    """The operators of one opset, run at once or added to a graph.
+
+    An attribute is an operator: `op.Add(x, y)`.  Those with several outputs are listed: they give
+    a tuple, as many as the schema and the attributes say or as `_outputs=` asks for.
+    """
+
+    @property
+    def version(self) -> int:
+        """The version of the opset."""
+
+    @property
+    def backend(self) -> AtenBackend:
+        """What runs or builds the operators."""
+
+    def constant(self, array: np.ndarray[Any, Any], /) -> Value:
+        """A value that holds an array."""
+
+    def __getattr__(self, name: str, /) -> OpCall:
+        """An operator with one output."""
+
+    @property
+    def Split(self) -> Callable[..., Sequence[Value]]:
+        """Parts along an axis."""
+
+    @property
+    def TopK(self) -> Callable[..., tuple[Value, Value]]:
+        """The largest elements, and their indices."""
+
+    @property
+    def Unique(self) -> Callable[..., Sequence[Value]]:
+        """Distinct elements, first indices, inverse indices, counts."""
+
+    @property
+    def MaxPool(self) -> Callable[..., Any]:
+        """One value, or a pair with the indices."""
+
+    @property
+    def Dropout(self) -> Callable[..., Any]:
+        """One value, or a pair with the mask."""
+
+    @property
+    def BatchNormalization(self) -> Callable[..., Any]:
+        """One value, or three with the running statistics."""
+
+    @property
+    def LayerNormalization(self) -> Callable[..., Any]:
+        """One value, or up to three with the mean and the inverse of the deviation."""
+
+    @property
+    def Attention(self) -> Callable[..., Any]:
+        """One value, or up to four with the keys, the values and the products."""
+
+    @property
+    def LSTM(self) -> Callable[..., Any]:
+        """Outputs, last hidden state, last cell state."""
+
+    @property
+    def GRU(self) -> Callable[..., Any]:
+        """Outputs, last hidden state."""
+
+    @property
+    def RNN(self) -> Callable[..., Any]:
+        """Outputs, last hidden state."""
+
+    @property
+    def If(self) -> Callable[..., Any]:
+        """A branch: what its callables return."""
+
+    @property
+    def Loop(self) -> Callable[..., Any]:
+        """A loop: the last states, then what is collected."""
+
+    @property
+    def Scan(self) -> Callable[..., Any]:
+        """A scan: the last states, then what is collected."""
+
+
+def is_value(x: object) -> TypeIs[Value]:
+    """Whether an argument is a value, and not a number, list, array or other object."""
+    return semantics.is_value(x)
+
+
+# The arguments of a call by name, as rules see them.
+Arguments: TypeAlias = dict[str, Any]
+# Arguments a rule only reads.
+ReadArguments: TypeAlias = Mapping[str, Any]
+
+__all__ = [
+    "Arguments",
+    "Number",
+    "Op",
+    "OpCall",
+    "Operand",
+    "ReadArguments",
+    "Size",
+    "Value",
+    "is_value",
+]

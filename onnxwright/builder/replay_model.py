@@ -1,0 +1,267 @@
+"""A whole model replayed: graph, bodies and functions, with all that it says beside its nodes.
+
+Inputs and outputs, their names, types and order stay as they are; so do initializers that are
+inputs.  Weights are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.carrying import Carrier, kind_of
+from onnxwright.builder.closing import Closed, all_nodes, finalize, ir_graph, subgraphs
+from onnxwright.builder.constants import SHARED_BYTES
+from onnxwright.builder.replay import Env, Handler, Replay
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.ir.builder import Recorder
+from onnxwright.opset.opsets import Opset
+from onnxwright.semantics.graph_value import GraphValue
+
+INFERRED = "onnxwright.inferred"
+"""Where an output of a replayed model keeps the type that was inferred for it."""
+
+_LITERALS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL, ir.DataType.STRING)
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a model is replayed.
+
+    Fields:
+        version: the version of the standard opset afterwards; by default that of the model.
+        handler: asked before each node is emitted.
+        inline: functions whose calls are inlined; all others stay functions.
+        verbatim: nodes are copied as they are, nothing is simplified.
+        prepare: called with each new backend before nodes are built on it.
+    """
+
+    version: int | None = None
+    handler: Handler | None = None
+    inline: Callable[[ir.Function], bool] = lambda _: False
+    verbatim: bool = False
+    prepare: Callable[[TracingBackend], None] | None = None
+
+
+def replay_model(model: ir.Model, options: ReplayOptions | None = None) -> ir.Model:
+    """A model made again, node by node.
+
+    Args:
+        model: the model; it is not changed, and its tensors are shared with the new one.
+        options: how.
+
+    Returns:
+        The new model.
+
+    Example:
+        >>> x = ir.Value(name="x", shape=ir.Shape(["N"]), type=ir.TensorType(ir.DataType.FLOAT))
+        >>> same = ir.Node("", "Identity", [x], num_outputs=1)
+        >>> last = ir.Node("", "Relu", [same.outputs[0]], num_outputs=1)
+        >>> same.outputs[0].name, last.outputs[0].name = "same", "y"
+        >>> graph = ir.Graph([x], last.outputs, nodes=[same, last], opset_imports={"": 20})
+        >>> made = replay_model(ir.Model(graph, ir_version=10))
+        >>> [n.op_type for n in made.graph], made.graph.outputs[0].name
+        (['Relu'], 'y')
+    """
+    return _ModelReplay(model, options or ReplayOptions()).run()
+
+
+class _ModelReplay:
+    def __init__(self, model: ir.Model, options: ReplayOptions) -> None:
+        self.model = model
+        self.options = options
+        self.inlined = {k: f for k, f in model.functions.items() if options.inline(f)}
+        self.kept = {k: f for k, f in model.functions.items() if k not in self.inlined}
+
+    def run(self) -> ir.Model:
+        source = self.model.graph
+        version = self._version(source.opset_imports)
+        b, replay, env = self._start(version, source.opset_imports, references=False)
+        for value in source.inputs:
+            env[value] = _input(b, value)
+        for graph in (source, *_bodies(source)):
+            for name, value in graph.initializers.items():
+                if value not in env and value.const_value is not None:
+                    env[value] = _initializer(b, value, name)
+        _reserve(b, _names(source))
+        outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
+        assert len(outputs) == len(source.outputs)
+        closed = finalize(b, outputs, _output_names(source), as_they_are=True)
+        return self._model(b, closed, version)
+
+    def _version(self, imports: Any) -> int:
+        found = self.options.version or imports.get("")
+        return int(found) if found else onnx.defs.onnx_opset_version()
+
+    def _start(
+        self, version: int, imports: Any, *, references: bool
+    ) -> tuple[TracingBackend, Replay, Env]:
+        b = TracingBackend(Recorder(), Opset("", version))
+        if self.options.prepare is not None:
+            self.options.prepare(b)
+        replay = Replay(
+            b, {"": version, **imports}, functions=self.inlined, handler=self.options.handler,
+            calls=self.kept, carrier=Carrier(), references=references, tolerant=True,
+            verbatim=self.options.verbatim,
+        )  # fmt: skip
+        return b, replay, {}
+
+    def _model(self, b: TracingBackend, closed: Closed, version: int) -> ir.Model:
+        old, source = self.model, self.model.graph
+        for value in closed.constants:
+            value.const_value = b.pool.as_tensor(value)
+            if value.const_value is not None and value.const_value.name != value.name:
+                value.const_value = _named(value.const_value, value.name)
+            kept = b.pool.sources.get(value)
+            if kept is not None:
+                value.metadata_props.update(kept.metadata_props)
+                value.meta.update(kept.meta)
+                value.doc_string = kept.doc_string
+        for new, given in zip(closed.inputs, source.inputs, strict=True):
+            copy_value(given, new)
+            if given.const_value is not None:
+                new.const_value = given.const_value
+        for new, given in zip(closed.outputs, source.outputs, strict=True):
+            kind = b.recorder.types.get(new)
+            copy_value(given, new)
+            new.meta[INFERRED] = kind
+        defaults = [v for v in closed.inputs if v.const_value is not None]
+        functions = [self._function(f) for f in self.kept.values()]
+        imports = dict(source.opset_imports)
+        imports.update(closed.imports)
+        if "" in imports or not imports:
+            imports[""] = version
+        graph = ir.Graph(
+            closed.inputs,
+            closed.outputs,
+            nodes=closed.nodes,
+            initializers=[*closed.constants, *defaults],
+            opset_imports=imports,
+            name=source.name,
+            doc_string=source.doc_string,
+            metadata_props=dict(source.metadata_props),
+        )
+        graph.meta.update(source.meta)
+        made = ir.Model(
+            graph,
+            ir_version=old.ir_version,
+            producer_name=old.producer_name,
+            producer_version=old.producer_version,
+            domain=old.domain,
+            model_version=old.model_version,
+            doc_string=old.doc_string,
+            functions=functions,
+            metadata_props=dict(old.metadata_props),
+            device_configurations=tuple(old.device_configurations or ()),
+        )
+        made.meta.update(old.meta)
+        return made
+
+    def _function(self, source: ir.Function) -> ir.Function:
+        """A function with its body made again; its inputs may have any type."""
+        version = self._version(source.opset_imports)
+        b, replay, env = self._start(version, source.opset_imports, references=True)
+        replay.function = source.identifier()
+        for value in source.inputs:
+            env[value] = _input(b, value)
+        _reserve(b, _names(source.graph))
+        outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
+        closed = finalize(b, outputs, _output_names(source.graph), as_they_are=True)
+        for new, given in zip((*closed.inputs, *closed.outputs),
+                              (*source.inputs, *source.outputs), strict=True):  # fmt: skip
+            copy_value(given, new)
+        graph = ir_graph(b, closed, source.doc_string)
+        imports = {**source.opset_imports, **graph.opset_imports}
+        if "" in source.opset_imports:
+            imports[""] = version
+        graph.opset_imports.clear()
+        graph.opset_imports.update(imports)
+        made = ir.Function(
+            source.domain, source.name, source.overload, graph=graph, attributes=source.attributes
+        )
+        made.metadata_props.update(source.metadata_props)
+        made.doc_string = source.doc_string
+        made.meta.update(source.meta)
+        return made
+
+
+def _output_names(graph: ir.Graph) -> list[str]:
+    return [v.name or "" for v in graph.outputs]
+
+
+def _input(b: TracingBackend, value: ir.Value) -> GraphValue:
+    made = b.input(value.name or "x", kind_of(value))
+    b.recorder.holders[str(made.value.name)] = made.value
+    return made
+
+
+def _initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
+    """An initializer: small integers are read, everything else may be trained, and is not."""
+    tensor: Any = value.const_value
+    if tensor.dtype in _LITERALS and tensor.nbytes <= SHARED_BYTES:
+        made = b.pool.literal(tensor, name, value)
+    else:
+        made = b.pool.weight(tensor, name, value)
+    return b.value_of(made)
+
+
+def _named(tensor: Any, name: str | None) -> Any:
+    """A tensor under another name; the one it is made from keeps its own."""
+    if isinstance(tensor, ir.Tensor):
+        return ir.Tensor(
+            tensor.raw, dtype=tensor.dtype, shape=tensor.shape, name=name,
+            doc_string=tensor.doc_string, metadata_props=dict(tensor.metadata_props),
+        )  # fmt: skip
+    tensor.name = name
+    return tensor
+
+
+def copy_value(source: ir.Value, made: ir.Value) -> None:
+    """Give a value the type and notes that another one has.
+
+    Args:
+        source: a value of the old graph.
+        made: the value that stands for it.
+    """
+    if source.type is not None:
+        made.type = source.type
+        made.shape = None if source.shape is None else source.shape.copy()
+    made.doc_string = source.doc_string
+    made.metadata_props.update(source.metadata_props)
+    made.meta.update(source.meta)
+
+
+def _reserve(b: TracingBackend, names: Iterable[str]) -> None:
+    """Take names, so that no new value gets the one of a value that comes later."""
+    recorder = b.recorder
+    before, recorder.names.for_good = recorder.names.for_good, True
+    for name in names:
+        if name not in recorder.holders:
+            recorder.names.unique(name)
+    recorder.names.for_good = before
+
+
+def _names(graph: ir.Graph) -> Iterator[str]:
+    for value in graph.outputs:
+        if value.name:
+            yield value.name
+    for node in all_nodes(graph):
+        for value in node.outputs:
+            if value.name:
+                yield value.name
+        for inner in subgraphs(node):
+            for value in inner.inputs:
+                if value.name:
+                    yield value.name
+
+
+def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
+    for node in all_nodes(graph):
+        yield from subgraphs(node)
+
+
+__all__ = ["INFERRED", "ReplayOptions", "copy_value", "replay_model"]

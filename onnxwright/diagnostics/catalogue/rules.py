@@ -1,0 +1,73 @@
+"""Messages of the optimizer: patterns, replacements and options (OW85x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.errors import OnnxwrightError, ScriptValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotAPattern(Diagnostic):
+    """A function is not a pattern that can be looked for in a model."""
+
+    code: ClassVar[str] = "OW850"
+    title: ClassVar[str] = "the pattern of rule `{rule}` is not valid: {reason}"
+    label: ClassVar[str] = "defined here"
+    help: ClassVar[str] = (
+        "a pattern calls standard operators on its parameters, `op.Mul(x, c)` or `x * c`, and "
+        "returns what they compute"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TooManyOrders(Diagnostic):
+    """A pattern has so many commutative operators that trying all orders would take too long."""
+
+    code: ClassVar[str] = "OW851"
+    title: ClassVar[str] = "the pattern of rule `{rule}` has {count} commutative operators"
+    label: ClassVar[str] = "defined here"
+    help: ClassVar[str] = (
+        "each doubles the orders to try, and {most} is the most; split the rule in two, or give "
+        "alternatives with `.also`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    rule: str
+    count: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadReplacement(Diagnostic):
+    """A rule has no replacement, or one that asks for what the pattern does not bind."""
+
+    code: ClassVar[str] = "OW852"
+    title: ClassVar[str] = "the replacement of rule `{rule}` is not valid: {reason}"
+    label: ClassVar[str] = "defined here"
+    help: ClassVar[str] = "a replacement takes `op` and parameters of the pattern: {known}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    rule: str
+    reason: str
+    known: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadOptimizerOption(Diagnostic):
+    """An argument of the optimizer is not one that it takes."""
+
+    code: ClassVar[str] = "OW853"
+    title: ClassVar[str] = "`{name}` of the optimizer cannot be {given}"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = "give {wanted}"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str
+    given: str
+    wanted: str
+
+
+__all__ = ["BadOptimizerOption", "BadReplacement", "NotAPattern", "TooManyOrders"]

@@ -1,0 +1,433 @@
+"""A graph or function run node by node: what no session can run whole, and what a debugger shows.
+
+Values are plain (arrays, sequences, maps, None).  Subgraphs see the values of the graphs around
+them; attributes of a function are bound where its body refers to them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onnxwright.eager.control_flow import callable_bodies
+from onnxwright.eager.node_model import constant_array
+from onnxwright.eager.tensor import as_value
+from onnxwright.eager.values import Value, raw_value
+from onnxwright.errors import OnnxwrightError
+from onnxwright.operators import facts
+from onnxwright.opset import registry
+from onnxwright.opset.op import Op
+from onnxwright.opset.opsets import Opset
+from onnxwright.types.dtypes import DType
+
+RunOp = Callable[[Op, Sequence[Value], Mapping[str, Any], int], Sequence[Value]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node that was run.
+
+    Fields:
+        node: the NodeProto.
+        path: where it stands: the nodes and iterations around it, outermost first.
+        inputs: its inputs.
+        outputs: its outputs.
+        seconds: how long it took.
+    """
+
+    node: Any
+    path: tuple[str, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    seconds: float
+
+
+@dataclass
+class Interpreter:
+    """Runs nodes one after the other.
+
+    Fields:
+        run_op: runs one operator.
+        versions: domain -> opset version of the graph.
+        functions: (domain, name, overload) -> FunctionProto.
+        watch: called after each node, if given.
+        load: reads an initializer.
+        failed: called with the node that failed and its error; it raises.
+    """
+
+    run_op: RunOp
+    versions: Mapping[str, int]
+    functions: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
+    watch: Callable[[Step], None] | None = None
+    load: Callable[[Any], Value] | None = None
+    failed: Callable[[Any, OnnxwrightError], None] | None = None
+    _initializers: dict[int, tuple[Any, dict[str, Value]]] = field(default_factory=dict)
+
+    def graph(
+        self,
+        graph: Any,
+        inputs: Sequence[Value],
+        outer: Mapping[str, Value] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        path: tuple[str, ...] = (),
+    ) -> list[Value]:
+        """Run a graph.
+
+        Args:
+            graph: the GraphProto.
+            inputs: its inputs in order; fewer where initializers give the rest.
+            outer: the values of the graphs around it.
+            attributes: the attributes of the function it stands in.
+            path: where it stands.
+
+        Returns:
+            Its outputs in order.
+        """
+        scope: dict[str, Value] = {**(outer or {}), **self.initializers(graph)}
+        for info, value in zip(graph.input, inputs, strict=False):
+            scope[info.name] = value
+        self.nodes(graph.node, scope, attributes or {}, path)
+        return [scope[o.name] for o in graph.output]
+
+    def function(
+        self,
+        proto: Any,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any],
+        path: tuple[str, ...] = (),
+    ) -> list[Value]:
+        """Run a function.
+
+        Args:
+            proto: the FunctionProto.
+            inputs: its inputs in order; absent ones at the end may be missing.
+            attributes: the attributes of the call.
+            path: where the call stands.
+
+        Returns:
+            Its outputs in order.
+        """
+        versions = {normalized(o.domain): o.version for o in proto.opset_import}
+        inner = Interpreter(
+            self.run_op,
+            versions,
+            self.functions,
+            self.watch,
+            self.load,
+            self.failed,
+            self._initializers,
+        )
+        given = {a.name: attribute_value(a, {}) for a in proto.attribute_proto}
+        given.update(attributes)
+        scope: dict[str, Value] = dict.fromkeys(proto.input)
+        scope.update(zip(proto.input, inputs, strict=False))
+        inner.nodes(proto.node, scope, given, path)
+        # A body made for one call may leave out outputs that the call does not want.
+        return [scope.get(name) for name in proto.output]
+
+    def nodes(
+        self,
+        nodes: Sequence[Any],
+        scope: dict[str, Value],
+        attributes: Mapping[str, Any],
+        path: tuple[str, ...],
+    ) -> None:
+        """Run nodes in order and put their outputs into `scope`.
+
+        Args:
+            nodes: the NodeProtos.
+            scope: name -> value; it is added to.
+            attributes: the attributes of the function around.
+            path: where the nodes stand.
+        """
+        for node in nodes:
+            inputs = tuple(scope[name] if name else None for name in node.input)
+            start = time.perf_counter()
+            try:
+                outputs = tuple(self.node(node, inputs, scope, attributes, path))
+            except OnnxwrightError as error:
+                if self.failed is not None:
+                    self.failed(node, error)
+                raise
+            seconds = time.perf_counter() - start
+            scope.update({n: v for n, v in zip(node.output, outputs, strict=False) if n})
+            if self.watch is not None:
+                self.watch(Step(node, path, inputs, outputs, seconds))
+
+    def node(
+        self,
+        node: Any,
+        inputs: Sequence[Value],
+        scope: Mapping[str, Value],
+        attributes: Mapping[str, Any],
+        path: tuple[str, ...],
+    ) -> Sequence[Value]:
+        """Run one node.
+
+        Args:
+            node: the NodeProto.
+            inputs: its inputs.
+            scope: the values that its subgraphs see.
+            attributes: the attributes of the function around.
+            path: where it stands.
+
+        Returns:
+            Its outputs.
+        """
+        domain = normalized(node.domain)
+        given = attribute_values(node, attributes)
+        here = (*path, node.name or node.op_type)
+        local = self.functions.get((domain, node.op_type, node.overload))
+        if local is not None:
+            return self.function(local, inputs, given, here)
+        trimmed = list(inputs)
+        while trimmed and trimmed[-1] is None:
+            trimmed.pop()
+        version = self.versions.get(domain)
+        opset = Opset(domain, version if version is not None else registry.newest(domain))
+        op = opset[node.op_type]
+        outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
+        if facts(node.op_type, domain).has_bodies:
+            return self._control(op, node, trimmed, given, scope, attributes, here)
+        if domain == "" and node.op_type == "Constant":
+            known = constant_array(given)
+            if known is not None:
+                return [known]
+        return self.run_op(op, trimmed, given, outputs)
+
+    def _control(
+        self,
+        op: Op,
+        node: Any,
+        inputs: Sequence[Value],
+        given: Mapping[str, Any],
+        scope: Mapping[str, Value],
+        attributes: Mapping[str, Any],
+        path: tuple[str, ...],
+    ) -> Sequence[Value]:
+        bodies = {
+            name: self.callable(body, scope, attributes, path, number=op.name != "If")
+            if hasattr(body, "node")
+            else body
+            for name, body in given.items()
+        }
+        wrapped = [as_value(x) for x in inputs]
+        results = callable_bodies.run(op, wrapped, bodies, len(node.output))
+        assert results is not None
+        found = [raw_value(r) for r in results]
+        body = given.get("body")
+        if len(found) < len(node.output) and body is not None:
+            # No iteration: what is stacked is empty, of the type that the body declares.
+            found += [_empty(o) for o in body.output[len(body.output) - len(node.output) :]][
+                len(found) :
+            ]
+        return found
+
+    def callable(
+        self,
+        graph: Any,
+        scope: Mapping[str, Value],
+        attributes: Mapping[str, Any] | None = None,
+        path: tuple[str, ...] = (),
+        *,
+        number: bool = False,
+    ) -> Callable[..., Any]:
+        """A subgraph as a Python callable on tensors.
+
+        Args:
+            graph: the GraphProto.
+            scope: the values that it sees; looked up when it is called.
+            attributes: the attributes of the function around.
+            path: where it stands.
+            number: whether its calls are numbered in the path.
+
+        Returns:
+            The callable.
+        """
+        calls = 0
+
+        def body(*args: Any) -> tuple[Any, ...]:
+            nonlocal calls
+            inner = (*path, f"#{calls}") if number else (*path, graph.name or "body")
+            calls += 1
+            results = self.graph(graph, [raw_value(a) for a in args], scope, attributes, inner)
+            return tuple(as_value(r) for r in results)
+
+        return body
+
+    def initializers(self, graph: Any) -> dict[str, Value]:
+        """The initializers of a graph, read once.
+
+        Args:
+            graph: the GraphProto.
+
+        Returns:
+            Name -> value.
+        """
+        known = self._initializers.get(id(graph))
+        if known is None:
+            from onnx import numpy_helper
+
+            load = self.load or numpy_helper.to_array
+            values: dict[str, Value] = {}
+            for t in graph.initializer:
+                array: Any = load(t)
+                values[t.name] = array.astype(object) if array.dtype.kind in "SU" else array
+            # The graph is kept with its values, so that its id stays its own.
+            known = self._initializers[id(graph)] = (graph, values)
+        return known[1]
+
+
+def normalized(domain: str) -> str:
+    """The domain as it stands in keys.
+
+    Args:
+        domain: a domain.
+
+    Returns:
+        The same, the standard domain as "".
+    """
+    return registry.normalize_domain(domain)
+
+
+def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
+    """The local functions of a model.
+
+    Args:
+        model: the ModelProto.
+
+    Returns:
+        (domain, name, overload) -> FunctionProto.
+    """
+    return {(normalized(f.domain), f.name, f.overload): f for f in model.functions}
+
+
+def versions_of(model: Any) -> dict[str, int]:
+    """The opset versions that a model or function imports.
+
+    Args:
+        model: the ModelProto or FunctionProto.
+
+    Returns:
+        Domain -> version.
+    """
+    return {normalized(o.domain): o.version for o in model.opset_import}
+
+
+def free_names(graph: Any) -> list[str]:
+    """The names that a graph takes from the graphs around it.
+
+    Args:
+        graph: the GraphProto.
+
+    Returns:
+        The names in order of first use.
+    """
+    known = {i.name for i in graph.input} | {i.name for i in graph.initializer}
+    free: dict[str, None] = {}
+    for node in graph.node:
+        used = list(node.input)
+        for attribute in node.attribute:
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(
+                attribute.graphs
+            ):
+                used += free_names(inner)
+        for name in used:
+            if name and name not in known:
+                free[name] = None
+        known.update(node.output)
+    for output in graph.output:
+        if output.name not in known:
+            free[output.name] = None
+    return list(free)
+
+
+def used_names(node: Any) -> list[str]:
+    """The names that a node reads, its subgraphs included.
+
+    Args:
+        node: the NodeProto.
+
+    Returns:
+        The names.
+    """
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+        for graph in graphs:
+            names += free_names(graph)
+    return names
+
+
+def last_uses(nodes: Sequence[Any]) -> dict[str, int]:
+    """For each name the position of the last node that reads it.
+
+    Args:
+        nodes: the NodeProtos of one graph.
+
+    Returns:
+        Name -> position.
+    """
+    return {name: n for n, node in enumerate(nodes) for name in used_names(node)}
+
+
+def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a node as Python values.
+
+    Args:
+        node: the NodeProto.
+        outer: the attributes of the function around, for references.
+
+    Returns:
+        Name -> value; a reference to an attribute that is not given is left out.
+    """
+    found = {}
+    for proto in node.attribute:
+        if proto.ref_attr_name:
+            if proto.ref_attr_name in outer:
+                found[proto.name] = outer[proto.ref_attr_name]
+        else:
+            found[proto.name] = attribute_value(proto, outer)
+    return found
+
+
+def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
+    """An attribute as `Op.bind` normalizes it: text as str, lists as list, the rest as it is.
+
+    Args:
+        proto: the AttributeProto.
+        outer: the attributes of the function around.
+
+    Returns:
+        The value.
+    """
+    from onnx import AttributeProto, helper
+
+    del outer
+    value: Any = helper.get_attribute_value(proto)
+    if proto.type == AttributeProto.STRING:
+        return _text(value)
+    if proto.type == AttributeProto.STRINGS:
+        return [_text(v) for v in value]
+    if proto.type in (AttributeProto.INTS, AttributeProto.FLOATS):
+        return list(value)
+    return value
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _empty(info: Any) -> Value:
+    """What a loop without iterations stacks: no rows of the declared type."""
+    tensor = info.type.tensor_type
+    dtype = DType(tensor.elem_type) if tensor.elem_type else DType.FLOAT
+    shape = [d.dim_value for d in tensor.shape.dim] if tensor.HasField("shape") else []
+    return np.zeros((0, *shape), dtype.numpy)

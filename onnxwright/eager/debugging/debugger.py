@@ -1,0 +1,416 @@
+"""`debug(model, inputs)`: a model run node by node, each node with its Python line and its values.
+
+Goes into subgraphs and functions, starts anywhere, and keeps as many values as it is told to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.eager import backend, foreign
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.debugging.tracing import bad_words
+from onnxwright.eager.debugging.value_stats import (
+    BAD,
+    COLUMNS,
+    Facts,
+    cells,
+    facts_of,
+    found_bad,
+    html_table,
+    text_table,
+)
+from onnxwright.eager.ort import compiled_models, model_failures
+from onnxwright.eager.tensor import Tensor, as_array
+from onnxwright.eager.values import Value, raw_value
+from onnxwright.eager.where import user_span
+from onnxwright.errors import OnnxwrightError
+
+_RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
+DEFAULT_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """One value that one node made.
+
+    Fields:
+        index: the position of the node among those of its graph, for nodes of the main graph.
+        path: the nodes and iterations around it, outermost first.
+        node: the node's name.
+        op: its operator, with the domain where it is not the standard one.
+        output: the name of the value.
+        facts: the value in numbers.
+        seconds: how long the node took.
+        origin: the Python place that made the node, where the model says it.
+    """
+
+    index: int
+    path: tuple[str, ...]
+    node: str
+    op: str
+    output: str
+    facts: Facts
+    seconds: float
+    origin: Span | None
+
+    @property
+    def source(self) -> str:
+        """The Python line that made the node; empty where that is not known."""
+        if self.origin is None:
+            return ""
+        return (source_line(self.origin.file, self.origin.line) or "").strip()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, the facts among them, as one flat dictionary."""
+        own = {k: getattr(self, k) for k in ("index", "path", "node", "op", "output")}
+        place = self.origin.place if self.origin is not None else ""
+        return {**own, "origin": place, **self.facts.as_dict(), "seconds": self.seconds}
+
+
+@dataclass
+class Debug:
+    """What a debugged run did.
+
+    `str()` is a table, a notebook shows it as HTML, iteration gives `NodeRecord`s.
+
+    Fields:
+        model: the model.
+        records: one entry for each value, in the order they were made.
+        values: the values of the main graph that were kept, by name.
+        outputs: the outputs of the model, by name; empty where the run stopped early.
+        inputs: the inputs, by name.
+    """
+
+    model: Any
+    records: list[NodeRecord] = field(default_factory=list)
+    values: dict[str, Value] = field(default_factory=dict)
+    outputs: dict[str, Value] = field(default_factory=dict)
+    inputs: dict[str, Value] = field(default_factory=dict)
+    _options: dict[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, name: str) -> Value:
+        """A value that was kept."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.outputs:
+            return self.outputs[name]
+        made = any(r.output == name and not r.path for r in self.records)
+        advice = (
+            'it was not kept: run with `keep="all"` or a greater `max_bytes`'
+            if made
+            else "the kept values are " + (", ".join(list(self.values)[:20]) or "none")
+        )
+        fail(messages.UnknownNode(what="value", name=name, advice=advice, span=user_span()))
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The records as dictionaries, for a data frame."""
+        return [record.as_dict() for record in self.records]
+
+    def resume(self, node: str | int, **changed: Any) -> Debug:
+        """Run again from a node on, with the values that were kept.
+
+        Args:
+            node: the name of a node of the main graph, the name of a value it makes, or its
+                position.
+            changed: other values for some names.
+
+        Returns:
+            The new run, of that node and the ones after it.
+
+        Raises:
+            EagerValueError: there is no such node, or a value it needs was not kept (OW624).
+        """
+        start = _find_node(self.model, node)
+        known = {**self.inputs, **self.values, **{k: _given(v) for k, v in changed.items()}}
+        return _run(self.model, known, start, **self._options)
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for n, r in enumerate(self.records):
+            place = ""
+            if r.origin is not None:
+                place = f"{Path(r.origin.file).name}:{r.origin.line} {r.source}"
+            indent = "  " * len(r.path)
+            name = r.output if len(r.output) <= 32 else r.output[:29] + "..."
+            shown = place if len(place) <= 56 else place[:53] + "..."
+            rows.append([str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown])
+        return rows
+
+    def __str__(self) -> str:
+        return text_table(("#", "op", "output", *COLUMNS, "Python line"), self._rows(), _RIGHT)
+
+    def __repr__(self) -> str:
+        return f"<Debug of {len(self.records)} values>"
+
+    def _repr_html_(self) -> str:
+        bad = [bool(r.facts.nans or r.facts.infs) for r in self.records]
+        return html_table(("#", "op", "output", *COLUMNS, "Python line"), self._rows(), bad)
+
+
+def debug(
+    model: Any,
+    inputs: Mapping[str, Any] | Sequence[Any] = (),
+    *,
+    keep: str = "all",
+    max_bytes: int = DEFAULT_BYTES,
+    stop_on: str | None = None,
+    until: str | int | None = None,
+    on_value: Callable[[NodeRecord, Value], None] | None = None,
+) -> Debug:
+    """Run a model node by node on the evaluator of the moment.
+
+    Args:
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, the path of a model, or a script.
+        inputs: the inputs by name, or in the model's order.
+        keep: "all" keeps the values of the main graph, "none" frees each after its last use.
+        max_bytes: with "all", the oldest values are freed when there are more bytes than this.
+        stop_on: "nan", "inf", or "bad" for either: stop at the first node that makes one.
+        until: the last node to run: its name, a value it makes, or its position.
+        on_value: called with each record and its value; a place for a breakpoint.
+
+    Returns:
+        The run.
+
+    Raises:
+        EagerValueError: a bad value was found (OW623); `error.debug` is the run up to there.
+        EagerError: a node failed; the error shows its Python line where that is known.
+
+    Example:
+        >>> import onnx.parser
+        >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y)'
+        >>> text = head + "{ h = Neg(x) y = Exp(h) }"
+        >>> run = debug(onnx.parser.parse_model(text), [np.zeros(2, np.float32)])
+        >>> [(r.op, r.output, r.facts.mean) for r in run]
+        [('Neg', 'h', 0.0), ('Exp', 'y', 1.0)]
+        >>> run.resume("y", h=np.ones(2, np.float32)).outputs["y"].round(3)
+        array([2.718, 2.718], dtype=float32)
+    """
+    for option, given, allowed in (
+        ("keep", keep, ("all", "none")),
+        ("stop_on", stop_on, (None, *BAD)),
+    ):
+        if given not in allowed:
+            words = ", ".join(repr(a) for a in allowed)
+            fail(
+                messages.BadOption(
+                    option=option, given=repr(given), advice=f"use {words}", span=user_span()
+                )
+            )
+    proto, load = read_model(model)
+    known = _bind(proto, inputs)
+    last = None if until is None else _find_node(proto, until)
+    return _run(
+        proto, known, 0, keep=keep, max_bytes=max_bytes, stop_on=stop_on, last=last,
+        on_value=on_value, load=load,
+    )  # fmt: skip
+
+
+def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+    """A model as a proto, and how its initializers are read.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, a path, or something with `to_model_proto()`.
+
+    Returns:
+        The proto, and a reader for external data (None where there is none).
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    if hasattr(model, "to_model_proto"):
+        model = model.to_model_proto()
+    model = compiled_models.as_proto(model)
+    if isinstance(model, onnx.ModelProto):
+        return model, None
+    path = Path(model)
+    base = str(path.parent)
+    return onnx.load(str(path), load_external_data=False), lambda t: numpy_helper.to_array(t, base)
+
+
+def _given(value: Any) -> Value:
+    array = foreign.to_array(value)
+    if array is not None:
+        return array
+    if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False) or value is None:
+        found: Value = raw_value(value)
+        return found
+    if isinstance(value, (list, dict)) and any(isinstance(v, (np.ndarray, Tensor)) for v in value):
+        listed: Value = raw_value(value)
+        return listed
+    return as_array(value)
+
+
+def _bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Value]:
+    initialized = {t.name for t in model.graph.initializer}
+    names = [i.name for i in model.graph.input]
+    needed = [n for n in names if n not in initialized]
+    if isinstance(inputs, Mapping):
+        given = dict(inputs)
+    else:
+        order = needed if len(inputs) <= len(needed) else names
+        if len(inputs) > len(names):
+            _bad_inputs(model, f"{len(inputs)} were given, it has {len(names)}")
+        given = dict(zip(order, inputs, strict=False))
+    for name in given:
+        if name not in names:
+            _bad_inputs(model, f"it has no input `{name}`")
+    for info in model.graph.input:
+        if info.name in needed and info.name not in given:
+            if info.type.HasField("optional_type"):
+                given[info.name] = None
+            else:
+                _bad_inputs(model, f"`{info.name}` is missing")
+    return {name: _given(value) for name, value in given.items()}
+
+
+def _bad_inputs(model: Any, reason: str) -> None:
+    names = ", ".join(i.name for i in model.graph.input)
+    fail(messages.BadModelInput(reason=reason, inputs=names or "none", span=user_span()))
+
+
+def _find_node(model: Any, which: str | int) -> int:
+    """The position of a node of the main graph."""
+    nodes = model.graph.node
+    if isinstance(which, int):
+        if -len(nodes) <= which < len(nodes):
+            return which % len(nodes)
+    else:
+        for n, node in enumerate(nodes):
+            if node.name == which or which in node.output:
+                return n
+    names = [node.name or node.op_type for node in nodes]
+    advice = f"the main graph has {len(nodes)} nodes: {', '.join(names[:12])}"
+    fail(messages.UnknownNode(what="node", name=str(which), advice=advice, span=user_span()))
+
+
+def _run(
+    model: Any,
+    known: Mapping[str, Value],
+    start: int,
+    *,
+    keep: str,
+    max_bytes: int,
+    stop_on: str | None,
+    last: int | None,
+    on_value: Callable[[NodeRecord, Value], None] | None,
+    load: Callable[[Any], Any] | None,
+) -> Debug:
+    """Run the nodes of the main graph from `start` to `last`."""
+    options = {"keep": keep, "max_bytes": max_bytes, "stop_on": stop_on, "last": last,
+               "on_value": on_value, "load": load}  # fmt: skip
+    result = Debug(model, inputs={i.name: known[i.name] for i in model.graph.input
+                                  if i.name in known}, _options=options)  # fmt: skip
+    watcher = _Watcher(result, stop_on, on_value)
+    runner = interpreter.Interpreter(
+        backend.run,
+        interpreter.versions_of(model),
+        interpreter.functions_of(model),
+        watcher.on_step,
+        load,
+        failed=watcher.on_failure,
+    )
+    scope = {**runner.initializers(model.graph), **known}
+    nodes = list(model.graph.node)
+    stop = len(nodes) if last is None else last + 1
+    outputs = {o.name for o in model.graph.output}
+    uses = interpreter.last_uses(nodes)
+    held = 0
+    for position in range(start, stop):
+        node = nodes[position]
+        _check_known(node, scope)
+        watcher.index = position
+        runner.nodes([node], scope, {}, ())
+        for name in node.output:
+            if name and keep == "all":
+                result.values[name] = scope[name]
+                held += _nbytes(scope[name])
+        if keep == "none":
+            for name in interpreter.used_names(node):
+                if uses.get(name) == position and name not in outputs:
+                    scope.pop(name, None)
+        while held > max_bytes and len(result.values) > 1:
+            oldest = next(iter(result.values))
+            held -= _nbytes(result.values.pop(oldest))
+            if uses.get(oldest, -1) <= position and oldest not in outputs:
+                scope.pop(oldest, None)
+    result.outputs = {o.name: scope[o.name] for o in model.graph.output if o.name in scope}
+    return result
+
+
+def _nbytes(value: Value) -> int:
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    return sum(_nbytes(v) for v in value) if isinstance(value, list) else 0
+
+
+def _check_known(node: Any, scope: Mapping[str, Value]) -> None:
+    for name in interpreter.used_names(node):
+        if name and name not in scope:
+            what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
+            fail(messages.UnknownNode(what="kept value", name=name, advice=what, span=user_span()))
+
+
+class _Watcher:
+    """Makes a record of each step, and of each failure an error with the Python line."""
+
+    def __init__(
+        self,
+        result: Debug,
+        stop_on: str | None,
+        on_value: Callable[[NodeRecord, Value], None] | None,
+    ) -> None:
+        self.result = result
+        self.stop_on = stop_on
+        self.on_value = on_value
+        self.index = 0
+
+    def on_step(self, step: interpreter.Step) -> None:
+        """Note what a node made."""
+        node = step.node
+        origin = model_failures.origin_of(node)
+        op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        index = self.index if not step.path else -1
+        for name, value in zip(node.output, step.outputs, strict=False):
+            if not name:
+                continue
+            facts = facts_of(value)
+            record = NodeRecord(index, step.path, node.name, op, name, facts, step.seconds, origin)
+            self.result.records.append(record)
+            if self.on_value is not None:
+                self.on_value(record, value)
+            what = found_bad(facts, self.stop_on)
+            if what is not None:
+                diagnostic = messages.BadValueFound(
+                    name=name, what=what, found=bad_words(facts), span=origin or user_span()
+                )
+                error = diagnostic.error(diagnostic)
+                error.debug = self.result  # type: ignore[attr-defined]
+                raise error
+
+    def on_failure(self, node: Any, error: OnnxwrightError) -> None:
+        """Raise the failure of a node at the Python line that made it."""
+        if hasattr(error, "debug"):
+            raise error
+        origin = model_failures.origin_of(node)
+        note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
+        first = error.diagnostic
+        moved = dataclasses.replace(first, span=origin or first.span, notes=(*first.notes, note))
+        made = type(error)(moved, *error.diagnostics[1:])
+        made.debug = self.result  # type: ignore[attr-defined]
+        raise made from error

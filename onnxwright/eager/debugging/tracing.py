@@ -1,0 +1,294 @@
+"""`trace(fn, *args)`: each line of a script with the values it made, as a table or as data.
+
+The plain Python function runs under a line tracer; nothing of it is rewritten, so a trace shows
+what a call computes.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.eager.debugging.value_stats import (
+    BAD,
+    COLUMNS,
+    Facts,
+    cells,
+    facts_of,
+    found_bad,
+    html_table,
+    text_table,
+)
+from onnxwright.eager.tensor import Tensor
+from onnxwright.eager.values import SequenceValue
+from onnxwright.eager.where import is_internal, user_span
+
+_RIGHT = frozenset({"line", "min", "max", "mean", "nan", "inf", "time"})
+_LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib")})
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """One value that one line made.
+
+    Fields:
+        file, line: the place.
+        function: the function it stands in.
+        depth: how many traced calls are around it.
+        source: the text of the line.
+        name: the variable; "return" for what a function returns.
+        facts: the value in numbers.
+        seconds: how long the line took.
+        value: the value itself, where the trace keeps values.
+    """
+
+    file: str
+    line: int
+    function: str
+    depth: int
+    source: str
+    name: str
+    facts: Facts
+    seconds: float
+    value: Any = field(default=None, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, the facts among them, as one flat dictionary."""
+        own = {k: getattr(self, k) for k in ("file", "line", "function", "depth", "source", "name")}
+        return {**own, **self.facts.as_dict(), "seconds": self.seconds}
+
+
+@dataclass
+class Trace:
+    """What a traced call did.
+
+    `str()` is a table, a notebook shows it as HTML, iteration gives `TraceLine`s.
+
+    Fields:
+        lines: one entry for each value, in the order they were made.
+        result: what the call returned.
+    """
+
+    lines: list[TraceLine] = field(default_factory=list)
+    result: Any = None
+
+    def __iter__(self) -> Iterator[TraceLine]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, name: str) -> TraceLine:
+        """The last value of a variable."""
+        for entry in reversed(self.lines):
+            if entry.name == name:
+                return entry
+        known = ", ".join(dict.fromkeys(entry.name for entry in self.lines))
+        raise KeyError(f"{name!r} is not in the trace; it has {known}")
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The lines as dictionaries, for a data frame."""
+        return [entry.as_dict() for entry in self.lines]
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for entry in self.lines:
+            source = entry.source.strip()
+            shown = "  " * entry.depth + (source if len(source) <= 48 else source[:45] + "...")
+            rows.append([str(entry.line), shown, entry.name, *cells(entry.facts, entry.seconds)])
+        return rows
+
+    def __str__(self) -> str:
+        return text_table(("line", "source", "name", *COLUMNS), self._rows(), _RIGHT)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.lines)} values>"
+
+    def _repr_html_(self) -> str:
+        bad = [bool(e.facts.nans or e.facts.infs) for e in self.lines]
+        return html_table(("line", "source", "name", *COLUMNS), self._rows(), bad)
+
+
+def trace(
+    fn: Callable[..., Any],
+    /,
+    *args: Any,
+    stop_on: str | None = None,
+    keep: bool = False,
+    **kwargs: Any,
+) -> Trace:
+    """Run a script (or any Python function) and note each value that its lines make.
+
+    Args:
+        fn: the function.
+        args: its arguments.
+        stop_on: "nan", "inf", or "bad" for either: stop at the first line that makes one.
+        keep: whether the trace keeps the values themselves.
+        kwargs: its keyword arguments.
+
+    Returns:
+        The trace.
+
+    Raises:
+        EagerValueError: a bad value was found (OW623); `error.trace` is the trace up to there.
+
+    Example:
+        >>> from onnxwright.opset import opset18 as op
+        >>> def half(x):
+        ...     y = op.Mul(x, 0.5)
+        ...     return y
+        >>> seen = trace(half, np.array([2.0, 4.0], np.float32))
+        >>> [(line.name, line.facts.type, line.facts.mean) for line in seen]
+        [('x', 'FLOAT[2]', 3.0), ('y', 'FLOAT[2]', 1.5), ('return', 'FLOAT[2]', 1.5)]
+    """
+    if stop_on is not None and stop_on not in BAD:
+        fail(
+            messages.BadOption(
+                option="stop_on",
+                given=repr(stop_on),
+                advice='use "nan", "inf", "bad" (either) or None',
+                span=user_span(),
+            )
+        )
+    code = getattr(getattr(fn, "function", fn), "__code__", None)
+    tracer = _Tracer(stop_on, keep, code.co_filename if code is not None else "")
+    before = sys.gettrace()
+    sys.settrace(tracer.on_call)
+    try:
+        tracer.trace.result = fn(*args, **kwargs)
+    finally:
+        sys.settrace(before)
+    return tracer.trace
+
+
+class _Frame:
+    """What is remembered of one running function."""
+
+    __slots__ = ("depth", "line", "seen", "start")
+
+    def __init__(self, depth: int, line: int) -> None:
+        self.depth = depth
+        self.line = line
+        self.seen: dict[str, Any] = {}
+        self.start = time.perf_counter()
+
+
+class _Tracer:
+    """Listens to Python's line events."""
+
+    def __init__(self, stop_on: str | None, keep: bool, home: str) -> None:
+        self.trace = Trace()
+        # The file of the traced function is followed wherever it lies, a library's own too.
+        self.home = home
+        self.stop_on = stop_on
+        self.keep = keep
+        self.frames: dict[FrameType, _Frame] = {}
+
+    def on_call(self, frame: FrameType, event: str, _arg: Any) -> Any:
+        """A function starts: follow it if it is the user's."""
+        code = frame.f_code
+        if event != "call" or code.co_name.startswith("<"):
+            return None
+        file = code.co_filename
+        foreign = file.startswith(("<frozen", *_LIBRARIES)) or is_internal(file, frame.f_globals)
+        if foreign and file != self.home:
+            return None
+        self.frames[frame] = _Frame(len(self.frames), _def_line(frame))
+        return self.on_event
+
+    def on_event(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """A line begins, so the one before is done; or the function ends."""
+        state = self.frames[frame]
+        seconds = time.perf_counter() - state.start
+        if event == "line":
+            self._compare(frame, state, seconds)
+            state.line = frame.f_lineno
+        elif event == "return":
+            self._compare(frame, state, seconds)
+            del self.frames[frame]
+            if arg is not None:
+                self._returned(frame, state, arg, seconds)
+        state.start = time.perf_counter()
+        return self.on_event
+
+    def _compare(self, frame: FrameType, state: _Frame, seconds: float) -> None:
+        """Note the variables that have another value than before the line."""
+        for name, value in frame.f_locals.items():
+            if state.seen.get(name, self) is not value:
+                state.seen[name] = value
+                if _is_shown(value):
+                    self._note(frame, state, name, value, seconds)
+                    seconds = 0.0
+
+    def _returned(self, frame: FrameType, state: _Frame, value: Any, seconds: float) -> None:
+        values = value if isinstance(value, tuple) else (value,)
+        for n, item in enumerate(values):
+            if _is_shown(item):
+                name = "return" if len(values) == 1 else f"return[{n}]"
+                self._note(frame, state, name, item, seconds)
+
+    def _note(self, frame: FrameType, state: _Frame, name: str, value: Any, seconds: float) -> None:
+        file = frame.f_code.co_filename
+        source = source_line(file, state.line) or ""
+        facts = facts_of(value)
+        self.trace.lines.append(
+            TraceLine(
+                file,
+                state.line,
+                frame.f_code.co_name,
+                state.depth,
+                source,
+                name,
+                facts,
+                seconds,
+                value if self.keep else None,
+            )
+        )
+        what = found_bad(facts, self.stop_on)
+        if what is not None:
+            indent = len(source) - len(source.lstrip())
+            span = Span(file, state.line, indent, state.line, max(len(source), indent + 1))
+            diagnostic = messages.BadValueFound(
+                name=name, what=what, found=bad_words(facts), span=span
+            )
+            error = diagnostic.error(diagnostic)
+            error.trace = self.trace  # type: ignore[attr-defined]
+            raise error
+
+
+def _def_line(frame: FrameType) -> int:
+    """The line with `def`; the code of a decorated function starts at its first decorator."""
+    first = frame.f_lineno
+    for line in range(first, first + 20):
+        text = (source_line(frame.f_code.co_filename, line) or "").lstrip()
+        if text.startswith(("def ", "async def ")):
+            return line
+        if not text:
+            break
+    return first
+
+
+def bad_words(facts: Facts) -> str:
+    """The bad elements of a value in words.
+
+    Args:
+        facts: the value's facts.
+
+    Returns:
+        The text.
+    """
+    return f"{facts.type} with {facts.nans} NaN and {facts.infs} Inf"
+
+
+def _is_shown(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray, SequenceValue, bool, int, float, np.generic))

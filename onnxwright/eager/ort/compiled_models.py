@@ -1,0 +1,316 @@
+"""Whole models run as one session: what `fn.compile()` gives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager import foreign, tensor
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.calls import from_runtime, output_kind
+from onnxwright.eager.ort.model_failures import model_failed, tell_node
+from onnxwright.eager.values import (
+    SequenceValue,
+    Value,
+    raw_value,
+    type_of_value,
+)
+from onnxwright.eager.where import user_span
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
+
+
+def _restored(model: Any, providers: Any, weights: Any) -> CompiledModel:
+    """A compiled model that was pickled or copied."""
+    return CompiledModel(model, providers=providers, weights=weights)
+
+
+class CompiledModel:
+    """A model as one callable ONNX Runtime session.
+
+    Args:
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file (for
+            external data, and for models over 2 GB).
+        providers: execution providers; the CPU if not given.
+        session_options: an `onnxruntime.SessionOptions`.
+        weights: arrays of initializers that the model only refers to as external data, with their
+            element types; the runtime uses their memory.
+
+    Raises:
+        EagerError: the runtime refuses the model (OW622).
+
+    Example:
+        >>> import onnx.parser
+        >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y)'
+        >>> text = head + "{ y = Neg(x) }"
+        >>> run = CompiledModel(onnx.parser.parse_model(text))
+        >>> run(np.array([1.0, -2.0], np.float32))
+        array([-1.,  2.], dtype=float32)
+        >>> run.input_names, run.output_names
+        (('x',), ('y',))
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        providers: Sequence[Any] | None = None,
+        session_options: Any = None,
+        weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
+    ) -> None:
+        # Kept to tell which node failed; not where its weights would be held twice for that.
+        model = as_proto(model)
+        self._model = model if hasattr(model, "graph") else None
+        data = model.SerializeToString() if self._model is not None else model
+        if not isinstance(data, (bytes, str)):
+            data = str(data)
+        self._made_from = (
+            data if self._model is None else None,
+            providers,
+            session_options,
+            weights,
+        )
+        options = session_options
+        if options is None:
+            options = sessions.model_options()
+        self._weights = ort_values.add_initializers(options, weights) if weights else None
+        try:
+            self.session = sessions.new_session(data, options, providers)
+        except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+            model_failed("ONNX Runtime", "refused", self._model, error)
+        core = getattr(self.session, "_sess", None)
+        self._run = core.run if core is not None else self.session.run
+        infos = self.session.get_inputs()
+        self.input_names: tuple[str, ...] = tuple(i.name for i in infos)
+        self.output_names: tuple[str, ...] = tuple(o.name for o in self.session.get_outputs())
+        self._names = list(self.output_names)
+        self._in_kinds = tuple(_input_kind(i) for i in infos)
+        self._out_kinds = tuple(output_kind(o.type) for o in self.session.get_outputs())
+        self._plain = all(map(_is_plain, (*self._in_kinds, *self._out_kinds)))
+
+    def __repr__(self) -> str:
+        return f"CompiledModel({self.signature_text()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A session cannot be pickled or copied: another one is made from the same model.
+        data, providers, options, weights = self._made_from
+        if options is not None:
+            raise TypeError(
+                "a CompiledModel with `session_options` cannot be pickled: ONNX Runtime's options "
+                "have no state to save; pickle the model and make it again with the options"
+            )
+        return _restored, (self._model if data is None else data, providers, weights)
+
+    def signature_text(self) -> str:
+        """The inputs as text, for messages."""
+        return ", ".join(
+            f"{name}: {kind if kind is not None else '?'}"
+            for name, kind in zip(self.input_names, self._in_kinds, strict=True)
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model.
+
+        Args:
+            args: the inputs in the model's order.
+            kwargs: the inputs by name.
+
+        Returns:
+            The outputs in the kind that went in: one value, or a tuple.
+
+        Raises:
+            EagerTypeError: these are not the model's inputs (OW621).
+            EagerError: the runtime failed (OW622).
+        """
+        kind = foreign.kind_of((*args, *kwargs.values()), inside=False)
+        feed = self._bind(args, kwargs)
+        results = self.run(feed)
+        if kind is foreign.NUMPY:
+            return results[0] if len(results) == 1 else tuple(results)
+        shown = [foreign.give_back(_wrapped(r), kind) for r in results]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+    def run(self, feed: Mapping[str, Value]) -> list[Value]:
+        """Run on plain values by name.
+
+        Args:
+            feed: input name -> array, sequence, map or None.
+
+        Returns:
+            The outputs in the model's order.
+
+        Raises:
+            EagerError: the runtime failed (OW622).
+        """
+        try:
+            if self._plain:
+                results: list[Value] = self._run(self._names, feed, None)
+                return results
+            return self._run_exotic(feed)
+        except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
+            if self._model is not None:
+                tell_node(self._model, feed, error)
+            model_failed("ONNX Runtime", "failed in", self._model, error)
+
+    def _run_exotic(self, feed: Mapping[str, Value]) -> list[Value]:
+        ort = sessions.runtime()
+        kinds = dict(zip(self.input_names, self._in_kinds, strict=True))
+        by_memory = all(
+            isinstance(k, TensorType) and k.dtype is not DType.STRING for k in self._in_kinds
+        )
+        # NOTE: the runtime gives sequences of maps as Python objects only.
+        maps = any(isinstance(getattr(k, "elem", k), MapType) for k in self._out_kinds)
+        if not by_memory or maps:
+            found = self._run(self._names, feed, None)
+            return [from_runtime(r, k) for r, k in zip(found, self._out_kinds, strict=True)]
+        given, alive = {}, []
+        for name, array in feed.items():
+            kind = kinds[name]
+            assert isinstance(kind, TensorType)
+            dtype = kind.dtype if kind.dtype is not None else DType.FLOAT
+            given[name], keep = ort_values.to_ort(ort, np.asarray(array), dtype)
+            alive.append(keep)
+        results = self.session._sess.run_with_ort_values(given, self._names, None)
+        del alive
+        return [
+            ort_values.from_ort(r, k.dtype)
+            if isinstance(k, TensorType) and k.dtype is not None
+            else from_runtime(r.numpy(), k)
+            for r, k in ((results[n], kind) for n, kind in enumerate(self._out_kinds))
+        ]
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Value]:
+        if len(args) > len(self.input_names):
+            self._bad(f"{len(args)} were given, it has {len(self.input_names)}")
+        given = dict(zip(self.input_names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.input_names:
+                self._bad(f"it has no input `{name}`")
+            if name in given:
+                self._bad(f"`{name}` is given twice")
+            given[name] = value
+        feed: dict[str, Value] = {}
+        for name, kind in zip(self.input_names, self._in_kinds, strict=True):
+            if name not in given:
+                if isinstance(kind, OptionalType):
+                    feed[name] = None
+                    continue
+                self._bad(f"`{name}` is missing")
+            feed[name] = self._value(name, kind, given[name])
+        return feed
+
+    def _value(self, name: str, kind: OnnxType | None, value: Any) -> Value:
+        if isinstance(value, np.ndarray) and isinstance(kind, TensorType):
+            made: Value = tensor.as_array(value)
+        else:
+            foreign_array = foreign.to_array(value)
+            if foreign_array is not None:
+                made = foreign_array
+            elif isinstance(kind, TensorType) and not isinstance(value, tensor.Tensor):
+                made = tensor.as_array(value, None if _has_dtype(value) else kind.dtype)
+            else:
+                made = raw_value(foreign.own_sequence(value))
+        if not fits(type_of_value(made), kind):
+            self._bad(f"`{name}` is {type_of_value(made)}, the model wants {kind}")
+        return made
+
+    def _bad(self, reason: str) -> NoReturn:
+        fail(
+            messages.BadModelInput(
+                reason=reason, inputs=self.signature_text() or "none", span=user_span()
+            )
+        )
+
+
+def _has_dtype(value: Any) -> bool:
+    return isinstance(value, np.generic) and not isinstance(value, (float, str, bytes))
+
+
+def _wrapped(value: Value) -> Any:
+    if isinstance(value, np.ndarray):
+        return tensor.wrap(value)
+    if isinstance(value, SequenceValue):
+        return SequenceValue([_wrapped(v) for v in value], value.elem)
+    return value
+
+
+def _input_kind(info: Any) -> OnnxType | None:
+    kind = output_kind(info.type)
+    if isinstance(kind, TensorType):
+        # NOTE: the runtime says `[]` both for a scalar and for an unknown rank.
+        shape = tuple(d if isinstance(d, (int, str)) else None for d in info.shape)
+        return TensorType(kind.dtype, shape or None)
+    return kind
+
+
+def _is_plain(kind: OnnxType | None) -> bool:
+    return isinstance(kind, TensorType) and kind.dtype in ort_values.PLAIN
+
+
+def as_proto(model: Any) -> Any:
+    """An `onnx_ir.Model` as a ModelProto; anything else as it is.
+
+    Args:
+        model: the model, or what stands for one.
+
+    Returns:
+        The same model as a proto.
+    """
+    if type(model).__module__.split(".")[0] != "onnx_ir":
+        return model
+    import onnx_ir
+
+    return onnx_ir.to_proto(model)
+
+
+class Kept(sessions.Entry):
+    """A compiled model in the cache."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: Any, nbytes: int) -> None:
+        super().__init__(nbytes)
+        self.model = model
+
+
+compiled_models: sessions.SessionCache[Kept] = sessions.SessionCache(256, 1024 * 1024 * 1024)
+
+
+def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list[Value]:
+    """Run a model on plain values; its session is kept for the next time.
+
+    Args:
+        model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file.
+        inputs: the inputs by name, or in the model's order.
+
+    Returns:
+        The outputs in the model's order.
+
+    Raises:
+        EagerError: the inputs do not fit, or the runtime failed.
+    """
+    compiled = _compiled(as_proto(model))
+    if isinstance(inputs, Mapping):
+        return compiled.run(compiled._bind((), inputs))
+    return compiled.run(compiled._bind(inputs, {}))
+
+
+def _compiled(model: Any) -> CompiledModel:
+    """The session of a model, kept by what the model is; of a file, which may change, a new one."""
+    serialize = getattr(model, "SerializeToString", None)
+    if serialize is None and not isinstance(model, bytes):
+        return CompiledModel(model)
+    data = serialize() if serialize is not None else model
+    key = hashlib.blake2b(data, digest_size=16).digest()
+    kept = compiled_models.get(key)
+    if kept is None:
+        made = CompiledModel(model)
+        kept = compiled_models.add(key, Kept(made, sessions.SESSION_BYTES + 2 * len(data)))
+    found: CompiledModel = kept.model
+    return found

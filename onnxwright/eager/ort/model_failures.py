@@ -1,0 +1,174 @@
+"""The failure of a whole model: which node, on what, and the Python line that made the node."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.span import Span, file_of_origin
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.failures import tidy
+from onnxwright.eager.ort.evaluator import OrtEvaluator
+from onnxwright.eager.values import (
+    Value,
+)
+from onnxwright.eager.where import find_file, user_span
+from onnxwright.errors import EagerError, OnnxwrightError
+
+ORIGIN = "onnxwright.origin"
+_NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")
+_RUNNING = re.compile(r"running (\S+) node\. Name:'([^']*)'")
+
+
+def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoReturn:
+    """Raise the failure of a whole model with the node and the Python line that made it.
+
+    Args:
+        who: the evaluator.
+        verb: what it did: "refused", "failed in".
+        model: the ModelProto, where there is one.
+        error: what happened; it becomes the cause.
+
+    Raises:
+        EagerError: always.
+    """
+    text = str(error)
+    node = _failed_node(model, text)
+    where, advice, span = "run here", "see the cause of this error for the runtime's words", None
+    reason = tidy(text) or type(error).__name__
+    if node is not None:
+        name = f" `{node.name}`" if node.name else ""
+        reason = f"node {node.op_type}{name}: {reason}"
+        advice = f"the node is {node.op_type}({', '.join(node.input)}) -> {', '.join(node.output)}"
+        span = origin_of(node)
+        if span is not None:
+            where = "this line made the node"
+    diagnostic = messages.ModelFailed(
+        evaluator=who, verb=verb, reason=reason, where=where, advice=advice,
+        span=span or user_span(),
+    )  # fmt: skip
+    raise diagnostic.error(diagnostic) from error
+
+
+def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> None:
+    """Run a model that failed once more, node by node, to say which node and on what.
+
+    Args:
+        model: the ModelProto.
+        feed: its inputs by name.
+        error: the runtime's own error, which becomes the cause.
+
+    Raises:
+        EagerError: a node failed in this run too.
+    """
+
+    def told(node: Any, failure: OnnxwrightError) -> None:
+        if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
+            span = origin_of(node)
+            note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
+            moved = dataclasses.replace(
+                failure.diagnostic,
+                span=span or failure.diagnostic.span,
+                notes=(*failure.diagnostic.notes, note),
+            )
+            raise moved.error(moved) from error
+        raise failure
+
+    runner = interpreter.Interpreter(
+        OrtEvaluator(max_sessions=64).run_op,
+        interpreter.versions_of(model),
+        interpreter.functions_of(model),
+        failed=told,
+    )
+    try:
+        runner.graph(model.graph, [], feed)
+    except EagerError as found:
+        if isinstance(found.diagnostic, messages.OpFailed):
+            raise
+    except Exception:  # noqa: BLE001, S110 - this run only serves the message
+        pass
+
+
+def _failed_node(model: Any, text: str) -> Any | None:
+    """The node that a message of the runtime means."""
+    if model is None:
+        return None
+    found = _RUNNING.search(text)
+    op_type, name = (found[1], found[2]) if found else (None, None)
+    if name is None:
+        named = _NODE_NAME.search(text)
+        name = named[1] if named else None
+    nodes = list(all_nodes(model))
+    if name:
+        for node in nodes:
+            if node.name == name:
+                return node
+    if op_type:
+        same = [node for node in nodes if node.op_type == op_type]
+        if len(same) == 1:
+            return same[0]
+    return None
+
+
+def all_nodes(model: Any) -> Any:
+    """Every node of a model: of its graph, of subgraphs, of its functions.
+
+    Args:
+        model: the ModelProto.
+
+    Yields:
+        The nodes.
+    """
+
+    def walk(nodes: Any) -> Any:
+        for node in nodes:
+            yield node
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    yield from walk(attribute.g.node)
+                for graph in attribute.graphs:
+                    yield from walk(graph.node)
+
+    yield from walk(model.graph.node)
+    for function in model.functions:
+        yield from walk(function.node)
+
+
+def origin_of(node: Any) -> Span | None:
+    """The Python place that made a node, as its metadata says.
+
+    Args:
+        node: a NodeProto.
+
+    Returns:
+        The span; None where the node does not say.
+    """
+    for entry in node.metadata_props:
+        if entry.key == ORIGIN:
+            span = parse_origin(entry.value)
+            if span is None:
+                return None
+            file = file_of_origin(entry.value) or find_file(span.file)
+            return dataclasses.replace(span, file=file)
+    return None
+
+
+def parse_origin(text: str) -> Span | None:
+    """A place written as `file:line:col`, or with the end as `file:line:col-line:col`.
+
+    Args:
+        text: the place; columns count from one.
+
+    Returns:
+        The span; None where the text is no place.
+    """
+    match = re.fullmatch(r"(.*?):(\d+):(\d+)(?:-(\d+):(\d+))?", text)
+    if match is None:
+        return None
+    line, col = int(match[2]), int(match[3]) - 1
+    if match[4] is not None:
+        return Span(match[1], line, col, int(match[4]), int(match[5]) - 1)
+    return Span(match[1], line, col, line, col + 1)

@@ -1,0 +1,157 @@
+"""FunctionProtos of the user's own domains: run as one session, or node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnxwright.eager import node_model
+from onnxwright.eager.control_flow import interpreter
+from onnxwright.eager.ort import sessions
+from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_models
+from onnxwright.eager.ort.evaluator import OrtEvaluator
+from onnxwright.eager.values import (
+    Value,
+    type_of_value,
+    without_shape,
+)
+from onnxwright.errors import EagerError
+from onnxwright.opset.op import Op
+
+
+def run_function(
+    evaluator: Any,
+    run_op: interpreter.RunOp,
+    proto: Any,
+    op: Op,
+    inputs: Sequence[Value],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> Sequence[Value]:
+    """Run a call of a FunctionProto: as one session with ONNX Runtime, else node by node.
+
+    Args:
+        evaluator: the evaluator of the moment.
+        run_op: runs one operator, also those that Python implements.
+        proto: the function.
+        op: the operator that it implements.
+        inputs: plain values.
+        attributes: the attributes of the call.
+        outputs: how many outputs are wanted.
+
+    Returns:
+        Plain values.
+
+    Raises:
+        EagerError: it cannot be run, or failed.
+    """
+    if isinstance(evaluator, OrtEvaluator):
+        runner = _function_session(evaluator, proto, op, inputs, attributes, outputs)
+        if runner is not None:
+            return runner.run({f"i{n}": x for n, x in enumerate(inputs) if x is not None})
+    nodes = interpreter.Interpreter(run_op, interpreter.versions_of(proto))
+    return nodes.function(proto, inputs, attributes)[:outputs]
+
+
+def _function_session(
+    evaluator: OrtEvaluator,
+    proto: Any,
+    op: Op,
+    inputs: Sequence[Value],
+    attributes: Mapping[str, Any],
+    outputs: int,
+) -> CompiledModel | None:
+    """The session of a function for these types; None where Python has to run parts of it."""
+    key = (
+        id(proto),
+        id(evaluator),
+        tuple(str(without_shape(type_of_value(x))) for x in inputs),
+        node_model.freeze_attributes(attributes),
+        outputs,
+    )
+    kept = compiled_models.get(key)
+    if kept is None:
+        model = _function_model(proto, op, inputs, attributes, outputs)
+        made: CompiledModel | None
+        try:
+            made = CompiledModel(model, providers=evaluator.providers)
+        except EagerError:
+            made = None
+        nbytes = sessions.SESSION_BYTES + model.ByteSize() * 2
+        # NOTE: the key holds ids; what they belong to is kept with the session.
+        kept = compiled_models.add(key, Kept((made, proto, evaluator), nbytes))
+    found: CompiledModel | None = kept.model[0]
+    return found
+
+
+def _function_model(
+    proto: Any, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
+) -> Any:
+    types = [without_shape(type_of_value(x)) for x in inputs]
+    present = [x is not None for x in inputs]
+    node = node_model.node_proto(op.name, op.domain, None, present, attributes, outputs)
+    top = sessions.newest_opset()
+    versions = {o.domain: o.version for o in proto.opset_import}
+    versions[""] = min(versions.get("", top), top)
+    versions[op.domain] = op.version
+    functions: dict[Any, Any] = {}
+    _add_with_callees(proto, functions, versions)
+    return node_model.one_node_model(
+        node, types, versions, list(functions.values()), present=present
+    )
+
+
+def _add_with_callees(proto: Any, functions: dict[Any, Any], versions: dict[str, int]) -> None:
+    """A function after the registered functions that it calls: the reference wants that order."""
+    for node in all_function_nodes(proto):
+        callee = find_function(node.domain, node.op_type)
+        if callee is None or callee is proto or (node.domain, node.op_type) in functions:
+            continue
+        versions.setdefault(node.domain, 1)
+        for imported in callee.opset_import:
+            versions.setdefault(imported.domain, imported.version)
+        _add_with_callees(callee, functions, versions)
+    functions[proto.domain, proto.name] = proto
+
+
+def all_function_nodes(proto: Any) -> Any:
+    """Every node of a function, also in subgraphs.
+
+    Args:
+        proto: the FunctionProto.
+
+    Yields:
+        The nodes.
+    """
+    stack = list(proto.node)
+    while stack:
+        node = stack.pop()
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                stack.extend(attribute.g.node)
+
+
+_functions: dict[tuple[str, str], Any] = {}
+
+
+def remember_function(proto: Any) -> None:
+    """Let other functions call this one.
+
+    Args:
+        proto: the FunctionProto.
+    """
+    _functions[proto.domain, proto.name] = proto
+
+
+def find_function(domain: str, name: str) -> Any | None:
+    """The FunctionProto registered for an operator.
+
+    Args:
+        domain: its domain.
+        name: its name.
+
+    Returns:
+        The function; None without one.
+    """
+    return _functions.get((domain, name))

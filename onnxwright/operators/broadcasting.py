@@ -1,0 +1,63 @@
+"""Shapes of elementwise operators: that of the first input, or the broadcast of all."""
+
+from __future__ import annotations
+
+from onnxwright.operators.op_call import OpCall, UnknownError
+from onnxwright.types import dims
+from onnxwright.types.shapes import Dim, Shape
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The broadcast of shapes.
+
+    Args:
+        shapes: one or more shapes; dimensions may be names or unknown.
+
+    Returns:
+        The shape; None for a dimension that depends on what names stand for.
+
+    Raises:
+        UnknownError: two numbers do not broadcast.
+
+    Example:
+        >>> broadcast(("N", 1), (3,))
+        ('N', 3)
+    """
+    a = shapes[0]
+    for b in shapes[1:]:
+        if a == b and None not in a:
+            continue
+        if len(b) > len(a):
+            a, b = b, a
+        pad = len(a) - len(b)
+        a = (*a[:pad], *map(_broadcast_dim, a[pad:], b))
+    return a
+
+
+def _broadcast_dim(a: Dim, b: Dim) -> Dim:
+    if b in (a, 1):
+        return a
+    if a == 1:
+        return b
+    if type(a) is int:
+        if type(b) is int:
+            raise UnknownError
+        return a
+    if type(b) is int:
+        return b
+    return a if dims.equal(a, b) else None
+
+
+def first_input(call: OpCall) -> Shape:
+    """The shape of the first input."""
+    return call.shape(0)
+
+
+def broadcast_inputs(call: OpCall) -> Shape:
+    """The broadcast of all inputs."""
+    if len(call.types) == 1:
+        return call.shape(0)
+    return broadcast(*map(call.shape, range(len(call.types))))
+
+
+__all__ = ["broadcast", "broadcast_inputs", "first_input"]

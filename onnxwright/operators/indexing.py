@@ -1,0 +1,106 @@
+"""Operators that read or write elements at indices: Gather, Scatter, OneHot, NonZero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxwright.operators.broadcasting import first_input
+from onnxwright.operators.flops import free
+from onnxwright.operators.folding import constant
+from onnxwright.operators.op_call import Array, OpCall, UnknownError, axis_in
+from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
+from onnxwright.types import dims
+from onnxwright.types.shapes import Dim, Shape
+
+
+def _indices_shape(call: OpCall) -> Shape:
+    """The shape of the second input."""
+    call.shape(0)
+    return call.shape(1)
+
+
+def _gather_shape(call: OpCall) -> Shape:
+    data, indices = call.shape(0), call.shape(1)
+    axis = axis_in(call.attr("axis"), len(data))
+    return (*data[:axis], *indices, *data[axis + 1 :])
+
+
+def _gather_nd_shape(call: OpCall) -> Shape:
+    """Source: ONNX GatherND: indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:]."""
+    data, indices = call.shape(0), call.shape(1)
+    depth = indices[-1] if indices else None
+    batch = call.attr("batch_dims", 0)
+    if type(depth) is not int or batch + depth > len(data):
+        raise UnknownError
+    return (*indices[:-1], *data[batch + depth :])
+
+
+def _one_hot_shape(call: OpCall) -> Shape:
+    indices = call.shape(0)
+    axis = axis_in(call.attr("axis"), len(indices) + 1)
+    found = call.dims_if_known(1)
+    depth = found[0] if found is not None and len(found) == 1 else None
+    return (*indices[:axis], depth if dims.at_least(depth, 0) else None, *indices[axis:])
+
+
+def _gather_dims(call: OpCall) -> Shape:
+    found = call.dims(0)
+    if len(call.shape(0)) != 1:
+        raise UnknownError
+    return tuple(_index(found, n) for n in call.numbers(1))
+
+
+def _index(found: Shape, index: int) -> Dim:
+    return found[axis_in(index, len(found))]
+
+
+def _fold_gather(call: OpCall) -> Array:
+    x, index, axis = constant(call, 0), constant(call, 1), call.attr("axis")
+    if index.size and not (-x.shape[axis] <= index.min() and index.max() < x.shape[axis]):
+        raise UnknownError
+    return np.asarray(np.take(x, index, axis=axis))
+
+
+FACTS = (
+    OperatorFacts(
+        "Gather",
+        moves_data=True,
+        cheap=True,
+        infer=_gather_shape,
+        dims=_gather_dims,
+        folding=ALWAYS,
+        fold=_fold_gather,
+        flops=free,
+    ),
+    OperatorFacts(
+        "GatherElements",
+        moves_data=True,
+        cheap=True,
+        infer=_indices_shape,
+        dims=_gather_dims,
+        flops=free,
+    ),
+    OperatorFacts("GatherND", moves_data=True, cheap=True, infer=_gather_nd_shape, flops=free),
+    OperatorFacts("NonZero", flops=free),
+    OperatorFacts(
+        "OneHot",
+        infer=_one_hot_shape,
+        flops=free,
+        changes={
+            11: Change(
+                "indices from -depth to -1 count from the end; before, they gave off_value only"
+            )
+        },
+    ),
+    OperatorFacts(
+        "Scatter",
+        infer=first_input,
+        flops=free,
+        changes={11: Change("deprecated: ScatterElements takes its place")},
+    ),
+    OperatorFacts("ScatterElements", infer=first_input, flops=free),
+    OperatorFacts("ScatterND", infer=first_input, flops=free),
+    OperatorFacts("TensorScatter", flops=free),
+)
+
+__all__ = ["FACTS"]

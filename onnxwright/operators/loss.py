@@ -1,0 +1,12 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from onnxwright.operators.record import OperatorFacts
+
+FACTS = (
+    OperatorFacts("NegativeLogLikelihoodLoss"),
+    OperatorFacts("SoftmaxCrossEntropyLoss"),
+)
+
+__all__ = ["FACTS"]

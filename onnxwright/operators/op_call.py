@@ -1,0 +1,205 @@
+"""`OpCall`: one operator call as shape rules see it: types, arrays and dimensions of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxwright.opset.registry import OpSignature
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Dim, Shape
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+# Vectors up to this long are followed as shapes.
+MOST_DIMS = 64
+_INTEGERS = (DType.INT64, DType.INT32)
+_MISSING: Any = object()
+
+
+class UnknownError(Exception):
+    """A rule cannot say: ONNX's own inference is asked."""
+
+
+class OpCall:
+    """A call of an operator, for rules that say what comes out.
+
+    Args:
+        signature: the schema of the operator.
+        attributes: its attributes as Python values; a reference to an attribute parameter is any
+            object that has `__ow_reference__`.
+        count: how many outputs it has.
+        types: the types of its inputs, None for an unknown one.
+        known: the arrays inputs are known to hold.
+        values: inputs as shapes: their dimensions, where they are small vectors or scalars.
+        present: which inputs there are; all by default.
+    """
+
+    __slots__ = (
+        "attributes",
+        "count",
+        "known",
+        "name",
+        "present",
+        "signature",
+        "since",
+        "types",
+        "values",
+    )
+
+    def __init__(
+        self,
+        signature: OpSignature,
+        attributes: Mapping[str, object],
+        count: int,
+        types: Sequence[OnnxType | None],
+        known: Sequence[Array | None],
+        values: Sequence[Shape | None],
+        present: Sequence[bool] | None = None,
+    ) -> None:
+        self.signature = signature
+        self.name = signature.name
+        self.since = signature.since_version
+        self.attributes = attributes
+        self.count = count
+        self.types = types
+        self.known = known
+        self.values = values
+        self.present = present if present is not None else (True,) * len(types)
+
+    # -- inputs ------------------------------------------------------------------------------------
+
+    def has(self, n: int) -> bool:
+        """Whether there is an input `n`."""
+        return n < len(self.present) and self.present[n]
+
+    def tensor(self, n: int) -> TensorType:
+        """The type of input `n`, a tensor of known element type."""
+        kind = self.types[n] if n < len(self.types) else None
+        if type(kind) is not TensorType or kind.dtype is None:
+            raise UnknownError
+        return kind
+
+    def shape(self, n: int) -> Shape:
+        """The shape of input `n`."""
+        kind = self.types[n] if n < len(self.types) else None
+        if type(kind) is not TensorType or kind.shape is None:
+            raise UnknownError
+        return kind.shape
+
+    def dims(self, n: int) -> Shape:
+        """Input `n` as a shape."""
+        found = self.dims_if_known(n)
+        if found is None:
+            raise UnknownError
+        return found
+
+    def dims_if_known(self, n: int) -> Shape | None:
+        """Input `n` as a shape, or None."""
+        if n >= len(self.values):
+            return None
+        found = self.values[n]
+        return found if found is not None else array_dims(self.known[n])
+
+    def numbers(self, n: int) -> tuple[int, ...]:
+        """Input `n` as numbers."""
+        found = self.dims(n)
+        if any(type(d) is not int for d in found):
+            raise UnknownError
+        return found  # type: ignore[return-value]
+
+    # -- attributes --------------------------------------------------------------------------------
+
+    def attr(self, name: str, default: Any = _MISSING) -> Any:
+        """An attribute's value: as given, else the schema's default, else `default`."""
+        value = self.attributes.get(name)
+        if value is None:
+            if default is not _MISSING:
+                return default
+            param = self.signature.attributes.get(name)
+            return None if param is None else param.default
+        if hasattr(value, "__ow_reference__"):
+            raise UnknownError
+        return value
+
+    def given(self, name: str, position: int) -> tuple[int, ...] | None:
+        """Numbers that older versions take as an attribute, newer ones as an input."""
+        if name in self.signature.attributes:
+            value = self.attr(name)
+            return None if value is None else tuple(value)
+        return self.numbers(position) if self.has(position) else None
+
+
+def shape_operand(call: OpCall, n: int) -> Shape:
+    """Input `n` as a shape: its dimensions where they are known, else as many unknown ones."""
+    found = call.dims_if_known(n)
+    if found is not None:
+        return found
+    shape = call.shape(n)
+    length = shape[0] if len(shape) == 1 else None
+    if type(length) is not int or length > MOST_DIMS:
+        raise UnknownError
+    return (None,) * length
+
+
+def array_dims(array: Array | None) -> Shape | None:
+    """The numbers in a small array of integers of rank 0 or 1."""
+    if array is None or array.ndim > 1 or array.size > MOST_DIMS or array.dtype.kind not in "iu":
+        return None
+    return tuple(array.ravel().tolist())
+
+
+def as_array(dims: Shape, kind: TensorType) -> Array | None:
+    """The array a shape is as a value of type `kind`; None unless all of it is numbers."""
+    if any(type(d) is not int for d in dims) or kind.dtype is None or kind.shape is None:
+        return None
+    try:
+        array = np.array(dims, dtype=kind.dtype.numpy)
+    except OverflowError:
+        return None
+    return array.reshape(()) if not kind.shape else array
+
+
+def axis_in(axis: int, rank: int) -> int:
+    """An axis counted from the start."""
+    if not -rank <= axis < rank:
+        raise UnknownError
+    return axis + rank if axis < 0 else axis
+
+
+def is_shape_like(kind: OnnxType | None) -> bool:
+    """Whether a value of this type may be a shape: integers, rank 0 or 1, not long."""
+    if type(kind) is not TensorType or kind.dtype not in _INTEGERS:
+        return False
+    shape = kind.shape
+    if shape is None or len(shape) > 1:
+        return False
+    return not shape or (type(shape[0]) is int and shape[0] <= MOST_DIMS)
+
+
+def same(a: Dim, b: Dim) -> Dim:
+    """One dimension described twice."""
+    if a == b or b is None:
+        return a
+    if a is None:
+        return b
+    if type(a) is int and type(b) is int:
+        raise UnknownError  # a contradiction; ONNX says it in its words
+    return a if type(a) is int else b if type(b) is int else a
+
+
+__all__ = [
+    "MOST_DIMS",
+    "Array",
+    "OpCall",
+    "UnknownError",
+    "array_dims",
+    "as_array",
+    "axis_in",
+    "is_shape_like",
+    "same",
+    "shape_operand",
+]

@@ -1,0 +1,83 @@
+"""Pooling: windows, whole images and regions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from onnxwright.operators.flops import Sized, per_input
+from onnxwright.operators.op_call import OpCall, UnknownError
+from onnxwright.operators.record import Change, OperatorFacts
+from onnxwright.operators.windows import Windows
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.shapes import Shape
+
+
+def _pool_types(call: OpCall) -> list[OnnxType | None]:
+    kind, x = call.tensor(0), call.shape(0)
+    kernel = call.attr("kernel_shape")
+    if len(x) < 3 or len(kernel) != len(x) - 2:
+        raise UnknownError
+    windows = Windows(call, kernel)
+    shape = (*x[:2], *(windows.length(n, d) for n, d in enumerate(x[2:])))
+    types: list[OnnxType | None] = [TensorType(kind.dtype, shape), TensorType(DType.INT64, shape)]
+    return types[: call.count]
+
+
+def _global_pool_shape(call: OpCall) -> Shape:
+    x = call.shape(0)
+    if len(x) < 2:
+        raise UnknownError
+    return (*x[:2], *(1,) * (len(x) - 2))
+
+
+def _pool_flops(n: Sized) -> int:
+    """(elements of the result) * (kernel)."""
+    kernel: Sequence[int] = n.attribute("kernel_shape", ())
+    return math.prod(n.output()) * math.prod(kernel)
+
+
+FACTS = (
+    OperatorFacts(
+        "AveragePool",
+        infer=_pool_types,
+        flops=_pool_flops,
+        changes={
+            11: Change("size of the output with SAME padding", only_with=("auto_pad",)),
+            19: Change("size of the output with SAME padding", only_with=("auto_pad",)),
+            22: Change(
+                "windows that start in the padding after the data are ignored",
+                only_with=("ceil_mode",),
+            ),
+        },
+    ),
+    OperatorFacts("GlobalAveragePool", infer=_global_pool_shape, flops=per_input(1)),
+    OperatorFacts("GlobalLpPool", flops=per_input(2)),
+    OperatorFacts("GlobalMaxPool", infer=_global_pool_shape, flops=per_input(1)),
+    OperatorFacts("LpPool", infer=_pool_types, flops=_pool_flops),
+    OperatorFacts(
+        "MaxPool",
+        infer=_pool_types,
+        flops=_pool_flops,
+        changes={
+            12: Change("size of the output with SAME padding", only_with=("auto_pad",)),
+            22: Change(
+                "windows that start in the padding after the data are ignored",
+                only_with=("ceil_mode",),
+            ),
+        },
+    ),
+    OperatorFacts("MaxRoiPool"),
+    OperatorFacts("MaxUnpool"),
+    OperatorFacts(
+        "RoiAlign",
+        changes={
+            16: Change(
+                "coordinate_transformation_mode is half_pixel by default; before, output_half_pixel"
+            )
+        },
+    ),
+)
+
+__all__ = ["FACTS"]

@@ -1,0 +1,36 @@
+"""Operators that draw random numbers, Dropout among them."""
+
+from __future__ import annotations
+
+from onnxwright.operators.flops import free
+from onnxwright.operators.op_call import OpCall
+from onnxwright.operators.record import NEVER, Change, OperatorFacts
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+
+def _dropout_types(call: OpCall) -> list[OnnxType | None]:
+    kind = call.tensor(0)
+    types: list[OnnxType | None] = [kind, TensorType(DType.BOOL, call.shape(0))]
+    return types[: call.count]
+
+
+FACTS = (
+    OperatorFacts("Bernoulli", random=True, folding=NEVER),
+    OperatorFacts(
+        "Dropout",
+        random=True,
+        training="with training_mode (before 7, without is_test) it drops elements at random",
+        infer=_dropout_types,
+        folding=NEVER,
+        flops=free,
+        changes={7: Change("never drops; before, it did without is_test")},
+    ),
+    OperatorFacts("Multinomial", random=True, folding=NEVER),
+    OperatorFacts("RandomNormal", random=True, folding=NEVER),
+    OperatorFacts("RandomNormalLike", random=True, folding=NEVER),
+    OperatorFacts("RandomUniform", random=True, folding=NEVER),
+    OperatorFacts("RandomUniformLike", random=True, folding=NEVER),
+)
+
+__all__ = ["FACTS"]

@@ -1,0 +1,217 @@
+"""Operators that keep or repeat elements in order: Reshape, Squeeze, Flatten, Expand, Tile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxwright.operators.broadcasting import broadcast, first_input
+from onnxwright.operators.dims_rules import unchanged
+from onnxwright.operators.flops import free
+from onnxwright.operators.folding import constant
+from onnxwright.operators.op_call import (
+    MOST_DIMS,
+    Array,
+    OpCall,
+    UnknownError,
+    axis_in,
+    shape_operand,
+)
+from onnxwright.operators.record import ALWAYS, OperatorFacts
+from onnxwright.types import dims
+from onnxwright.types.shapes import Dim, Shape
+
+
+def _reshape_shape(call: OpCall) -> Shape:
+    to = _reshape_target(call)
+    try:
+        shape = call.shape(0)
+    except UnknownError:
+        shape = None
+    keeps = not call.attr("allowzero", 0)
+    rest, result, open_at = list(shape) if shape is not None else None, list(to), None
+    divisor: list[Dim] = []
+    for n, dim in enumerate(to):
+        if dim == 0 and keeps:
+            if shape is None:
+                result[n] = None
+                continue
+            if n >= len(shape):
+                raise UnknownError
+            result[n] = shape[n]
+            assert rest is not None
+            rest[n] = 1
+        elif dim == -1:
+            if open_at is not None:
+                raise UnknownError
+            open_at = n
+        elif type(dim) is int and dim < 0:
+            raise UnknownError
+        else:
+            known = dim if dim is None or dims.at_least(dim, 0) else None
+            result[n] = known
+            divisor.append(known)
+    whole = None if rest is None else dims.product(rest)
+    part = dims.product(divisor)
+    if open_at is not None:
+        result[open_at] = _quotient(whole, part)
+    elif type(whole) is int and type(part) is int and whole != part:
+        raise UnknownError
+    return tuple(result)
+
+
+def _reshape_target(call: OpCall) -> Shape:
+    if "shape" in call.signature.attributes:
+        return tuple(call.attr("shape") or ())
+    return shape_operand(call, 1)
+
+
+def _quotient(whole: Dim, part: Dim) -> Dim:
+    if part == 0:
+        raise UnknownError
+    if type(whole) is int and type(part) is int and whole % part:
+        raise UnknownError
+    return dims.floordiv(whole, part)
+
+
+def _flatten_shape(call: OpCall) -> Shape:
+    shape = call.shape(0)
+    axis = call.attr("axis")
+    if not -len(shape) <= axis <= len(shape):
+        raise UnknownError
+    axis = axis + len(shape) if axis < 0 else axis
+    return (dims.product(shape[:axis]), dims.product(shape[axis:]))
+
+
+def _squeeze_shape(call: OpCall) -> Shape:
+    shape = call.shape(0)
+    axes = call.given("axes", 1)
+    if axes is None:
+        if any(type(d) is not int for d in shape):
+            raise UnknownError
+        return tuple(d for d in shape if d != 1)
+    gone = {axis_in(a, len(shape)) for a in axes}
+    if any(type(shape[n]) is int and shape[n] != 1 for n in gone):
+        raise UnknownError
+    return tuple(d for n, d in enumerate(shape) if n not in gone)
+
+
+def _unsqueeze_shape(call: OpCall) -> Shape:
+    shape = call.shape(0)
+    axes = call.given("axes", 1)
+    if axes is None:
+        raise UnknownError
+    rank = len(shape) + len(axes)
+    new = {axis_in(a, rank) for a in axes}
+    if len(new) != len(axes):
+        raise UnknownError
+    rest = iter(shape)
+    return tuple(1 if n in new else next(rest) for n in range(rank))
+
+
+def _expand_shape(call: OpCall) -> Shape:
+    to = shape_operand(call, 1)
+    if any(type(d) is int and d < 0 for d in to):
+        raise UnknownError
+    return broadcast(call.shape(0), tuple(d if dims.at_least(d, 0) else None for d in to))
+
+
+def _tile_shape(call: OpCall) -> Shape:
+    shape, repeats = call.shape(0), call.dims(1)
+    if len(repeats) != len(shape) or any(type(d) is int and d < 0 for d in repeats):
+        raise UnknownError
+    return tuple(dims.mul(d, r) for d, r in zip(shape, repeats))
+
+
+def _expand_dims(call: OpCall) -> Shape:
+    found, to = call.dims(0), call.numbers(1)
+    if len(to) > 1 or (to and to[0] > MOST_DIMS):
+        raise UnknownError
+    return found * to[0] if to and len(found) == 1 else found
+
+
+def _fold_reshape(call: OpCall) -> Array:
+    x = constant(call, 0)
+    shape = list(call.attr("shape") if "shape" in call.signature.attributes else call.numbers(1))
+    if not call.attr("allowzero", 0):
+        shape = [x.shape[n] if d == 0 else d for n, d in enumerate(shape)]
+    return x.reshape(shape)
+
+
+def _fold_squeeze(call: OpCall) -> Array:
+    return np.squeeze(constant(call, 0), call.given("axes", 1))
+
+
+def _fold_unsqueeze(call: OpCall) -> Array:
+    axes = call.given("axes", 1)
+    return np.expand_dims(constant(call, 0), axes if axes is not None else ())
+
+
+def _fold_expand(call: OpCall) -> Array:
+    x = constant(call, 0)
+    return np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, call.numbers(1))))
+
+
+FACTS = (
+    OperatorFacts(
+        "Expand",
+        moves_data=True,
+        cheap=True,
+        infer=_expand_shape,
+        dims=_expand_dims,
+        folding=ALWAYS,
+        fold=_fold_expand,
+        flops=free,
+    ),
+    OperatorFacts(
+        "Flatten",
+        moves_data=True,
+        cheap=True,
+        infer=_flatten_shape,
+        folding=ALWAYS,
+        flops=free,
+    ),
+    OperatorFacts(
+        "Identity",
+        moves_data=True,
+        cheap=True,
+        infer=first_input,
+        dims=unchanged,
+        folding=ALWAYS,
+        flops=free,
+    ),
+    OperatorFacts(
+        "Reshape",
+        moves_data=True,
+        cheap=True,
+        infer=_reshape_shape,
+        dims=unchanged,
+        folding=ALWAYS,
+        fold=_fold_reshape,
+        flops=free,
+    ),
+    OperatorFacts(
+        "Squeeze",
+        moves_data=True,
+        cheap=True,
+        infer=_squeeze_shape,
+        dims=unchanged,
+        folding=ALWAYS,
+        fold=_fold_squeeze,
+        flops=free,
+    ),
+    OperatorFacts(
+        "Tile", moves_data=True, cheap=True, infer=_tile_shape, folding=ALWAYS, flops=free
+    ),
+    OperatorFacts(
+        "Unsqueeze",
+        moves_data=True,
+        cheap=True,
+        infer=_unsqueeze_shape,
+        dims=unchanged,
+        folding=ALWAYS,
+        fold=_fold_unsqueeze,
+        flops=free,
+    ),
+)
+
+__all__ = ["FACTS"]

@@ -1,0 +1,15 @@
+"""Operators on strings."""
+
+from __future__ import annotations
+
+from onnxwright.operators.record import NEVER, OperatorFacts
+
+FACTS = (
+    OperatorFacts("RegexFullMatch", folding=NEVER),
+    OperatorFacts("StringConcat", folding=NEVER),
+    OperatorFacts("StringNormalizer", folding=NEVER),
+    OperatorFacts("StringSplit", folding=NEVER),
+    OperatorFacts("TfIdfVectorizer", folding=NEVER),
+)
+
+__all__ = ["FACTS"]

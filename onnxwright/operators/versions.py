@@ -1,0 +1,107 @@
+"""Versions of operators: when a call by one schema means the same by a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from onnxwright.operators import facts
+from onnxwright.operators.reviewed import REVIEWED
+from onnxwright.opset.registry import AttrParam, OpSignature
+
+
+def same_meaning(
+    old: OpSignature,
+    new: OpSignature,
+    attributes: Collection[str] | None = None,
+    outputs: int | None = None,
+) -> bool:
+    """Whether a call by the older schema means the same by the newer one.
+
+    True for the same schema, and where the newer one only takes more element types, more optional
+    inputs, or more attributes whose defaults keep the older behavior, unless the record of the
+    operator names a change between the two (`OperatorFacts.changes`).  A schema of ONNX that is
+    newer than the last one reviewed (`reviewed.py`) never means the same.
+
+    Args:
+        old: the schema of the call.
+        new: another schema of the same operator.
+        attributes: the names of the attributes that the call sets; the answer then is about this
+            call, without it about every call.
+        outputs: how many outputs the call has.
+
+    Returns:
+        False also where it is not known.
+
+    Source:
+        The change notes of the schemas in `onnx.defs`.
+
+    Example:
+        >>> from onnxwright.opset.registry import signature
+        >>> same_meaning(signature("", "Relu", 13), signature("", "Relu", 14))
+        True
+        >>> same_meaning(signature("", "Softmax", 11), signature("", "Softmax", 13))
+        False
+        >>> pool = signature("", "MaxPool", 12), signature("", "MaxPool", 22)
+        >>> same_meaning(*pool), same_meaning(*pool, attributes=["kernel_shape"])
+        (False, True)
+    """
+    if old.since_version == new.since_version:
+        return True
+    if old.since_version > new.since_version or new.deprecated or not is_reviewed(new):
+        return False
+    changes = facts(old.name, old.domain).changes
+    if any(
+        old.since_version < version <= new.since_version and change.concerns(attributes, outputs)
+        for version, change in changes.items()
+    ):
+        return False
+    return _fits(old, new, attributes, outputs)
+
+
+def is_reviewed(signature: OpSignature) -> bool:
+    """Whether somebody has decided what changed in this schema; always for other domains.
+
+    Example:
+        >>> from onnxwright.opset.registry import signature
+        >>> is_reviewed(signature("", "Add", 14))
+        True
+    """
+    reviewed = REVIEWED.get(signature.domain)
+    return reviewed is None or signature.since_version <= reviewed.get(signature.name, 0)
+
+
+def _fits(
+    old: OpSignature, new: OpSignature, attributes: Collection[str] | None, outputs: int | None
+) -> bool:
+    """Whether the newer signature takes the call as it is."""
+    if len(old.inputs) > len(new.inputs):
+        return False
+    for a, c in zip(old.inputs, new.inputs, strict=False):
+        looser = a.option == c.option or (a.option, c.option) == ("single", "optional")
+        if not looser or not a.types <= c.types:
+            return False
+    if any(p.option != "optional" for p in new.inputs[len(old.inputs) :]):
+        return False
+    if len(old.outputs) != len(new.outputs) and (outputs is None or outputs > len(new.outputs)):
+        return False
+    if any(a.required for name, a in new.attributes.items() if name not in old.attributes):
+        return False
+    return all(
+        _same_attribute(a, new.attributes.get(name), attributes)
+        for name, a in old.attributes.items()
+    )
+
+
+def _same_attribute(a: AttrParam, c: AttrParam | None, given: Collection[str] | None) -> bool:
+    if c is None:
+        return given is not None and a.name not in given and not a.required
+    if c.required and not a.required:
+        return given is not None and a.name in given
+    if given is not None and a.name in given:
+        return a.kind is c.kind
+    if given is not None and a.default is None and c.default is None:
+        return True
+    return a.kind is c.kind and repr(a.default) == repr(c.default)
+
+
+__all__ = ["is_reviewed", "same_meaning"]

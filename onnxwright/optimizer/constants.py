@@ -1,0 +1,88 @@
+"""What constants of a finished graph hold: initializers that nobody overrides, Constant nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.builder.constants import constant_array
+
+# Patterns compare numbers of arrays up to this size.
+MOST_NUMBERS = 64
+
+# How far a number of each type may be from the one that is meant.
+_TOLERANCE = {
+    ir.DataType.FLOAT16: 2e-3,
+    ir.DataType.BFLOAT16: 1.6e-2,
+    ir.DataType.FLOAT: 1e-5,
+    ir.DataType.DOUBLE: 1e-7,
+}
+
+
+def tensor_of(value: ir.Value | None) -> Any:
+    """The tensor that a value always holds, as onnx_ir has it; None where it may differ.
+
+    Args:
+        value: a value of a finished graph.
+
+    Returns:
+        The tensor; it is not read.
+    """
+    if value is None:
+        return None
+    node = value.producer()
+    if node is None:
+        return None if value.is_graph_input() else value.const_value
+    if node.op_type == "Constant" and not node.domain:
+        attrs = {a.name: a.value for a in node.attributes.values() if not a.is_ref()}
+        if not attrs or "sparse_value" in attrs:
+            return None
+        return attrs["value"] if "value" in attrs else ir.tensor(constant_array(attrs))
+    return None
+
+
+def is_constant(value: ir.Value | None) -> bool:
+    """Whether a value holds the same numbers in every run."""
+    return tensor_of(value) is not None
+
+
+def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """The numbers of a small constant; None for anything else."""
+    tensor = tensor_of(value)
+    if tensor is None or tensor.size > MOST_NUMBERS or tensor.dtype == ir.DataType.STRING:
+        return None
+    made: np.ndarray[Any, Any] = tensor.numpy()
+    return made
+
+
+def holds(value: ir.Value | None, wanted: Any) -> bool:
+    """Whether a value is a constant of given numbers, within the rounding of its type.
+
+    Args:
+        value: a value of a finished graph.
+        wanted: a number, or a list of numbers.
+
+    Returns:
+        True where it is; a single number matches an array of one element.
+    """
+    array = small_array(value)
+    if array is None or value is None:
+        return False
+    target = np.asarray(wanted)
+    if target.ndim == 0:
+        if array.size != 1:
+            return False
+        array = array.reshape(())
+    elif array.shape != target.shape:
+        return False
+    if array.dtype.kind in "iub":
+        return bool(np.array_equal(array, target))
+    tensor = tensor_of(value)
+    tolerance = _TOLERANCE.get(tensor.dtype, 1e-5)
+    numbers = array.astype(np.float64)
+    return bool(np.allclose(numbers, target.astype(np.float64), rtol=tolerance, atol=0.0))
+
+
+__all__ = ["MOST_NUMBERS", "holds", "is_constant", "small_array", "tensor_of"]

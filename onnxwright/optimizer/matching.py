@@ -1,0 +1,357 @@
+"""Matching: where a pattern lies in a finished graph, with both orders of commutative operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.opset import registry
+from onnxwright.opset.registry import OpSignature
+from onnxwright.optimizer.constants import holds, is_constant
+from onnxwright.optimizer.patterns import (
+    AttributeVariable,
+    Literal,
+    Output,
+    Pattern,
+    PatternNode,
+    PatternValue,
+    Rest,
+    Variable,
+)
+
+
+@dataclass
+class Match:
+    """A place where a pattern lies in a graph.
+
+    Fields:
+        pattern: the pattern.
+        values: parameter -> value of the graph, None for an absent input, a list for `*rest`.
+        attributes: parameter -> the captured attribute, a dict for `**rest`.
+        nodes: node of the pattern -> node of the graph.
+    """
+
+    pattern: Pattern
+    values: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
+
+    def copy(self) -> Match:
+        """A match that can go on in another way."""
+        return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
+
+    @property
+    def roots(self) -> list[ir.Node]:
+        """The nodes that make the results, the first one first."""
+        return [self.nodes[r] for r in self.pattern.roots]
+
+
+@dataclass
+class Near:
+    """The place where a pattern almost lay.
+
+    Fields:
+        matched: how many of its nodes matched.
+        expected: the node or value of the pattern that did not.
+        line: the line of the pattern function.
+        node: the node of the model.
+        reason: why not.
+    """
+
+    matched: int
+    expected: str
+    line: int | None
+    node: ir.Node | None
+    reason: str
+
+
+# What is left to match: pairs of a pattern's value and a graph's value, as a linked list.
+Goals = "tuple[Any, Goals] | None"
+
+
+class Matcher:
+    """Finds a pattern at nodes of a graph.
+
+    Args:
+        pattern: the pattern.
+        imports: the opset versions of the graph.
+        explain: remember the best failure in `near`.
+        shared: whether interior values may have other readers.
+    """
+
+    def __init__(
+        self, pattern: Pattern, imports: Any, *, explain: bool = False, shared: bool = False
+    ) -> None:
+        self.pattern = pattern
+        self.version = int(imports.get("", 1))
+        self.explain = explain
+        self.shared = shared
+        self.near: Near | None = None
+
+    def at(self, node: ir.Node) -> Iterator[Match]:
+        """The matches whose first result is made by a node."""
+        for match in self._node(self.pattern.root, node, Match(self.pattern), None):
+            yield from self._further(match, self.pattern.roots[1:])
+
+    def _further(self, match: Match, roots: list[PatternNode]) -> Iterator[Match]:
+        """The other results: their nodes are among the readers of what is bound."""
+        if not roots:
+            if self.shared or self._is_closed(match):
+                yield match
+            return
+        root, *others = roots
+        if root in match.nodes:
+            yield from self._further(match, others)
+            return
+        for node in _candidates(root, match):
+            if node in match.nodes.values():
+                continue
+            for made in self._node(root, node, match.copy(), None):
+                yield from self._further(made, others)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def _node(
+        self, wanted: PatternNode, node: ir.Node, match: Match, goals: Any
+    ) -> Iterator[Match]:
+        before = match.nodes.get(wanted)
+        if before is not None:
+            if before is node:
+                yield from self._solve(match, goals)
+            return
+        if node.op_type != wanted.op_type or node.domain != wanted.domain:
+            self._fail(match, wanted, node, f"it is {node.op_type}")
+            return
+        signature = None
+        if node.domain == "":
+            signature = registry.signature("", node.op_type, self.version)
+        if not self._attributes(wanted, node, match, signature):
+            return
+        match.nodes[wanted] = node
+        inputs = self._inputs(wanted, node, match, signature)
+        if inputs is None:
+            return
+        if not wanted.commutative or len(inputs) != 2:
+            yield from self._solve(match, _join(inputs, goals))
+            return
+        (p, a), (q, b) = inputs
+        yield from self._solve(match.copy(), _join(inputs, goals))
+        if a is not b:
+            yield from self._solve(match.copy(), _join([(p, b), (q, a)], goals))
+
+    def _solve(self, match: Match, goals: Any) -> Iterator[Match]:
+        while goals is not None:
+            (wanted, value), goals = goals
+            if isinstance(wanted, Output):
+                node = None if value is None else value.producer()
+                if node is None or value.index() != wanted.index:
+                    self._fail(match, wanted.node, node, "no node of the pattern makes this input")
+                    return
+                yield from self._node(wanted.node, node, match, goals)
+                return
+            if not self._leaf(wanted, value, match):
+                return
+        yield match
+
+    def _leaf(self, wanted: PatternValue | None, value: Any, match: Match) -> bool:
+        if wanted is None:
+            return value is None
+        if isinstance(wanted, Literal):
+            if holds(value, wanted.value):
+                return True
+            self._fail(match, wanted, _reader(value), f"the input is not {wanted.value!r}")
+            return False
+        assert isinstance(wanted, Variable)
+        if value is None and not wanted.optional:
+            self._fail(match, wanted, None, f"the input `{wanted.name}` is absent")
+            return False
+        if wanted.constant and value is not None and not is_constant(value):
+            self._fail(match, wanted, _reader(value), f"`{wanted.name}` is not a constant")
+            return False
+        if wanted.name in match.values:
+            if match.values[wanted.name] is value:
+                return True
+            self._fail(match, wanted, _reader(value), f"`{wanted.name}` is another value")
+            return False
+        match.values[wanted.name] = value
+        return True
+
+    def _inputs(
+        self, wanted: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
+    ) -> list[tuple[PatternValue | None, Any]] | None:
+        """Pairs of inputs; None where their number is another."""
+        pairs: list[tuple[PatternValue | None, Any]] = []
+        given = list(node.inputs)
+        for n, p in enumerate(wanted.inputs):
+            if isinstance(p, Rest):
+                rest = given[n:]
+                if p.constant and not all(map(is_constant, rest)):
+                    self._fail(match, p, node, f"`{p.name}` are not all constants")
+                    return None
+                if match.values.setdefault(p.name, rest) != rest:
+                    return None
+                return pairs
+            if n < len(given):
+                pairs.append((p, given[n]))
+            elif not self._as_attribute(p, n, wanted, node, signature):
+                pairs.append((p, None))
+        if any(v is not None for v in given[len(wanted.inputs) :]):
+            self._fail(match, wanted, node, f"it has {len(given)} inputs")
+            return None
+        return pairs
+
+    def _as_attribute(
+        self,
+        p: PatternValue | None,
+        n: int,
+        wanted: PatternNode,
+        node: ir.Node,
+        signature: OpSignature | None,
+    ) -> bool:
+        """Whether an older version has a literal input of the pattern as an attribute."""
+        if signature is None or not isinstance(p, Literal):
+            return False
+        newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+        if newest is None or n >= len(newest.inputs):
+            return False
+        attr = node.attributes.get(newest.inputs[n].name)
+        return attr is not None and not attr.is_ref() and _same(attr.value, p.value)
+
+    # -- attributes ----------------------------------------------------------------------------
+
+    def _attributes(
+        self, wanted: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
+    ) -> bool:
+        given = {a.name: a for a in node.attributes.values()}
+        for name, expected in wanted.attributes.items():
+            value = _value(given.pop(name, None), name, signature)
+            if isinstance(expected, AttributeVariable):
+                if match.attributes.setdefault(expected.name, value) != value:
+                    self._fail(match, wanted, node, f"`{name}` is another value than before")
+                    return False
+            elif not _same(value, expected) and not _same_axis(name, value, expected, node):
+                self._fail(match, wanted, node, f"`{name}` is {value!r}, not {expected!r}")
+                return False
+        if wanted.rest is not None:
+            if any(a.is_ref() for a in given.values()):
+                return False
+            match.attributes[wanted.rest.name] = {n: a.value for n, a in given.items()}
+            return True
+        for name, attr in given.items():
+            as_input = _input_place(wanted, name)
+            if as_input is not None and as_input < len(wanted.inputs):
+                continue
+            default = _value(None, name, signature)
+            if attr.is_ref() or not _same(attr.value, default):
+                self._fail(match, wanted, node, f"it has the attribute `{name}`")
+                return False
+        return True
+
+    def _is_closed(self, match: Match) -> bool:
+        """Whether nothing outside reads what lies inside."""
+        nodes = set(match.nodes.values())
+        roots = {match.nodes[r] for r in self.pattern.roots}
+        for node in nodes - roots:
+            for value in node.outputs:
+                if value.is_graph_output():
+                    self._fail(match, node, node, f"`{value.name}` is an output of the graph")
+                    return False
+                for use in value.uses():
+                    if use.node not in nodes:
+                        reason = f"`{value.name}` has another reader"
+                        self._fail(match, node, use.node, reason)
+                        return False
+        return True
+
+    def _fail(self, match: Match, expected: Any, node: ir.Node | None, reason: str) -> None:
+        if not self.explain:
+            return
+        before = self.near
+        if before is not None and (before.matched, before.node is not None) >= (
+            len(match.nodes),
+            node is not None,
+        ):
+            return
+        line = getattr(expected, "line", None)
+        self.near = Near(len(match.nodes), repr(expected), line, node, reason)
+
+
+def _join(pairs: Any, goals: Any) -> Any:
+    # What is settled at once comes first: most tries end there.
+    for pair in sorted(pairs, key=lambda p: isinstance(p[0], Literal)):
+        goals = (pair, goals)
+    return goals
+
+
+def _candidates(root: PatternNode, match: Match) -> list[ir.Node]:
+    """Readers of bound values that may be the node of a further result."""
+    found: dict[ir.Node, None] = {}
+    for p in root.inputs:
+        bound: Any = None
+        if isinstance(p, Variable):
+            bound = match.values.get(p.name)
+        elif isinstance(p, Output) and p.node in match.nodes:
+            bound = match.nodes[p.node].outputs[p.index]
+        if isinstance(bound, ir.Value):
+            for use in bound.uses():
+                if use.node.op_type == root.op_type:
+                    found[use.node] = None
+    return list(found)
+
+
+def _reader(value: Any) -> ir.Node | None:
+    if isinstance(value, ir.Value):
+        producer = value.producer()
+        if producer is not None:
+            return producer
+        return next((use.node for use in value.uses()), None)
+    return None
+
+
+def _value(attr: ir.Attr | None, name: str, signature: OpSignature | None) -> Any:
+    if attr is not None:
+        return _Unknown() if attr.is_ref() else attr.value
+    param = None if signature is None else signature.attributes.get(name)
+    return None if param is None else param.default
+
+
+class _Unknown:
+    """The value of an attribute parameter: it equals nothing."""
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, bytes):
+        a = a.decode(errors="replace")
+    if isinstance(b, bytes):
+        b = b.decode(errors="replace")
+    if isinstance(a, float) and isinstance(b, (int, float)):
+        return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _same_axis(name: str, value: Any, expected: Any, node: ir.Node) -> bool:
+    """Whether an axis is the same one counted from the other end."""
+    if name != "axis" or not isinstance(value, int) or not isinstance(expected, int):
+        return False
+    x = node.inputs[0] if node.inputs else None
+    if x is None or x.shape is None:
+        return False
+    return value % len(x.shape) == expected % len(x.shape) if len(x.shape) else False
+
+
+def _input_place(wanted: PatternNode, name: str) -> int | None:
+    if wanted.domain:
+        return None
+    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+    if newest is None:
+        return None
+    return next((n for n, p in enumerate(newest.inputs) if p.name == name), None)
+
+
+__all__ = ["Match", "Matcher", "Near"]

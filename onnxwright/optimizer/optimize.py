@@ -1,0 +1,374 @@
+"""`optimize`, `rewrite` and `find`: a model replayed with rules until none of them matches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.closing import all_nodes
+from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.optimizer import library
+from onnxwright.optimizer.matching import Match, Matcher, Near
+from onnxwright.optimizer.patterns import Pattern
+from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
+from onnxwright.optimizer.rewriter import Rewriter, Scope
+from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.weights import fold_weights
+
+M = TypeVar("M")
+
+# Two are enough for nearly every model; each is linear in the size of the model.
+MOST_ROUNDS = 8
+TARGETS = ("any", "onnxruntime")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite")
+FOLD_LIMIT = 256 * 1024
+
+
+@dataclass(frozen=True)
+class _Options:
+    scope: Scope
+    rules: Sequence[Rule]
+    inline: Callable[[ir.Function], bool]
+    version: int
+    fold_limit: int
+    fixed: frozenset[str]
+
+
+def optimize(
+    model: Any,
+    *,
+    level: str = "rounding",
+    target: str = "any",
+    rules: Iterable[Rule] | None = None,
+    skip: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    assume: Iterable[str] = (),
+    opset_version: int | None = None,
+    fold_limit: int = FOLD_LIMIT,
+    inline: bool | Callable[[ir.Function], bool] = False,
+    report: bool = False,
+) -> Any:
+    """A smaller and faster model that computes the same.
+
+    Inputs and outputs, their names, types and order stay as they are, as do the names of weights
+    and of values whose operators survive.  What a weight holds is not looked at: it may be trained
+    again.  Bodies of control flow and model-local functions are optimized as well.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, the path of a model (its weights are not read), or
+            an `ONNXProgram`; it is not changed.
+        level: "exact" for the same bits, NaN and -0.0 included, or "rounding": results may differ
+            by the rounding of their type.
+        target: "any" for standard operators only; "onnxruntime" for its own operators, too.
+        rules: further rules (`ow.rule`), tried before those of the library.
+        skip: names of rules of the library that are not used.
+        keep: names of values and initializers that stay what they are.
+        assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
+            of sequences end with padding), "finite".
+        opset_version: the version of the standard opset afterwards; by default that of the model.
+        fold_limit: bytes that a result of weights alone may add to the model.
+        inline: whether calls of model-local functions are inlined: all, or those it says.
+        report: return what was done, too.
+
+    Returns:
+        A model of the kind that was given (an `onnx_ir.Model` for a path); with `report=True` a
+        pair of it and an `OptimizeReport`.
+
+    Raises:
+        ScriptValueError: an option is not valid (OW853).
+
+    Example:
+        >>> import onnx
+        >>> model = onnx.parser.parse_model('''
+        ...     <ir_version: 10, opset_import: ["" : 20]>
+        ...     g (float[N] x) => (float[N] y) { a = Identity(x)  y = Relu(a) }''')
+        >>> [n.op_type for n in optimize(model).graph.node]
+        ['Relu']
+    """
+    source, give = _opened(model)
+    version = opset_version or int(source.graph.opset_imports.get("", 0))
+    scope = Scope(
+        _choice("level", level, LEVELS),
+        frozenset(_choice("assume", a, ASSUMPTIONS) for a in assume),
+        _choice("target", target, TARGETS),
+        version or onnx.defs.onnx_opset_version(),
+        frozenset(keep),
+    )
+    known = {r.name: r for r in library.rules()}
+    left_out = {_choice("skip", name, tuple(known)) for name in skip}
+    chosen = [*(rules or ()), *(r for r in known.values() if r.name not in left_out)]
+    options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep)
+    made, done = _optimized(source, options)
+    return (give(made), done) if report else give(made)
+
+
+def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeReport]:
+    done = OptimizeReport()
+    before, bytes_before = count_operators(source), weight_bytes(source)
+    # The first round brings the model into its normal form: rules see less variety then.
+    model = _replayed(source, None, options)
+    done.rounds = 1
+    for _ in range(MOST_ROUNDS - 1):
+        rewriter = Rewriter(options.rules, options.scope)
+        following = _replayed(model, rewriter, options)
+        done.rounds += 1
+        done.declined.update(rewriter.failures)
+        if not rewriter.fired:
+            break
+        model = following
+        done.rules.update(rewriter.fired)
+    fold_weights(
+        model, fixed=options.fixed, limit=options.fold_limit,
+        exact=options.scope.level == "exact",
+    )  # fmt: skip
+    after = count_operators(model)
+    done.nodes = (before.total(), after.total())
+    done.operators = compared(before, after)
+    done.weight_bytes = (bytes_before, weight_bytes(model))
+    return model, done
+
+
+def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
+    made = replay_model(
+        model,
+        ReplayOptions(version=options.version or None, handler=rewriter, inline=options.inline),
+    )
+    if rewriter is not None:
+        _add_functions(made, rewriter)
+    return made
+
+
+def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+    for key, function in rewriter.functions.items():
+        if key not in model.functions:
+            model.functions[key] = function
+        model.graph.opset_imports.setdefault(function.domain, 1)
+
+
+def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") -> M:
+    """A model with replacements where rules match; everything else stays as it is.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`; it is not changed.
+        rules: a rule, or several; they are tried until none of them matches.
+        level: "exact" leaves out rules that may change the rounding.
+
+    Returns:
+        A model of the kind that was given.
+
+    Example:
+        >>> import onnx
+        >>> from onnxwright.optimizer.rules import rule
+        >>> @rule
+        ... def double_negation(op, x):
+        ...     return op.Neg(op.Neg(x))
+        >>> @double_negation.to
+        ... def _(op, x):
+        ...     return x
+        >>> model = onnx.parser.parse_model('''
+        ...     <ir_version: 10, opset_import: ["" : 20]>
+        ...     g (float[N] x) => (float[N] y) { a = Neg(x)  b = Neg(a)  y = Relu(b) }''')
+        >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
+        ['Relu']
+    """
+    source, give = _opened(model)
+    chosen = [rules] if isinstance(rules, Rule) else list(rules)
+    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
+    scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    for _ in range(MOST_ROUNDS):
+        rewriter = Rewriter(chosen, scope)
+        following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
+        _add_functions(following, rewriter)
+        if not rewriter.fired:
+            break
+        source = following
+    made: M = give(source)
+    return made
+
+
+def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
+    """A model brought into normal form and rewritten by one rule; how often the rule was used.
+
+    Args:
+        model: the model.
+        rule: the rule.
+
+    Returns:
+        The new model and the count.
+    """
+    version = int(model.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
+    scope = Scope("rounding", rule.assume, "onnxruntime", version)
+    options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
+    made, done = _optimized(model, options)
+    if done.declined:
+        raise AssertionError(f"the replacement fails: {done.declined}")
+    return made, done.rules.total()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place of a model where a pattern lies.
+
+    Fields:
+        nodes: the matched nodes, the one of the first result first.
+        values: parameter -> the name of what it is bound to (a list for `*rest`).
+        attributes: parameter -> the captured attribute.
+    """
+
+    nodes: tuple[ir.Node, ...]
+    values: dict[str, Any]
+    attributes: dict[str, Any]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v}" for k, v in (self.values | self.attributes).items())
+        return f"<{self.nodes[0].op_type} `{self.nodes[0].outputs[0].name}`: {shown}>"
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A place of a model where a pattern almost lies.
+
+    Fields:
+        root: the node that was tried as its root.
+        matched: how many of the pattern's nodes matched.
+        expected: the part of the pattern that did not.
+        line: its line in the pattern function.
+        node: the model's node there.
+        reason: why it does not match.
+    """
+
+    root: ir.Node
+    matched: int
+    expected: str
+    line: int | None
+    node: ir.Node | None
+    reason: str
+
+    def __str__(self) -> str:
+        at = "" if self.node is None else f" at `{_shown(self.node)}`"
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"`{_shown(self.root)}`: {self.expected}{line} does not match{at}: {self.reason}"
+
+
+def _shown(node: ir.Node) -> str:
+    outputs = ", ".join(str(v.name) for v in node.outputs)
+    return f"{outputs} = {node.op_type}(...)"
+
+
+def find(
+    model: Any, pattern: Rule | Callable[..., Any], *, explain: bool = False, shared: bool = True
+) -> list[Any]:
+    """The places of a model where a pattern lies.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
+        pattern: a rule, or a pattern function.
+        explain: return where it almost lies instead, and why it does not.
+        shared: whether interior values may have readers outside of the pattern.
+
+    Returns:
+        `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
+
+    Example:
+        >>> import onnx
+        >>> model = onnx.parser.parse_model('''
+        ...     <ir_version: 10, opset_import: ["" : 20]>
+        ...     g (float[N] x) => (float[N] y) { a = Exp(x)  y = Neg(a) }''')
+        >>> find(model, lambda op, x: -op.Exp(x))
+        [<Neg `y`: x=x>]
+        >>> print(find(model, lambda op, x: -op.Log(x), explain=True)[0].reason)
+        it is Exp
+    """
+    source, _ = _opened(model)
+    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
+    rules = (
+        [Pattern.traced(pattern)]
+        if not isinstance(pattern, Rule)
+        else (pattern.for_version(version).patterns)
+    )
+    found: list[Found] = []
+    near: list[NearMiss] = []
+    for imports, node in _places(source):
+        for one in rules:
+            if (node.op_type, node.domain) != (one.root.op_type, one.root.domain):
+                continue
+            matcher = Matcher(one, imports, explain=explain, shared=shared)
+            match = next(matcher.at(node), None)
+            if match is not None:
+                found.append(_found(match))
+            elif matcher.near is not None:
+                near.append(_near(node, matcher.near))
+    return sorted(near, key=lambda n: -n.matched) if explain else found
+
+
+def _places(model: ir.Model) -> Iterable[tuple[Any, ir.Node]]:
+    for node in all_nodes(model.graph):
+        yield model.graph.opset_imports, node
+    for function in model.functions.values():
+        for node in all_nodes(function):
+            yield function.opset_imports, node
+
+
+def _found(match: Match) -> Found:
+    def name(value: Any) -> Any:
+        if isinstance(value, list):
+            return [name(v) for v in value]
+        return None if value is None else value.name
+
+    return Found(
+        tuple(match.nodes.values()),
+        {k: name(v) for k, v in match.values.items()},
+        dict(match.attributes),
+    )
+
+
+def _near(root: ir.Node, near: Near) -> NearMiss:
+    return NearMiss(root, near.matched, near.expected, near.line, near.node, near.reason)
+
+
+# -- models in and out ---------------------------------------------------------------------------
+
+
+def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
+    """A model of any kind as one of onnx_ir, and what makes the same kind of one of onnx_ir."""
+    if isinstance(model, ir.Model):
+        return model, lambda made: made
+    if isinstance(model, onnx.ModelProto):
+        return ir.from_proto(model), ir.to_proto
+    if isinstance(model, bytes):
+        return ir.from_proto(onnx.ModelProto.FromString(model)), lambda made: made
+    if isinstance(model, (str, os.PathLike)):
+        return ir.load(model), lambda made: made
+    with_model = getattr(model, "with_model", None)
+    if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
+        return model.model, with_model
+    fail(messages.BadOptimizerOption(
+        name="model", given=f"an object of type {type(model).__name__}",
+        wanted="a ModelProto, an onnx_ir.Model, a path or an ONNXProgram", span=user_span(),
+    ))  # fmt: skip
+
+
+def _choice(name: str, given: str, known: Sequence[str]) -> str:
+    if given not in known:
+        shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
+        fail(messages.BadOptimizerOption(
+            name=name, given=repr(given), wanted=shown, span=user_span()
+        ))  # fmt: skip
+    return given
+
+
+def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Function], bool]:
+    if callable(inline):
+        return inline
+    return lambda _: bool(inline)
+
+
+__all__ = ["Found", "NearMiss", "find", "optimize", "rewrite", "rewritten_by"]

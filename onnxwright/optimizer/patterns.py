@@ -1,0 +1,404 @@
+"""Patterns: functions over `op` traced once into a small graph that is looked for in models."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.operators import facts
+from onnxwright.opset import registry
+
+# Each of these doubles the ways a pattern may lie in a graph.
+MOST_COMMUTATIVE = 6
+
+
+class PatternError(Exception):
+    """A pattern cannot be traced; said again as a message that names the rule."""
+
+
+def _fail(rule: str, reason: str) -> NoReturn:
+    shown = reason.replace("{", "(").replace("}", ")")
+    fail(messages.NotAPattern(rule=rule, reason=shown, span=user_span()))
+
+
+class Const:
+    """Annotation of a pattern's parameter: only a constant or a weight matches."""
+
+
+class Attr:
+    """Annotation of a pattern's parameter: an attribute of any value, which is captured."""
+
+
+class Attrs:
+    """Annotation of a pattern's parameter: all attributes not named otherwise, `**attrs`."""
+
+
+class PatternValue:
+    """A value of a pattern; Python's operators on it make nodes of the pattern."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Any:
+        return _call("Add", (self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return _call("Add", (other, self))
+
+    def __sub__(self, other: Any) -> Any:
+        return _call("Sub", (self, other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _call("Sub", (other, self))
+
+    def __mul__(self, other: Any) -> Any:
+        return _call("Mul", (self, other))
+
+    def __rmul__(self, other: Any) -> Any:
+        return _call("Mul", (other, self))
+
+    def __truediv__(self, other: Any) -> Any:
+        return _call("Div", (self, other))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _call("Div", (other, self))
+
+    def __pow__(self, other: Any) -> Any:
+        return _call("Pow", (self, other))
+
+    def __matmul__(self, other: Any) -> Any:
+        return _call("MatMul", (self, other))
+
+    def __neg__(self) -> Any:
+        return _call("Neg", (self,))
+
+
+class Variable(PatternValue):
+    """A value that the pattern leaves open.
+
+    Args:
+        name: the parameter's name.
+        constant: whether only constants match.
+        optional: whether an absent input matches.
+    """
+
+    __slots__ = ("constant", "name", "optional")
+
+    def __init__(self, name: str, *, constant: bool = False, optional: bool = False) -> None:
+        self.name = name
+        self.constant = constant
+        self.optional = optional
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Rest(Variable):
+    """All further inputs of a node."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Rest]:
+        yield self
+
+
+class Literal(PatternValue):
+    """A constant of given numbers."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Output(PatternValue):
+    """An output of a node of the pattern."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: PatternNode, index: int) -> None:
+        self.node = node
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"{self.node.op_type}(...)"
+
+
+class AttributeVariable:
+    """An attribute that the pattern captures."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class RestOfAttributes(Mapping[str, Any]):
+    """All attributes of a node that the pattern does not name, as `**attrs`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, key: str) -> Any:
+        return self
+
+    def __iter__(self) -> Iterator[str]:
+        yield _REST
+
+    def __len__(self) -> int:
+        return 1
+
+
+_REST = "rest of the attributes"
+
+
+class PatternNode:
+    """A call of an operator in a pattern.
+
+    Attributes:
+        op_type, domain: the operator.
+        inputs: pattern values, None for an input that must be absent.
+        attributes: literal values, or what captures them.
+        rest: captures all other attributes; without it they must have their defaults.
+        outputs: how many outputs the pattern names.
+        line: where it is written, for explanations.
+        commutative: whether the two inputs match in both orders.
+    """
+
+    def __init__(
+        self,
+        op_type: str,
+        domain: str,
+        inputs: Sequence[PatternValue | None],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        line: int | None,
+    ) -> None:
+        self.op_type = op_type
+        self.domain = domain
+        self.inputs = inputs
+        rest = [v for v in attributes.values() if isinstance(v, RestOfAttributes)]
+        self.attributes = {n: v for n, v in attributes.items() if n != _REST}
+        self.rest = rest[0] if rest else None
+        self.outputs = outputs
+        self.line = line
+        known = facts(op_type) if domain == "" else None
+        self.commutative = known is not None and known.commutative and len(inputs) == 2
+
+    def __repr__(self) -> str:
+        shown = ", ".join("None" if v is None else repr(v) for v in self.inputs)
+        return f"{self.op_type}({shown})"
+
+
+class PatternOps:
+    """The `op` of a pattern: each operator makes a node of the pattern."""
+
+    def __init__(self, domain: str = "") -> None:
+        self._domain = domain
+
+    def opset(self, domain: str) -> PatternOps:
+        """The operators of another domain."""
+        return PatternOps(domain)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def apply(*args: Any, **kwargs: Any) -> Any:
+            return _call(name, args, self._domain, kwargs)
+
+        return apply
+
+
+def _call(
+    name: str, args: Sequence[Any], domain: str = "", kwargs: Mapping[str, Any] | None = None
+) -> Any:
+    given = dict(kwargs or {})
+    outputs = int(given.pop("_outputs", 1))
+    signature = None
+    if domain == "":
+        signature = registry.signature("", name, onnx.defs.onnx_opset_version())
+        if signature is None:
+            raise PatternError(f"there is no operator `{name}`")
+    inputs = [_operand(a) for a in args]
+    if signature is not None:
+        for place, param in enumerate(signature.inputs):
+            if param.name in given:
+                inputs += [None] * (place + 1 - len(inputs))
+                inputs[place] = _operand(given.pop(param.name))
+    node = PatternNode(name, domain, inputs, given, outputs, _line())
+    made = tuple(Output(node, n) for n in range(outputs))
+    return made[0] if outputs == 1 else made
+
+
+def _operand(given: Any) -> PatternValue | None:
+    if given is None or isinstance(given, PatternValue):
+        return given
+    return Literal(given)
+
+
+def _line() -> int | None:
+    """The line of the pattern function that makes a node."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
+
+
+class Pattern:
+    """A small graph to look for.
+
+    Args:
+        results: its results, outputs of its nodes.
+        parameters: the names it binds, in order.
+
+    Attributes:
+        root: the node that makes the first result.
+        nodes: all nodes, the root first.
+    """
+
+    def __init__(self, results: Sequence[Output], parameters: Sequence[str], name: str) -> None:
+        self.name = name
+        self.results = list(results)
+        self.parameters = list(parameters)
+        self.root = results[0].node
+        self.roots = list(dict.fromkeys(r.node for r in results))
+        self.nodes = _reachable(self.roots)
+        commutative = sum(n.commutative for n in self.nodes)
+        if commutative > MOST_COMMUTATIVE:
+            fail(messages.TooManyOrders(
+                rule=name, count=commutative, most=MOST_COMMUTATIVE, span=user_span()
+            ))  # fmt: skip
+        for other in self.roots[1:]:
+            if not _variables(other):
+                _fail(name, f"the result `{other!r}` reads nothing that the first result reads")
+
+    @classmethod
+    def traced(cls, function: Callable[..., Any], name: str | None = None) -> Pattern:
+        """The pattern that a function over `op` describes.
+
+        Args:
+            function: takes `op` and the values, constants and attributes left open.
+            name: the name of the rule, for messages.
+
+        Returns:
+            The pattern.
+
+        Raises:
+            ScriptValueError: it returns something else than values it computes (OW850), has too
+                many commutative operators (OW851), or calls an unknown operator (OW850).
+        """
+        shown = name or function.__name__
+        op, *parameters = inspect.signature(function).parameters.values()
+        hints = {p.name: _hint(p) for p in parameters}
+        args: list[Any] = [PatternOps()]
+        kwargs: dict[str, Any] = {}
+        for p in parameters:
+            made = _placeholder(p, hints[p.name])
+            if p.kind is p.VAR_POSITIONAL:
+                args.append(made)
+            elif p.kind is p.KEYWORD_ONLY:
+                kwargs[p.name] = made
+            else:
+                args.append(made)
+        del op
+        try:
+            result = function(*args, **kwargs)
+        except PatternError as error:
+            _fail(shown, str(error))
+        results = result if isinstance(result, tuple) else (result,)
+        if not results or not all(isinstance(r, Output) for r in results):
+            _fail(shown, f"it returns {result!r}")
+        return cls(results, [p.name for p in parameters], shown)
+
+    @classmethod
+    def of_function(cls, function: ir.Function) -> Pattern:
+        """The pattern of a function's body.
+
+        Args:
+            function: a function of onnx_ir without attribute parameters.
+
+        Returns:
+            The pattern; its parameters are the inputs.
+        """
+        made: dict[ir.Value, PatternValue] = {
+            v: Variable(v.name or f"x{n}") for n, v in enumerate(function.inputs)
+        }
+        for node in function:
+            if node.op_type == "Constant" and not node.domain and "value" in node.attributes:
+                array = node.attributes["value"].as_tensor().numpy()
+                made[node.outputs[0]] = Literal(array.tolist())
+                continue
+            given = [None if v is None else made[v] for v in node.inputs]
+            values = {a.name: a.value for a in node.attributes.values()}
+            new = PatternNode(node.op_type, node.domain, given, values, len(node.outputs), None)
+            made.update({v: Output(new, n) for n, v in enumerate(node.outputs)})
+        results = [made[v] for v in function.outputs]
+        if not all(isinstance(r, Output) for r in results):
+            _fail(function.name, "it returns an input or a constant")
+        names = [v.name or f"x{n}" for n, v in enumerate(function.inputs)]
+        return cls([r for r in results if isinstance(r, Output)], names, function.name)
+
+
+def _hint(parameter: inspect.Parameter) -> Any:
+    hint = parameter.annotation
+    if isinstance(hint, str):
+        return _HINTS.get(hint.rsplit(".", 1)[-1])
+    return hint
+
+
+_HINTS = {"Const": Const, "Attr": Attr, "Attrs": Attrs}
+
+
+def _placeholder(parameter: inspect.Parameter, hint: Any) -> Any:
+    if hint is Attr:
+        return AttributeVariable(parameter.name)
+    if hint is Attrs:
+        return RestOfAttributes(parameter.name)
+    constant = hint is Const
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return Rest(parameter.name, constant=constant)
+    optional = parameter.default is None
+    return Variable(parameter.name, constant=constant, optional=optional)
+
+
+def _reachable(roots: Sequence[PatternNode]) -> list[PatternNode]:
+    found: dict[PatternNode, None] = {}
+    waiting = list(roots)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found[node] = None
+        waiting += [v.node for v in node.inputs if isinstance(v, Output)]
+    return list(found)
+
+
+def _variables(root: PatternNode) -> list[Variable]:
+    return [v for node in _reachable([root]) for v in node.inputs if isinstance(v, Variable)]
+
+
+__all__ = [
+    "MOST_COMMUTATIVE",
+    "Attr",
+    "AttributeVariable",
+    "Attrs",
+    "Const",
+    "Literal",
+    "Output",
+    "Pattern",
+    "PatternNode",
+    "PatternOps",
+    "PatternValue",
+    "Rest",
+    "RestOfAttributes",
+    "Variable",
+]

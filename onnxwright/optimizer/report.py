@@ -1,0 +1,75 @@
+"""What the optimizer did to a model, as data and as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.builder.closing import all_nodes
+
+
+@dataclass
+class OptimizeReport:
+    """What was done.
+
+    Fields:
+        nodes: how many nodes there were, and are, bodies and functions included.
+        operators: for each operator how many there were, and are.
+        weight_bytes: the bytes of initializers before and after.
+        rules: how often each rule was used.
+        declined: rules that failed inside of their replacement: name -> message.
+        rounds: how many rounds of replay there were.
+    """
+
+    nodes: tuple[int, int] = (0, 0)
+    operators: dict[str, tuple[int, int]] = field(default_factory=dict)
+    weight_bytes: tuple[int, int] = (0, 0)
+    rules: Counter[str] = field(default_factory=Counter)
+    declined: dict[str, str] = field(default_factory=dict)
+    rounds: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"nodes   {self.nodes[0]:>8} -> {self.nodes[1]}"]
+        lines.append(f"weights {self.weight_bytes[0]:>8} -> {self.weight_bytes[1]} bytes")
+        changed = {k: v for k, v in self.operators.items() if v[0] != v[1]}
+        width = max((len(name) for name in (*changed, *self.rules)), default=0)
+        for name, (before, after) in sorted(changed.items(), key=lambda i: i[1][1] - i[1][0]):
+            lines.append(f"  {name:<{width}} {before:>6} -> {after}")
+        if self.rules:
+            lines.append("rules")
+            for name, count in self.rules.most_common():
+                lines.append(f"  {name:<{width}} {count:>6}")
+        return "\n".join(lines)
+
+
+def count_operators(model: ir.Model) -> Counter[str]:
+    """How many nodes of each operator a model has, bodies and functions included."""
+    return Counter(f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in _nodes(model))
+
+
+def _nodes(model: ir.Model) -> Iterator[ir.Node]:
+    yield from all_nodes(model.graph)
+    for function in model.functions.values():
+        yield from all_nodes(function)
+
+
+def weight_bytes(model: ir.Model) -> int:
+    """The bytes of a model's initializers, each tensor once."""
+    seen: dict[int, Any] = {}
+    for value in model.graph.initializers.values():
+        if value.const_value is not None:
+            seen[id(value.const_value)] = value.const_value
+    return sum(int(t.nbytes) for t in seen.values())
+
+
+def compared(before: Counter[str], after: Counter[str]) -> dict[str, tuple[int, int]]:
+    """The counts of each operator before and after."""
+    names = dict.fromkeys([*before, *after])
+    return {name: (before[name], after[name]) for name in names}
+
+
+__all__ = ["OptimizeReport", "compared", "count_operators", "weight_bytes"]

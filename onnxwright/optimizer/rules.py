@@ -1,0 +1,225 @@
+"""Rules: a pattern, and a function that says what to build in its place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.optimizer.patterns import Pattern
+
+LEVELS = ("exact", "rounding")
+
+Replacement = Callable[..., Any]
+_NOTHING: Any = object()
+
+
+class Rule:
+    """A pattern and what takes its place.
+
+    Attributes:
+        name: what reports and `skip=` call it.
+        patterns: the pattern and its alternatives.
+        replacement: called with `op` and what the pattern bound; None declines.
+        since: the first opset version that has what the replacement needs.
+        until: the last opset version it is meant for.
+        level: "exact" (bits, NaN, -0.0, empty tensors) or "rounding".
+        assume: what the caller must have promised, such as "nonempty".
+        target: the runtime it is for; "any" for all.
+        always: whether interior values may have other readers.
+        grows: whether it may add more nodes than it takes away.
+        cases: inputs for its proof: a function of a random generator, or None.
+        doc: what it does, in a sentence.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        since: int = 1,
+        until: int = 1 << 30,
+        level: str = "exact",
+        assume: Iterable[str] = (),
+        target: str = "any",
+        always: bool = False,
+        grows: bool = False,
+        cases: Any = None,
+        pattern: Pattern | None = None,
+    ) -> None:
+        if level not in LEVELS:
+            fail(messages.BadOptimizerOption(
+                name="level", given=repr(level), wanted=" or ".join(map(repr, LEVELS)),
+                span=user_span(),
+            ))  # fmt: skip
+        self.name = name or function.__name__
+        self.doc = inspect.getdoc(function) or ""
+        self.patterns = [pattern or Pattern.traced(function, self.name)]
+        self.replacement: Replacement | None = None
+        self._wanted: Sequence[str] = ()
+        self._rest: str | None = None
+        self.since = since
+        self.until = until
+        self.level = level
+        self.assume = frozenset(assume)
+        self.target = target
+        self.always = always
+        self.grows = grows
+        self.cases = cases
+        self.functions: Sequence[Any] = ()
+
+    def also(self, function: Callable[..., Any]) -> Rule:
+        """Add another form of the pattern; what it does not bind is None in the replacement.
+
+        Args:
+            function: the pattern, with parameters of the same names.
+
+        Returns:
+            The rule.
+        """
+        self.patterns.append(Pattern.traced(function, self.name))
+        return self
+
+    def to(self, function: Replacement) -> Rule:
+        """Set what takes the pattern's place.
+
+        Args:
+            function: takes `op` and the pattern's parameters that it names (and `match`, if it
+                wants to look at the matched nodes), and returns as many values as the pattern has
+                results, or None to decline.
+
+        Returns:
+            The rule.
+
+        Raises:
+            ScriptNameError: it asks for a parameter that no pattern binds (OW852).
+        """
+        known = {p for pattern in self.patterns for p in pattern.parameters}
+        _, *parameters = inspect.signature(function).parameters.values()
+        for p in parameters:
+            if p.name not in known and p.name != "match":
+                fail(messages.BadReplacement(
+                    rule=self.name, reason=f"no pattern binds `{p.name}`",
+                    known=", ".join(sorted(known)), span=user_span(),
+                ))  # fmt: skip
+        self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+        self.replacement = function
+        return self
+
+    def replace(self, op: Any, bound: dict[str, Any]) -> Any:
+        """What the replacement gives for what a match bound.
+
+        Args:
+            op: the operators to build with.
+            bound: parameter -> value; the rest is None.
+
+        Returns:
+            Whatever it returns.
+        """
+        if self.replacement is None:
+            fail(messages.BadReplacement(
+                rule=self.name, reason="there is none", known=", ".join(self.patterns[0].parameters)
+            ))  # fmt: skip
+        if self._rest is not None:
+            given = [bound.get(n) for n in self._wanted_before]
+            rest = bound.get(self._rest) or ()
+            after = {n: bound.get(n) for n in self._wanted if n not in self._wanted_before}
+            return self.replacement(op, *given, *rest, **after)
+        return self.replacement(op, **{n: bound.get(n) for n in self._wanted})
+
+    @property
+    def _wanted_before(self) -> list[str]:
+        assert self.replacement is not None
+        _, *parameters = inspect.signature(self.replacement).parameters.values()
+        place = next(n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL)
+        return [p.name for p in parameters[:place]]
+
+    def for_version(self, _version: int) -> Rule:
+        """The rule for models of an opset version."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+
+class _RuleMaker:
+    """`ow.rule`: makes a rule of a pattern function."""
+
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> Rule: ...
+
+    @overload
+    def __call__(self, /, **options: Any) -> Callable[[Callable[..., Any]], Rule]: ...
+
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Make a rule; its replacement is given with `.to`.
+
+        Args:
+            function: the pattern: a function of `op` and the values it leaves open.
+            options: `name`, `since`, `until`, `level`, `assume`, `target`, `always`, `grows`,
+                `cases`; see `Rule`.
+
+        Returns:
+            The rule, or what makes one of a pattern function.
+
+        Raises:
+            ScriptValueError: the function is not a pattern (OW850, OW851), the level is
+                not one (OW853).
+
+        Example:
+            >>> @rule
+            ... def double_negation(op, x):
+            ...     return -(-x)
+            >>> @double_negation.to
+            ... def _(op, x):
+            ...     return x
+            >>> double_negation
+            <rule double_negation>
+        """
+        if function is not None:
+            return Rule(function, **options)
+        return lambda f: Rule(f, **options)
+
+    def function(self, script: Any, **options: Any) -> Rule:
+        """A rule that puts a call of a script where the body of the script stands (outlining).
+
+        Args:
+            script: a `@script` function without attribute parameters.
+            options: as for a rule.
+
+        Returns:
+            The rule; the model gets the function.
+        """
+        return FunctionRule(script, **options)
+
+
+class FunctionRule(Rule):
+    """A rule that puts a call of a function where its body stands."""
+
+    def __init__(self, script: Any, **options: Any) -> None:
+        self._script = script
+        self._options = options
+        super().__init__(
+            script.function, name=f"{script.domain}.{script.name}", pattern=_NOTHING, **options
+        )
+
+    def for_version(self, _version: int) -> Rule:
+        """The rule for models of an opset version."""
+        functions = self._script.lowered_functions(_version)
+        made = Rule(
+            self._script.function,
+            name=self.name,
+            pattern=Pattern.of_function(functions[-1]),
+            **self._options,
+        )
+        made.functions = tuple(functions)
+        return made
+
+
+rule = _RuleMaker()
+
+__all__ = ["LEVELS", "Replacement", "Rule", "rule"]

@@ -1,0 +1,6 @@
+import onnxwright as ow
+
+
+@ow.rule
+def twice(op, x):
+    return x

@@ -1,0 +1,6 @@
+import onnxwright as ow
+
+
+@ow.rule
+def sums(op, x):
+    return ((((((x + 1) * 2 + 3) * 4) + 5) * 6) + 7) * 8

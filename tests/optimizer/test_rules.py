@@ -1,0 +1,220 @@
+"""Patterns and replacements: what matches, what is bound, what is declined."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import onnxwright as ow
+from onnxwright.testing import prove
+
+
+def parse(text: str, opset: int = 20) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
+
+
+def operators(model: onnx.ModelProto) -> list[str]:
+    return [n.op_type for n in model.graph.node]
+
+
+@ow.rule
+def silu(op, x):
+    return x * op.Sigmoid(x)
+
+
+@silu.to
+def _(op, x):
+    return op.Elu(x)  # any one operator: these tests are about matching
+
+
+def test_commuted_operands() -> None:
+    for product in ("Mul(x, s)", "Mul(s, x)"):
+        model = parse(f"g (float[N] x) => (float[N] y) {{ s = Sigmoid(x)  y = {product} }}")
+        assert operators(ow.rewrite(model, silu)) == ["Elu"]
+
+
+def test_an_interior_value_with_another_reader_stays() -> None:
+    text = (
+        "g (float[N] x) => (float[N] y, float[N] z) { s = Sigmoid(x)  y = Mul(x, s)  z = Neg(s) }"
+    )
+    assert operators(ow.rewrite(parse(text), silu)) == ["Sigmoid", "Mul", "Neg"]
+    text = "g (float[N] x) => (float[N] y, float[N] s) { s = Sigmoid(x)  y = Mul(x, s) }"
+    assert operators(ow.rewrite(parse(text), silu)) == ["Sigmoid", "Mul"]
+
+
+def test_a_reader_in_a_branch_is_a_reader() -> None:
+    model = parse("""g (float[N] x, bool c) => (float[N] y, float[N] z) {
+        s = Sigmoid(x)
+        y = Mul(x, s)
+        z = If(c) <then_branch = t () => (float[N] a) { a = Neg(s) },
+                   else_branch = e () => (float[N] b) { b = Abs(s) }> }""")
+    assert operators(ow.rewrite(model, silu)) == ["Sigmoid", "Mul", "If"]
+
+
+def test_bodies_and_functions() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "local" : 1]>
+        g (float[N] x, bool c) => (float[N] z) {
+            z = If(c) <then_branch = t () => (float[N] a) { s = Sigmoid(x)  a = Mul(s, x) },
+                       else_branch = e () => (float[N] b) { b = local.f(x) }> }
+        <domain: "local", opset_import: ["" : 20]>
+        f (u) => (v) { w = Sigmoid(u)  v = Mul(u, w) }""")
+    made = ow.rewrite(model, silu)
+    assert [n.op_type for n in made.functions[0].node] == ["Elu"]
+    then = next(a.g for a in made.graph.node[0].attribute if a.name == "then_branch")
+    assert [n.op_type for n in then.node] == ["Elu"]
+
+
+def test_names_notes_and_origins() -> None:
+    model = parse("g (float[N] x) => (float[N] z) { s = Sigmoid(x)  y = Mul(x, s)  z = Neg(y) }")
+    for n, node in enumerate(model.graph.node):
+        node.name = f"node_{n}"
+        node.metadata_props.add(key="onnxwright.origin", value=f"model.py:{n}:1")
+    made = ow.rewrite(model, silu)
+    node = made.graph.node[0]
+    notes = {p.key: p.value for p in node.metadata_props}
+    assert (node.name, list(node.output)) == ("node_1", ["y"])
+    assert notes["onnxwright.rules"] == "silu"
+    assert notes["onnxwright.origins"] == "model.py:1:1; model.py:0:1"
+
+
+@pytest.mark.parametrize(
+    ("number", "matches"), [(0.5, True), (0.5000001, True), (0.51, False), (-0.5, False)]
+)
+def test_numbers_are_compared_within_rounding(number: float, matches: bool) -> None:
+    @ow.rule
+    def half(op, x):
+        return op.Tanh(x * 0.5)
+
+    half.to(lambda op, x: op.Abs(x))
+    model = parse(f"""g (float[N] x) => (float[N] y) {{
+        h = Constant <value_float: float = {number}> ()  m = Mul(h, x)  y = Tanh(m) }}""")
+    assert (operators(ow.rewrite(model, half))[-1] == "Abs") is matches
+
+
+def test_optional_and_variadic_inputs_and_attributes() -> None:
+    @ow.rule
+    def join(op, *xs, axis: ow.Attr):
+        return op.Neg(op.Concat(*xs, axis=axis))
+
+    @join.to
+    def _(op, *xs, axis):
+        return op.Concat(*(op.Abs(x) for x in xs[:1]), *xs[1:], axis=axis)
+
+    model = parse("""g (float[N] a, float[N] b, float[N] c) => (float[M] y) {
+        j = Concat<axis = 0>(a, b, c)  y = Neg(j) }""")
+    made = ow.rewrite(model, join)
+    assert operators(made) == ["Abs", "Concat"]
+    assert list(made.graph.node[1].input)[1:] == ["b", "c"]
+
+    @ow.rule
+    def product(op, x, w: ow.Const, b=None, attrs: ow.Attrs = None):
+        return op.Relu(op.Gemm(x, w, b, **attrs))
+
+    @product.to
+    def _(op, x, w, b, attrs):
+        return None if attrs.get("transB") else op.Gemm(x, w, b, **attrs)
+
+    for bias in ("", ", w0"):
+        for flag, wanted in ((0, ["Gemm"]), (1, ["Gemm", "Relu"])):
+            model = parse(f"""g (float[N, 2] x) => (float[N, 2] y)
+                <float[2, 2] w = {{1.0, 2.0, 3.0, 4.0}}, float[2] w0 = {{1.0, 2.0}}>
+                {{ p = Gemm<transB = {flag}>(x, w{bias})  y = Relu(p) }}""")
+            assert operators(ow.rewrite(model, product)) == wanted
+
+
+def test_several_results() -> None:
+    @ow.rule
+    def both(op, x):
+        return op.Sin(x), op.Cos(x)
+
+    @both.to
+    def _(op, x):
+        return op.Abs(x), op.Neg(x)
+
+    model = parse("g (float[N] x) => (float[N] y, float[N] z) { y = Sin(x)  z = Cos(x) }")
+    assert operators(ow.rewrite(model, both)) == ["Abs", "Neg"]
+    model = parse("g (float[N] x) => (float[N] y, float[N] z) { z = Cos(x)  y = Sin(z) }")
+    assert operators(ow.rewrite(model, both)) == ["Cos", "Sin"]
+
+
+def test_facts() -> None:
+    seen = []
+
+    @ow.rule
+    def known_reshape(op, x, s):
+        return op.Reshape(x, s)
+
+    @known_reshape.to
+    def _(op, x, s):
+        seen.append((ow.facts(s).dims, ow.facts(x).shape, ow.facts(x).made_by))
+
+    model = parse("""g (float[N, 6] x) => (float[a, b] y) {
+        s = Shape(x)  a = Abs(x)  y = Reshape(a, s) }""")
+    ow.rewrite(model, known_reshape)
+    assert seen[0] == (("N", 6), ("N", 6), "Abs")
+
+
+def test_types_never_change() -> None:
+    @ow.rule
+    def wider(op, x):
+        return op.Abs(x)
+
+    wider.to(lambda op, x: op.Cast(x, to=11))
+    model = parse("g (float[N] x) => (float[N] y) { y = Abs(x) }")
+    assert operators(ow.rewrite(model, wider)) == ["Abs"]
+
+
+def test_no_rule_adds_nodes() -> None:
+    @ow.rule
+    def longer(op, x):
+        return op.Abs(x)
+
+    longer.to(lambda op, x: op.Relu(op.Exp(x)))
+    model = parse("g (float[N] x) => (float[N] y) { y = Abs(x) }")
+    assert operators(ow.rewrite(model, longer)) == ["Abs"]
+
+
+def test_find_and_explain() -> None:
+    model = parse("""g (float[N] x) => (float[N] y, float[N] z) {
+        s = Sigmoid(x)  y = Mul(x, s)  t = Tanh(x)  z = Mul(x, t) }""")
+    (found,) = ow.find(model, silu)
+    assert found.values == {"x": "x"}
+    assert [n.op_type for n in found.nodes] == ["Mul", "Sigmoid"]
+    near = ow.find(model, silu, explain=True)
+    assert str(near[0]).startswith("`z = Mul(...)`: Sigmoid(x) (line ")
+    assert str(near[0]).endswith("does not match at `t = Tanh(...)`: it is Tanh")
+
+
+def test_outlining() -> None:
+    from onnxwright import FLOAT, opset20, script
+
+    @script(default_opset=opset20)
+    def swish(x: FLOAT) -> FLOAT:
+        return x * opset20.Sigmoid(x)
+
+    model = parse("g (float[N] x) => (float[N] z) { s = Sigmoid(x)  y = Mul(s, x)  z = Neg(y) }")
+    made = ow.rewrite(model, ow.rule.function(swish))
+    assert operators(made) == ["swish", "Neg"]
+    assert [f.name for f in made.functions] == ["swish"]
+    onnx.checker.check_model(made)
+
+
+def test_a_wrong_rule_is_disproved() -> None:
+    @ow.rule
+    def wrong(op, x):
+        return x + 0.0
+
+    wrong.to(lambda op, x: op.Identity(x))
+    with pytest.raises(AssertionError, match="changes the result"):
+        prove(wrong)
+
+
+def test_a_rule_that_never_matches_fails() -> None:
+    @ow.rule
+    def never(op, x):
+        return op.Slice(op.Slice(x, [0], [1]), [0], [1])
+
+    never.to(lambda op, x: None)
+    with pytest.raises(AssertionError, match="never matched"):
+        prove(never, tries=4)
