@@ -44,6 +44,7 @@ def export(
     verify: bool = False,
     report: bool | str | Path = False,
     strict: bool = False,
+    size_branches: bool = False,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
@@ -80,6 +81,8 @@ def export(
             steps, operators and verification, also when the export fails; the error names them.
         strict: make a result of another type or shape than torch's an error, and a decision by
             sizes that the model takes as it was for the example inputs.
+        size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
+            `If`; the module is captured once for each side.
 
     Returns:
         The program.
@@ -125,6 +128,7 @@ def export(
             capture,
             recorded,
             strict=strict,
+            size_branches=size_branches,
         )
         settings = Settings(
             opset_version,
@@ -140,7 +144,7 @@ def export(
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))
-        built = build(captured.program, settings, recorded)
+        built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data

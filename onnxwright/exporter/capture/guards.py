@@ -7,6 +7,7 @@ program computes what the module computes only for sizes that fulfil all guards.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import linecache
 import re
@@ -57,6 +58,15 @@ class SizeGuard:
         known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
         return not _is_false(self.expression.subs(known))
 
+    def about(self, places: Mapping[str, Place]) -> Any:
+        """The condition over places instead of symbols, to compare those of two captures."""
+        symbols = {s: type(s)(f"{places[str(s)]}", integer=True) for s in self._symbols()}
+        return self.expression.subs(symbols)
+
+    def numbers(self) -> list[int]:
+        """The integers in the condition."""
+        return [int(n) for n in self.expression.atoms() if n.is_Integer and abs(n) < 1 << 20]
+
     def _symbols(self) -> Iterable[Any]:
         return self.expression.free_symbols  # type: ignore[no-any-return]
 
@@ -70,12 +80,14 @@ class Sizes:
         ranges: symbol -> the smallest and the largest size, both included; None for no bound.
         guards: what has to hold besides.
         places: (flattened input, axis) -> symbol; the axis is None for a number.
+        equal: what operators demand to be equal.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     guards: tuple[SizeGuard, ...] = ()
     places: Mapping[Place, str] = field(default_factory=dict)
+    equal: tuple[SizeGuard, ...] = ()
 
     def given(self, values: Sequence[Any]) -> dict[str, int]:
         """The sizes of a call by torch's symbols.
@@ -93,6 +105,30 @@ class Sizes:
             if value is not None:
                 found[symbol] = int(value) if axis is None else int(value.shape[axis])
         return found
+
+    def with_constants(self, constants: Mapping[Place, int], names: Mapping[Place, str]) -> Sizes:
+        """The same for a program that has some sizes as constants.
+
+        Args:
+            constants: by place.
+            names: what to call them.
+        """
+        symbols = {place: f"size_{place[0]}_{place[1]}" for place in constants}
+        ranges = {symbols[place]: (n, n) for place, n in constants.items()}
+        return dataclasses.replace(
+            self,
+            names={**self.names, **{symbols[p]: names[p] for p in constants if p in names}},
+            ranges={**self.ranges, **ranges},
+            places={**self.places, **symbols},
+        )
+
+    def check(self, values: Sequence[Any]) -> str:
+        """Why the program is not right for inputs; empty if it is.
+
+        Args:
+            values: as for `given`.
+        """
+        return self.violation(self.given(values))
 
     def decisions(self) -> list[SizeGuard]:
         """The guards where the module computes something else for other sizes."""
@@ -174,7 +210,8 @@ def sizes_of(
     ranges = _ranges(program, declared)
     places = places_of(program)
     known = frozenset(places.values())
-    return Sizes(shown, ranges, tuple(_guards(program, shown, known, ranges, decisions)), places)
+    guards = tuple(_guards(program, shown, known, ranges, decisions))
+    return Sizes(shown, ranges, guards, places, tuple(_equalities(program, known)))
 
 
 def places_of(program: ExportedProgram) -> dict[Place, str]:
@@ -255,6 +292,17 @@ def _guards(
             if _excludes_small(one, ranges, list(found.values())):
                 found[text] = one
     return list(found.values())
+
+
+def _equalities(program: ExportedProgram, known: frozenset[str]) -> Iterable[SizeGuard]:
+    """What operators of torch demand to be equal, such as sizes of operands."""
+    environment = shape_environment(program)
+    for guard in environment.guards if environment is not None else ():
+        symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
+        file = str(getattr(guard.sloc.framework_loc, "filename", ""))
+        if type(guard.expr).__name__ == "Equality" and len(symbols) == 2 and symbols <= known:
+            if not is_of_user(file):
+                yield SizeGuard(guard.expr, str(guard.expr), None, demand=True)
 
 
 def _excludes_small(

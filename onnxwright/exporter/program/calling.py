@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.branches import BranchedSizes
 from onnxwright.exporter.capture.guards import Sizes
 from onnxwright.exporter.signature import ProgramInput
 
@@ -230,7 +231,7 @@ def check_sizes(
 
 
 def check_guards(
-    sizes: Sizes,
+    sizes: Sizes | BranchedSizes,
     inputs: Sequence[tuple[ProgramInput, str | None]],
     arrays: dict[str, np.ndarray[Any, Any]],
 ) -> None:
@@ -244,10 +245,8 @@ def check_guards(
     Raises:
         ExportTypeError: a size is out of its range, or a guard does not hold (OW826).
     """
-    if not sizes.ranges and not sizes.guards:
-        return
     values = [None if name is None else arrays.get(name) for _, name in inputs]
-    reason = sizes.violation(sizes.given(values))
+    reason = sizes.check(values)
     if reason:
         fail(
             messages.BadProgramInput(

@@ -46,6 +46,7 @@ class ONNXProgram:
         exported_program: the torch program it was made from.
         sizes: for which sizes of its inputs it is right: ranges and guards.
         module: the module it was captured from; None where `export` was given a program.
+        tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         report: what happened, step by step.
 
     Source:
@@ -68,6 +69,7 @@ class ONNXProgram:
         self.exported_program: ExportedProgram = captured.program
         self.sizes = captured.sizes
         self.module = captured.module
+        self.tree = captured.tree
         self._captured = captured
         self.model.metadata_props.update(captured.sizes.metadata())
         self.report = report

@@ -13,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.branches import Leaf, leaves, resized
 from onnxwright.exporter.program.running import hollow
 
 # torch.testing's tolerances by dtype, ten times wider: whole networks add up rounding.
@@ -197,10 +198,28 @@ def verify(
         tried = check.run("other sizes", *others)
         if not tried:
             break
+    for leaf in leaves(program.tree) if program.tree is not None else ():
+        if leaf.example:
+            flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), leaf.example)
+            spec = program.exported_program.call_spec.in_spec
+            reason = check.run(_sizes_text(leaf), *pytree.tree_unflatten(flat, spec))
+            if reason:
+                found.problems.append(f"PyTorch does not run at {_sizes_text(leaf)}: {reason}")
     if tried:
         # None of these sizes is refused by a guard, and the module runs with none of them.
         found.problems.append(f"PyTorch does not run the program on other sizes inputs: {tried}")
     return found
+
+
+def _sizes_text(leaf: Leaf) -> str:
+    """The sizes that a side of a decision was captured with."""
+    given = dict(
+        sorted(
+            (leaf.sizes.names.get(leaf.sizes.places[p], leaf.sizes.places[p]), n)
+            for p, n in leaf.example.items()
+        )
+    )
+    return ", ".join(f"{name} = {n}" for name, n in given.items())
 
 
 @dataclass
@@ -363,7 +382,7 @@ def other_sizes(
         found = _resized(program, flat, tensors, chosen)
         values = program.flat_inputs(*found)
         known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
-        if not program.sizes.violation(program.sizes.given(known)):
+        if not program.sizes.check(known):
             yield found
 
 
