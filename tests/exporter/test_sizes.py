@@ -138,12 +138,16 @@ def test_ranges_and_guards_are_metadata_of_the_model() -> None:
     assert found == {"onnxwright.size_ranges": {"n": [6, 64]}, "onnxwright.size_guards": ["n > 5"]}
 
 
-def test_verification_names_the_sizes_it_does_not_cover() -> None:
-    program, _ = exported(CASES["dim"])
-    found = program.verify((torch.randn(10, 3),))
+@pytest.mark.parametrize(
+    ("name", "refused"), [("dim", {"sizes of 1"}), ("other_side", set()), ("name", {"sizes of 1"})]
+)
+def test_verification_names_the_sizes_it_does_not_cover(name: str, refused: set[str]) -> None:
+    program, _ = exported(CASES[name])
+    found = program.verify((torch.randn(*CASES[name].sizes, 3),))
     assert found.ok
-    assert found.notes == ["not verified: sizes where `n > 5` does not hold"]
-    assert {o.run for o in found.outputs} == {"given", "other sizes"}
+    guard = CASES[name].guard
+    assert found.notes == [f"not verified: sizes where `{guard}` does not hold"]
+    assert {o.run for o in found.outputs} == {"given", "other sizes", "sizes of 1"} - refused
 
 
 def test_a_demand_is_enforced_without_a_warning() -> None:

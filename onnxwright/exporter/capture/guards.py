@@ -188,6 +188,8 @@ def sizes_of(
     declared: Mapping[str, Range],
     written: Mapping[str, str],
     decisions: Iterable[Decision] = (),
+    *,
+    captured_before: bool = False,
 ) -> Sizes:
     """What a captured program assumes about its sizes.
 
@@ -197,6 +199,8 @@ def sizes_of(
         declared: symbol -> the range of the user's `Dim`.
         written: symbol -> name, also for sizes that torch found to be equal to others.
         decisions: decisions of Python that torch made by its assumption that sizes are at least 2.
+        captured_before: take torch's ranges as they are: those that the user declared are among
+            them.
 
     Returns:
         Ranges and guards.
@@ -207,10 +211,10 @@ def sizes_of(
     # A name written for two symbols names the first one only: torch knows them as different.
     own = {s: n for s, n in written.items() if list(written.values()).count(n) == 1}
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
-    ranges = _ranges(program, declared)
     places = places_of(program)
     known = frozenset(places.values())
-    guards = tuple(_guards(program, shown, known, ranges, decisions))
+    guards = tuple(_guards(program, shown, known, declared, decisions))
+    ranges = _ranges(program, declared, None if captured_before else guards)
     return Sizes(shown, ranges, guards, places, tuple(_equalities(program, known)))
 
 
@@ -234,16 +238,26 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
     return found
 
 
-def _ranges(program: ExportedProgram, declared: Mapping[str, Range]) -> dict[str, Range]:
-    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none."""
+def _ranges(
+    program: ExportedProgram, declared: Mapping[str, Range], guards: Sequence[SizeGuard] | None
+) -> dict[str, Range]:
+    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none.
+
+    Torch narrows ranges for layouts, too; with guards, only bounds that one of them sets count.
+    """
+
+    def is_set(symbol: str, beyond: int) -> bool:
+        return guards is None or any(not g.holds({symbol: beyond}) for g in guards)
+
     found: dict[str, Range] = dict(declared)
     for symbol, known in program.range_constraints.items():
         if not getattr(symbol, "is_Symbol", False) or not str(symbol).startswith("s"):
             continue
         low, high = _bound(known.lower), _bound(known.upper)
         own_low, own_high = found.get(str(symbol), (0, None))
-        low = max(own_low, low if low is not None and low > 2 else 0)
-        highs = [h for h in (own_high, high) if h is not None]
+        low = low if low is not None and low > 2 and is_set(str(symbol), low - 1) else 0
+        high = high if high is not None and is_set(str(symbol), high + 1) else None
+        low, highs = max(own_low, low), [h for h in (own_high, high) if h is not None]
         if low > 0 or highs:
             found[str(symbol)] = (low, min(highs) if highs else None)
     return found
@@ -289,6 +303,8 @@ def _guards(
         text = guard_text(expression, names)
         if {str(s) for s in expression.free_symbols} <= known and text not in found:
             one = SizeGuard(expression, text, span, _is_demand(span), small=True)
+            if "site-packages" in decision.file:
+                continue  # `verify` runs the model at a size of 1
             if _excludes_small(one, ranges, list(found.values())):
                 found[text] = one
     return list(found.values())

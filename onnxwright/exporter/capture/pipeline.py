@@ -89,7 +89,7 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model, sizes=sizes_of(model, {}, {}, {}))
+        return Captured(model, sizes=sizes_of(model, {}, {}, {}, captured_before=True))
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     with recording.warnings_recorded(report):

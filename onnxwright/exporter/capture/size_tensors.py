@@ -79,7 +79,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         """Call a function of torch, and follow the numbers in its arguments."""
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
-            return self._made(args[0], kwargs)
+            return self._made(func, args[0], kwargs)
         if not self._numbers:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
@@ -92,9 +92,10 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         self._follow(func, args, kwargs, result)
         return result
 
-    def _made(self, number: Any, kwargs: dict[str, Any]) -> Any:
+    def _made(self, func: Any, number: Any, kwargs: dict[str, Any]) -> Any:
         """A tensor of a dynamic number."""
-        default = torch.int64 if _is_integer(number) else torch.get_default_dtype()
+        whole = _is_integer(number) and func is not torch.scalar_tensor
+        default = torch.int64 if whole else torch.get_default_dtype()
         dtype = kwargs.get("dtype") or default
         result = torch.scalar_tensor(number, dtype=dtype, device=kwargs.get("device"))
         self._remember(result, number)

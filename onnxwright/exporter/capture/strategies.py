@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -159,7 +160,9 @@ def _tried(
 ) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with torch_patched(), decisions_recorded(decisions):
+        # A draft names the lines of what it assumes by its own stack.
+        recorded = nullcontext() if way is draft else decisions_recorded(decisions)
+        with torch_patched(), recorded:
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

@@ -198,6 +198,8 @@ def verify(
         tried = check.run("other sizes", *others)
         if not tried:
             break
+    for others in other_sizes(program, args, kwargs, (lambda n: 1,)):
+        check.run("sizes of 1", *others)  # sizes that the module itself does not take say nothing
     for leaf in leaves(program.tree) if program.tree is not None else ():
         if leaf.example:
             flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), leaf.example)
@@ -349,13 +351,17 @@ _OTHERS: tuple[Callable[[int], int], ...] = (
 
 
 def other_sizes(
-    program: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    program: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    others: Sequence[Callable[[int], int]] = _OTHERS,
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """The inputs with other dynamic sizes, for which the program was captured.
 
     Args:
         program: an `ONNXProgram`.
         args, kwargs: inputs of the module.
+        others: from the size of the given inputs to another one.
 
     Returns:
         Inputs of the module; none where no size is dynamic.
@@ -374,7 +380,7 @@ def other_sizes(
         if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and n > 0
     }
     seen: list[dict[Any, int]] = [now]
-    for other in _OTHERS if now else ():
+    for other in others if now else ():
         chosen = {s: _within(other(n), program.sizes.ranges.get(str(s))) for s, n in now.items()}
         if chosen in seen or min(chosen.values()) < 1:
             continue
