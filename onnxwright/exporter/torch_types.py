@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import TorchTensor, from_torch_dtype
+from torch._subclasses.fake_tensor import FakeTensor
 
 from onnxwright.types.dtypes import DType
 
@@ -50,6 +51,11 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     """
     made: ir.TensorProtocol = TorchTensor(tensor.detach(), name=name)
     return made
+
+
+def has_no_numbers(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of the meta device or fake: its shape and type are all there is."""
+    return tensor.is_meta or isinstance(tensor, FakeTensor)
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -92,6 +92,7 @@ def capture_model(
         return Captured(model, sizes=sizes_of(model, {}, {}, {}, captured_before=True))
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
+    checks.dense(module)
     with recording.warnings_recorded(report):
         warn_training_mode(module)
     if dynamic_shapes:

@@ -73,8 +73,13 @@ def _without_dims(spec: Any) -> Any:
     if isinstance(spec, Mapping):
         return {k: _without_dims(v) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_without_dims(v) for v in spec)
+        return _like(spec, [_without_dims(v) for v in spec])
     return spec
+
+
+def _like(kind: Any, items: list[Any]) -> Any:
+    """Items in the type of a list, tuple or NamedTuple."""
+    return type(kind)(*items) if hasattr(kind, "_fields") else type(kind)(items)
 
 
 def _auto_within(dim: Any) -> Any:
@@ -225,6 +230,13 @@ def _spread(value: Any, spec: Any) -> Any:
         return pytree.tree_map(lambda _: None, value)
     if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
         return {key: _spread(value[key], spec[key]) for key in value}
+    fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
+    if fields is not None and spec is not None:
+        if isinstance(spec, Mapping) and set(spec) <= set(fields):
+            spec = [spec.get(name) for name in fields]
+        if isinstance(spec, (list, tuple)) and len(spec) == len(value):
+            return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
+        return spec
     if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
         if len(spec) == len(value):
             return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
@@ -346,7 +358,7 @@ def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
     if isinstance(spec, Mapping):
         return {k: _axis_for_torch(v, named) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_axis_for_torch(v, named) for v in spec)
+        return _like(spec, [_axis_for_torch(v, named) for v in spec])
     return spec
 
 

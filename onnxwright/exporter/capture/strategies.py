@@ -194,7 +194,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
     try:
         fail(
             messages.CaptureFailed(
-                hint=_OWN_ERROR if own else _hint(outcomes),
+                hint=_OWN_ERROR if own and not _has_form(outcomes) else _hint(outcomes),
                 notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
@@ -214,8 +214,28 @@ _OWN_ERROR = (
 )
 
 
+# Forms that no export takes, whatever raises the error.
+_FORMS = (
+    (
+        ("pack_padded_sequence", "PackedSequence", "_pack_padded_sequence"),
+        (
+            "the form of a packed sequence depends on the values of the lengths: run the recurrent "
+            "module on the padded batch, and mask the outputs beyond each length"
+        ),
+    ),
+    (
+        ("torch.jit.script", "ScriptModule", "ScriptFunction", "TorchScript"),
+        (
+            "code of TorchScript cannot be captured: put the Python module it was scripted from in "
+            "its place, without `torch.jit.script` or `torch.jit.load`"
+        ),
+    ),
+)
+
+
 # What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
 _HINTS = (
+    *_FORMS,
     (
         ("data-dependent branching", "GuardOnDataDependentSymNode"),
         (
@@ -263,6 +283,12 @@ _HINTS = (
         ),
     ),
 )
+
+
+def _has_form(outcomes: list[Outcome]) -> bool:
+    """Whether a model has a form that no export takes."""
+    text = "\n".join(o.error for o in outcomes)
+    return any(sign in text for signs, _ in _FORMS for sign in signs)
 
 
 def _hint(outcomes: list[Outcome]) -> str:

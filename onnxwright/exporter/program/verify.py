@@ -10,11 +10,11 @@ from typing import Any
 
 import onnx
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.branches import Leaf, leaves, resized
 from onnxwright.exporter.program.running import hollow
+from onnxwright.exporter.torch_types import has_no_numbers
 
 # torch.testing's tolerances by dtype, ten times wider: whole networks add up rounding.
 _TOLERANCES = {
@@ -199,7 +199,9 @@ def verify(
         if not tried:
             break
     for others in other_sizes(program, args, kwargs, (lambda n: 1,)):
-        check.run("sizes of 1", *others)  # sizes that the module itself does not take say nothing
+        check.run(
+            "smallest sizes", *others
+        )  # sizes that the module itself does not take say nothing
     for leaf in leaves(program.tree) if program.tree is not None else ():
         if leaf.example:
             flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), leaf.example)
@@ -255,7 +257,7 @@ class _Check:
         self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[dict[int, Any], dict[str, Any]]:
         """Results of a module, and what it wrote to buffers and inputs, by name."""
-        given, named = copy.deepcopy(tuple(args)), copy.deepcopy(kwargs)
+        given, named = _copied((tuple(args), kwargs))
         with torch.no_grad():
             results = module(*given, **named)
         written = dict(module.named_buffers())
@@ -303,6 +305,14 @@ class _Check:
         return "capture" if any(c.problem for c in checks) else "translation"
 
 
+def _copied(inputs: Any) -> Any:
+    """Inputs that a run may write into."""
+    try:
+        return copy.deepcopy(inputs)
+    except RuntimeError:  # tensors that remember how they were computed
+        return pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), inputs)
+
+
 def _captured(program: Any) -> Any:
     """What PyTorch captured, as a module; a copy where running it changes its buffers."""
     module = program.exported_program.module()
@@ -315,7 +325,7 @@ def _reference(program: Any) -> Any:
     What was captured, where there is no module, or none with numbers.
     """
     module = program.module
-    if module is None or any(_has_no_numbers(t) for t in _state(module)):
+    if module is None or any(has_no_numbers(t) for t in _state(module)):
         return _captured(program)
     shared = {id(p): p for p in module.parameters()}
     if not program.changes_buffers:
@@ -328,10 +338,6 @@ def _reference(program: Any) -> Any:
 
 def _state(module: torch.nn.Module) -> list[torch.Tensor]:
     return [*module.parameters(), *module.buffers()]
-
-
-def _has_no_numbers(tensor: torch.Tensor) -> bool:
-    return tensor.is_meta or isinstance(tensor, FakeTensor)
 
 
 def _line(error: Exception) -> str:

@@ -28,6 +28,7 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
+from onnxwright.exporter.torch_types import has_no_numbers
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
@@ -233,6 +234,8 @@ class _Builder:
         elif self.settings.modules_as_functions:
             chosen = self.settings.modules_as_functions
             outline_modules(model, self.stacks, self.weights.values(), chosen)
+        if self.settings.metadata == "off":
+            metadata.remove_origins(model)
         self.notes.finish(
             model, self.program, self.inputs, list(zip(outputs, names, strict=True)), self.weights
         )
@@ -314,7 +317,8 @@ class _Builder:
         tensor = weight_of(program or self.program, entry)
         key = _memory(tensor)
         if key not in shared:
-            fixed = entry.kind is InputKind.CONSTANT_TENSOR
+            # Numbers of a plain tensor attribute are part of the program, where it has any.
+            fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
         if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
