@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl.exact import Details as Details
+    from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
     from onnxwright.eager import CompiledModel as CompiledModel
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
     from onnxwright.errors import AtenUnsupportedError as AtenUnsupportedError
+    from onnxwright.errors import ConversionError as ConversionError
     from onnxwright.errors import EagerError as EagerError
     from onnxwright.errors import ExportError as ExportError
     from onnxwright.errors import InternalError as InternalError
+    from onnxwright.errors import ModelToolError as ModelToolError
     from onnxwright.errors import OnnxwrightError as OnnxwrightError
     from onnxwright.errors import OnnxwrightWarning as OnnxwrightWarning
     from onnxwright.errors import PassError as PassError
@@ -61,6 +64,14 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import optimize as optimize
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.model_tools import compose as compose
+    from onnxwright.optimizer.model_tools import extract as extract
+    from onnxwright.optimizer.model_tools import initializers_to_inputs as initializers_to_inputs
+    from onnxwright.optimizer.model_tools import inputs_to_initializers as inputs_to_initializers
+    from onnxwright.optimizer.model_tools import rename as rename
+    from onnxwright.optimizer.model_tools import set_initializer as set_initializer
+    from onnxwright.optimizer.model_tools import set_shapes as set_shapes
+    from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
@@ -75,18 +86,27 @@ _HOMES = {
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
+    "convert_version": "onnxwright.optimizer.versions.api",
+    "compose": "onnxwright.optimizer.model_tools",
+    "extract": "onnxwright.optimizer.model_tools",
+    "initializers_to_inputs": "onnxwright.optimizer.model_tools",
+    "inputs_to_initializers": "onnxwright.optimizer.model_tools",
+    "rename": "onnxwright.optimizer.model_tools",
+    "set_initializer": "onnxwright.optimizer.model_tools",
+    "set_shapes": "onnxwright.optimizer.model_tools",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
+    "export_onnx_lib": "onnxwright.dsl.library",
+    "TracedOnnxFunction": "onnxwright.values",
     "show": "onnxwright.viz",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",
     "Opset": "onnxwright.opset.opsets",
     "Op": "onnxwright.opset.op",
-    "evaluator": "onnxwright.eager",
     "default_evaluator": "onnxwright.eager",
     "set_default_evaluator": "onnxwright.eager",
     "Evaluator": "onnxwright.eager",
@@ -101,6 +121,8 @@ _HOMES = {
     "run_model": "onnxwright.eager",
     "CompiledModel": "onnxwright.eager",
     "OnnxwrightError": "onnxwright.errors",
+    "ConversionError": "onnxwright.errors",
+    "ModelToolError": "onnxwright.errors",
     "OnnxwrightWarning": "onnxwright.errors",
     "ScriptError": "onnxwright.errors",
     "EagerError": "onnxwright.errors",
@@ -126,9 +148,12 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
-    "values": "onnxwright.opset",
-    "onnx_opset": "onnxwright.opset",
-    "onnx_types": "onnxwright.types",
+    "values": "onnxwright.values",
+    "onnx_opset": "onnxwright.onnx_opset",
+    "onnx_types": "onnxwright.onnx_types",
+    "tensor": "onnxwright.tensor",
+    # The function of this name and the module are one: the module can be called.
+    "evaluator": "onnxwright.evaluator",
 }
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"

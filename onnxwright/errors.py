@@ -75,6 +75,49 @@ class ScriptAttributeError(ScriptError, AttributeError):
     """An attribute, or an operator of an opset, that does not exist."""
 
 
+class NeedsStaticValue(ScriptError):  # noqa: N818 - said of the value, caught by that name
+    """Something must be known while compiling and is not.
+
+    Where that depends on how a loop is compiled, the compiler catches it and unrolls the loop;
+    otherwise it reaches the user as the error it is.
+
+    Args:
+        diagnostics: what is wrong, as data.
+        region: the loop that must be unrolled, where only that one helps.
+    """
+
+    def __init__(self, *diagnostics: Diagnostic, region: object = None) -> None:
+        super().__init__(*diagnostics)
+        self.region = region
+
+
+class StaticTypeError(NeedsStaticValue, ScriptTypeError):
+    """A `ScriptTypeError` because a value is not known while compiling."""
+
+
+class StaticSyntaxError(NeedsStaticValue, ScriptSyntaxError):
+    """A `ScriptSyntaxError` because a value is not known while compiling."""
+
+
+class StaticAttributeError(NeedsStaticValue, ScriptAttributeError):
+    """A `ScriptAttributeError` because a value is not known while compiling."""
+
+
+class ModelError(ScriptValueError):
+    """A model that cannot be read: damaged, contradictory, or too large.
+
+    It is a `ScriptValueError` for programs written when only `to_script` raised it.
+    """
+
+
+class ModelNotFoundError(ModelError, FileNotFoundError):
+    """The path of a model where there is no file."""
+
+
+class ModelTypeError(ModelError, TypeError):
+    """An object that is not a model where one is expected."""
+
+
 class EagerError(OnnxwrightError):
     """An eager call that failed."""
 
@@ -113,6 +156,18 @@ class ExportTypeError(ExportError, TypeError):
 
 class ExportValueError(ExportError, ValueError):
     """An argument of an export that cannot be used."""
+
+
+class ConversionError(OnnxwrightError):
+    """A model that cannot be converted to another opset version."""
+
+
+class ConversionValueError(ConversionError, ValueError):
+    """An argument of a conversion that cannot be used."""
+
+
+class ModelToolError(OnnxwrightError, ValueError):
+    """A change of a model that cannot be made, such as extracting a value it does not have."""
 
 
 class PassError(OnnxwrightError):

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import onnx
+import numpy as np
 import onnx_ir as ir
-from onnx import version_converter
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.replay import Env, Replay
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.adapters import type_proto
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.types.kinds import TensorType
 
 
 def call_function(
@@ -70,20 +67,24 @@ def adapted(
     assert op.signature is not None
     if there is not None and same_meaning(op.signature, there, attributes, outputs):
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
-    model = _one_node_model(b, op, inputs, attributes, outputs)
-    if model is None:
-        raise_not_convertible(b, op, "its input types are not known")
-    try:
-        made = version_converter.convert_version(model, target)
-    except Exception as error:  # noqa: BLE001 - whatever the converter says
-        text = str(error).splitlines()[0].rsplit("failed: ", 1)[-1]
-        raise_not_convertible(b, op, text.replace("{", "(").replace("}", ")"))
-    graph: Any = ir.from_proto(made.graph)
+    from onnxwright.optimizer.versions.one_call import converted_call
+
+    described = [None if v is None else (v.kind, _array(b, v)) for v in inputs]
+    made = converted_call(
+        op.name, described, b._attributes(op, attributes), outputs, op.version, target
+    )
+    if isinstance(made, str):
+        raise_not_convertible(b, op, made.replace("{", "(").replace("}", ")"))
     named = {f"i{n}": v for n, v in enumerate(inputs)}
-    env: Env = {v: named[v.name] for v in graph.inputs}
-    env.update({v: named[v.name] for v in graph.initializers.values() if v.name in named})
-    results = Replay(b, {"": target}).run(list(graph), list(graph.outputs), env)
+    env: Env = {v: named[v.name or ""] for v in (*made.inputs, *made.initializers.values())}
+    results = Replay(b, {"": target}).run(list(made), list(made.outputs), env)
     return tuple(r for r in results if r is not None)
+
+
+def _array(b: BuildContext, value: GraphValue) -> np.ndarray[Any, Any] | None:
+    """The array a value is known to hold; strings stay values."""
+    known = b.constant_value(value)
+    return None if known is None or known.dtype == object else known
 
 
 def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
@@ -97,35 +98,6 @@ def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
             span=b.here(),
         )
     )
-
-
-def _one_node_model(
-    b: BuildContext,
-    op: Op,
-    inputs: Sequence[GraphValue | None],
-    attributes: Mapping[str, object],
-    outputs: int,
-) -> onnx.ModelProto | None:
-    infos, initializers = [], []
-    for n, value in enumerate(inputs):
-        if value is None:
-            continue
-        known = b.constant_value(value)
-        if known is not None and known.dtype != object:
-            initializers.append(onnx.numpy_helper.from_array(known, f"i{n}"))
-            continue
-        if not isinstance(value.kind, TensorType) or value.kind.dtype is None:
-            return None
-        infos.append(onnx.helper.make_value_info(f"i{n}", type_proto(value.kind)))
-    node = onnx.NodeProto(
-        op_type=op.name,
-        input=["" if v is None else f"i{n}" for n, v in enumerate(inputs)],
-        output=[f"o{n}" for n in range(outputs)],
-        attribute=[ir.to_proto(a) for a in b._attributes(op, attributes)],
-    )
-    made = [onnx.ValueInfoProto(name=name) for name in node.output]
-    graph = onnx.helper.make_graph([node], "one", infos, made, initializers)
-    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", op.version)])
 
 
 __all__ = ["Env", "Replay", "adapted", "call_function"]

@@ -8,7 +8,7 @@ from typing import Any
 from onnxwright.cli import values
 from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, wants_color
 from onnxwright.cli.files import Loaded, load, write
-from onnxwright.cli.grammar import add_color, add_json, at_least, command, sizes
+from onnxwright.cli.grammar import add_color, add_json, add_sources, at_least, command, sizes
 from onnxwright.cli.running import add_inputs, outputs_of
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.text import clean
@@ -54,6 +54,7 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--where", action="store_true", help="find the first value inside that differs"
     )
+    add_sources(made)
     add_json(made)
 
 
@@ -121,7 +122,7 @@ def _compare(given: Any) -> int:
         if given.where and not where and not all(e["same"] for e in report.values()):
             found = first_divergence(
                 left.source, _renamed(left, right), list(inputs.values()), rtol=given.rtol,
-                atol=given.atol,
+                atol=given.atol, sources=given.sources,
             )  # fmt: skip
             where = str(found) if found is not None else "no value inside differs node by node"
     same = all(entry["same"] for entry in report.values())

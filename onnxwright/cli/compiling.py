@@ -126,7 +126,7 @@ def read_type(text: str) -> tuple[str, Any]:
         The name and the type.
 
     Raises:
-        Trouble: it is no such pair.
+        Trouble: it is not such a pair.
 
     Example:
         >>> name, kind = read_type("x=FLOAT[N, 3]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import OK, Trouble
+from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 from onnxwright.cli.sweeping import need_torch
 
@@ -44,9 +45,9 @@ def _coverage(given: Any) -> int:
     if given.op and not found.rows:
         raise Trouble(f"there is no function for {', '.join(given.op)}")
     if given.json:
-        Path(given.json).write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
+        write(given.json, json.dumps(found.data(), indent=1))
     if given.html:
-        Path(given.html).write_text(found.html(), encoding="utf-8")
+        write(given.html, found.html())
     print(found.text(table=not given.summary))
     return OK
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import Trouble
 from onnxwright.cli.programs import find_program, split_target
 
+if TYPE_CHECKING:
+    from onnxwright.ir.loading import Opened
+
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
+_BESIDE = 1024  # bytes of a tensor from which on it is written beside a model over 2 GB
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,13 @@ def load(argument: str, *, function: bool = False) -> Loaded:
 
     Args:
         argument: the path of a model, `FILE.py:fn`, or `-` for standard input.
-        function: a script that is no model on its own may be a FunctionProto instead.
+        function: a script that is not a model on its own may be a FunctionProto instead.
 
     Returns:
         The model.
 
     Raises:
-        Trouble: it cannot be read, or is no model.
+        Trouble: it cannot be read, or is not a model.
         ScriptError: the script cannot be compiled.
 
     Example:
@@ -57,12 +59,10 @@ def load(argument: str, *, function: bool = False) -> Loaded:
             ...
         onnxwright.cli.console.Trouble: there is no file nowhere.onnx
     """
-    import onnx
-
     if argument == "-":
         if sys.stdin.isatty():
             raise Trouble("`-` reads a model from a pipe, and standard input is a terminal")
-        return Loaded(_parsed(sys.stdin.buffer.read(), "standard input"), None, "standard input")
+        return Loaded(_opened(sys.stdin.buffer, "standard input").proto, None, "standard input")
     target = split_target(argument)
     if target is not None:
         found = find_program(*target)
@@ -75,22 +75,23 @@ def load(argument: str, *, function: bool = False) -> Loaded:
         return Loaded(found.to_model_proto(), None, argument)
     path = Path(argument)
     check_file(path)
-    size = path.stat().st_size
-    if size > LIMIT:
-        raise Trouble(
-            f"{path} has {size / 1e9:.1f} GB in one file, and protobuf reads no more than 2 GB; "
-            "save the model with its weights as external data"
-        )
+    return Loaded(_opened(path, str(path)).proto, path, argument)
+
+
+def _opened(source: Any, label: str) -> Opened:
+    """A model read and checked; what cannot be read at all is said in one line."""
+    from onnxwright.diagnostics.catalogue.loading import ModelNotReadable
+    from onnxwright.errors import ModelError
+    from onnxwright.ir.loading import open_model
+
     try:
-        with warnings.catch_warnings():
-            # The text form is what the user chose; that it is young is for onnx's own pages.
-            warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
-            proto = onnx.load(str(path), load_external_data=False)
-    except OSError as error:
-        raise Trouble(f"{path} cannot be read: {error.strerror}") from error
-    except Exception as error:
-        raise Trouble(f"{path} is not an ONNX model: {_why(error, size)}") from error
-    return Loaded(_checked(proto, str(path), size), path, argument)
+        return open_model(source, defined=False)
+    except ModelError as error:
+        found = error.diagnostic
+        if isinstance(found, ModelNotReadable):
+            raise Trouble(f"{label} is not an ONNX model: {found.reason}") from error
+        words = f"{label}: {found.words(found.title)}\n  help: {found.words(found.help)}"
+        raise Trouble(words) from error
 
 
 def check_weights(loaded: Loaded) -> None:
@@ -130,32 +131,6 @@ def check_file(path: Path) -> None:
         raise Trouble(f"{path} cannot be read: permission denied")
 
 
-def _parsed(data: bytes, label: str) -> Any:
-    import onnx
-
-    try:
-        proto = onnx.load_model_from_string(data)
-    except Exception as error:
-        raise Trouble(f"{label} is not an ONNX model: {_why(error, len(data))}") from error
-    return _checked(proto, label, len(data))
-
-
-def _checked(proto: Any, label: str, size: int = 1) -> Any:
-    if not size:
-        raise Trouble(f"{label} is not an ONNX model: it is empty")
-    if not proto.HasField("graph") or not proto.ir_version:
-        raise Trouble(f"{label} is not an ONNX model: it has no graph")
-    return proto
-
-
-def _why(error: BaseException, size: int) -> str:
-    """Why bytes are no model, without protobuf's own words where they say nothing more."""
-    words = _first_line(error)
-    if type(error).__name__ == "DecodeError":
-        return f"its {size:,} bytes are damaged, cut short or something else"
-    return words
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
@@ -183,27 +158,13 @@ def write(target: str, data: bytes | str) -> None:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return
-    # Through a link to the file, not in its place.
-    path = Path(os.path.realpath(target))
-    check_folder(path)
+    from onnxwright.ir.writing import write_file
+
+    check_folder(Path(os.path.realpath(target)))
     try:
-        if path.exists() and not path.is_file():
-            if path.is_dir():
-                raise Trouble(f"{target} is a folder; name a file in it")
-            path.write_bytes(raw)  # a device or a pipe
-            return
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name[:60]}.", delete=False
-        ) as made:
-            temporary = Path(made.name)
-            try:
-                made.write(raw)
-                made.close()
-                temporary.chmod(_mode(path))
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        write_file(target, raw)
+    except IsADirectoryError as error:
+        raise Trouble(f"{target} is a folder; name a file in it") from error
     except OSError as error:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
 
@@ -213,15 +174,6 @@ def check_folder(path: Path) -> None:
     if not path.parent.is_dir():
         word = "is a file" if path.parent.exists() else "does not exist"
         raise Trouble(f"{path} cannot be written: the folder {path.parent} {word}")
-
-
-def _mode(path: Path) -> int:
-    """The permissions a file has, or would be given."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def is_too_large(error: BaseException) -> bool:
@@ -239,7 +191,6 @@ def write_model(target: str, proto: Any) -> None:
     Raises:
         Trouble: it cannot be written.
     """
-    import onnx
     from onnx import serialization
 
     form = serialization.registry.get_format_from_file_extension(Path(target).suffix) or "protobuf"
@@ -255,24 +206,41 @@ def write_model(target: str, proto: Any) -> None:
         return
     if target == "-":
         raise Trouble("the model is over 2 GB and cannot go through a pipe; name a file with -o")
-    path = Path(os.path.realpath(target))
-    check_folder(path)
-    beside = f"{path.name}.data"
+    check_folder(Path(os.path.realpath(target)))
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".onnxwright.") as folder:
-            made = Path(folder) / path.name
-            onnx.save(
-                proto,
-                str(made),
-                save_as_external_data=True,
-                location=beside,
-                convert_attribute=True,
-            )
-            (Path(folder) / beside).chmod(_mode(path))
-            (Path(folder) / beside).replace(path.parent / beside)
-            made.replace(path)
+        _write_with_data(target, proto)
     except OSError as error:
         raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+
+
+def _write_with_data(target: str, proto: Any) -> None:
+    """Write a model with its large tensors in a file beside it."""
+    from onnx import external_data_helper, numpy_helper
+
+    from onnxwright.ir.writing import Save
+
+    with Save(target) as files:
+        file, moved = files.data_file(), []
+        copy = type(proto)()
+        copy.CopyFrom(proto)
+        for tensor in external_data_helper._get_all_tensors(copy):
+            if tensor.data_type == tensor.STRING or tensor.ByteSize() < _BESIDE:
+                continue
+            raw = tensor.raw_data or numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+            moved.append((tensor, file.tell(), len(raw)))
+            file.write(raw)
+        location = files.location(file)
+        for tensor, offset, length in moved:
+            kept = {f: getattr(tensor, f) for f in ("name", "data_type", "doc_string")}
+            dims = list(tensor.dims)
+            tensor.Clear()
+            for field, value in kept.items():
+                setattr(tensor, field, value)
+            tensor.dims.extend(dims)
+            tensor.data_location = tensor.EXTERNAL
+            for key, entry in (("location", location), ("offset", offset), ("length", length)):
+                tensor.external_data.add(key=key, value=str(entry))
+        files.commit(copy.SerializeToString())
 
 
 __all__ = ["LIMIT", "Loaded", "check_file", "check_weights", "load", "write", "write_model"]

@@ -82,10 +82,18 @@ def at_least(least: int) -> Callable[[str], int]:
         except ValueError:
             found = least - 1
         if found < least:
-            raise argparse.ArgumentTypeError(f"{text} is no number from {least} on")
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {least} on")
         return found
 
     return number
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """Give a command `--sources`."""
+    parser.add_argument(
+        "--sources", nargs="+", metavar="FILE.py",
+        help="Python files, or folders of them, whose lines are shown where the model names them",
+    )  # fmt: skip
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +116,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
         Name -> size.
 
     Raises:
-        Trouble: one is no such pair.
+        Trouble: one is not such a pair.
 
     Example:
         >>> sizes(["N=4", "batch=1"])

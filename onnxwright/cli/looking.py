@@ -13,7 +13,7 @@ from typing import Any
 
 from onnxwright.cli.console import OK, Trouble, print_json, wants_color
 from onnxwright.cli.files import load, write
-from onnxwright.cli.grammar import add_color, add_dims, add_json, command, sizes
+from onnxwright.cli.grammar import add_color, add_dims, add_json, add_sources, command, sizes
 
 
 def add(commands: Any) -> None:
@@ -35,6 +35,7 @@ def add(commands: Any) -> None:
     made.add_argument("--svg", metavar="FILE", help="write a picture; - for a pipe")
     made.add_argument("--html", metavar="FILE", help="write a page: figures, picture, listing")
     add_dims(made)
+    add_sources(made)
     add_json(made)
     add_color(made)
     made = command(
@@ -46,6 +47,7 @@ def add(commands: Any) -> None:
     )
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
     made.add_argument("-o", "--output", metavar="FILE", help="write our page and open nothing")
+    add_sources(made)
     made.add_argument("--page", action="store_true", help="our page, Netron or not")
     made.add_argument("--no-browser", action="store_true", help="print the address only")
 
@@ -57,7 +59,7 @@ def _show(given: Any) -> int:
     dims = sizes(given.dim)
     if [given.svg, given.html].count("-") + given.json > 1 and "-" in (given.svg, given.html):
         raise Trouble("only one of --svg, --html and --json can go through the pipe")
-    shown = show(load(given.model, function=True).proto, dims=dims)
+    shown = show(load(given.model, function=True).proto, dims=dims, sources=given.sources)
     written = False
     for target, text in ((given.svg, shown.svg), (given.html, shown.html)):
         if target:
@@ -84,7 +86,7 @@ def _view(given: Any) -> int:
         return _netron(loaded.path, given.no_browser)
     from onnxwright.viz import show
 
-    page = show(loaded.proto).html()
+    page = show(loaded.proto, sources=given.sources).html()
     if given.output:
         write(given.output, page)
         return OK

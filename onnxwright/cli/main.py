@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from onnxwright.cli import (
+    changing,
     comparing,
     compiling,
     completion,
@@ -35,12 +36,23 @@ from onnxwright.cli.console import (
 )
 from onnxwright.cli.grammar import Formatter, Parser
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, OnnxwrightWarning
+from onnxwright.errors import ModelError, OnnxwrightError, OnnxwrightWarning
 from onnxwright.version import __version__
 
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # The groups of commands, in the order `--help` shows them.
-GROUPS = (small, compiling, running, scripts, looking, comparing, sweeping, coverage, completion)
+GROUPS = (
+    small,
+    compiling,
+    running,
+    scripts,
+    looking,
+    changing,
+    comparing,
+    sweeping,
+    coverage,
+    completion,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         2
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             # A terminal that cannot show a letter gets its number instead of an error.
             stream.reconfigure(errors="backslashreplace")
     given, unknown = parser().parse_known_args(arguments)
@@ -121,7 +133,9 @@ def _carried_out(given: Any) -> int:
     except Trouble as trouble:
         return _told(given, str(trouble), trouble.status)
     except OnnxwrightError as error:
-        return _diagnosed(given, [_without_us(d) for d in error.diagnostics], color=color)
+        status = USAGE if isinstance(error, ModelError) else DIFFERS
+        found = [_without_us(d) for d in error.diagnostics]
+        return _diagnosed(given, found, status, color=color)
     except BrokenPipeError:
         raise
     except (OSError, MemoryError) as error:
@@ -142,7 +156,7 @@ def _told(given: Any, words: str, status: int) -> int:
     return status
 
 
-def _diagnosed(given: Any, found: list[Diagnostic], *, color: bool) -> int:
+def _diagnosed(given: Any, found: list[Diagnostic], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 
@@ -151,7 +165,7 @@ def _diagnosed(given: Any, found: list[Diagnostic], *, color: bool) -> int:
         data = [json.loads(render_json(d)) for d in found]
         title = data[0]["title"] if data else "unknown"
         print_json({"error": title, "diagnostics": data})
-    return DIFFERS
+    return status
 
 
 def _without_us(diagnostic: Diagnostic) -> Diagnostic:

@@ -103,7 +103,9 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         with contextlib.redirect_stdout(sys.stderr):
             made = _tried(path, maker)
         if not isinstance(made, onnx.ModelProto):
-            raise Trouble(f"`{MAKER}` of {path} gives a {type(made).__name__}, which is no model")
+            raise Trouble(
+                f"`{MAKER}` of {path} gives a {type(made).__name__}, which is not a model"
+            )
         return made
     return _script(path, module, name)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.cli import values
 from onnxwright.cli.console import OK, Bar, Trouble, print_json
 from onnxwright.cli.files import check_weights, load, write
-from onnxwright.cli.grammar import add_dims, add_json, command, sizes
+from onnxwright.cli.grammar import add_dims, add_json, add_sources, command, sizes
 from onnxwright.ir.text import clean
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--stop-on", choices=("nan", "inf", "bad"), help="with --trace: stop at the first such"
     )
+    add_sources(made)
     made.add_argument("-o", "--output", metavar="FILE.npz", help="save the outputs; - for a pipe")
     add_json(made)
 
@@ -160,6 +161,7 @@ def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
                 keep="none",
                 stop_on=given.stop_on,
                 on_value=lambda _record, _value: bar.step(),
+                sources=given.sources,
             )
     finally:
         bar.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.cli.console import DIFFERS, OK, Bar, Trouble
+from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 
 
@@ -110,9 +111,9 @@ def _sweep(given: Any) -> int:
     asked = {"op": given.op, "dtype": given.dtype, "module": given.module, "workers": given.n}
     report = Report(settings, results, time.perf_counter() - begun, len(sweeping.infos()), asked)
     if given.json:
-        Path(given.json).write_text(json.dumps(report.data(), indent=1), encoding="utf-8")
+        write(given.json, json.dumps(report.data(), indent=1))
     if given.html:
-        Path(given.html).write_text(report.html(), encoding="utf-8")
+        write(given.html, report.html())
     print(report.text())
     return DIFFERS if report.wrong else OK
 

@@ -125,7 +125,7 @@ def from_literal(value: Any, kind: Any) -> Any:
         An array, a sequence, a map or None.
 
     Raises:
-        TypeError: it is no such value.
+        TypeError: it is not such a value.
         ValueError: likewise.
 
     Example:
@@ -190,7 +190,7 @@ def _archive(path: Path) -> Iterator[tuple[str, Any]]:
         with np.load(path, allow_pickle=False) as held:
             yield from [(key, held[key]) for key in held.files]
     except Exception as error:
-        raise Trouble(f"{path} is no file of arrays: {_words(error)}") from error
+        raise Trouble(f"{path} is not a file of arrays: {_words(error)}") from error
 
 
 def _file(path: Path, kind: Any) -> Any:
@@ -211,7 +211,7 @@ def _file(path: Path, kind: Any) -> Any:
 
         return np.load(path, allow_pickle=False)
     except Exception as error:
-        raise Trouble(f"{path} is no array: {_words(error)}") from error
+        raise Trouble(f"{path} is not an array: {_words(error)}") from error
 
 
 def _value(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from onnxwright.compare.first_difference import difference
 from onnxwright.compare.isomorphism import Mismatch, Strictness
+from onnxwright.ir.loading import is_source, open_model
 
 
 def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
@@ -75,19 +76,15 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
 
 
 def folder_of(x: Any) -> str:
-    """Where the external data of a path's model is found; nothing for what is no path."""
+    """Where the external data of a path's model is found; nothing for what is not a path."""
     if isinstance(x, str) or hasattr(x, "__fspath__"):
         return str(Path(x).parent)
     return ""
 
 
 def load(x: Any) -> Any:
-    """A path as the model it names, external data left where it is; anything else as it is."""
-    if isinstance(x, str) or hasattr(x, "__fspath__"):
-        import onnx
-
-        return onnx.load(x, load_external_data=False)
-    return x
+    """A model from outside, read and checked; a script as it is."""
+    return open_model(x, defined=False).proto if is_source(x) else x
 
 
 __all__ = ["assert_isomorphic", "find_difference", "folder_of", "load"]

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 from onnxwright.compare.diff_html import page
 from onnxwright.compare.diff_summary import block_lines, runs
+from onnxwright.diagnostics.text import clean
 
 Kind = Literal["added", "removed", "changed", "rewired", "renamed"]
 MARK = {"added": "+", "removed": "-", "changed": "~", "rewired": ">", "renamed": "="}
@@ -106,8 +107,8 @@ class Diff:
         for change in shown:
             if change.where != where:
                 where = change.where
-                lines.append(" > ".join(where) + ":" if where else "model:")
-            lines += _lines(change)
+                lines.append(clean(" > ".join(where)) + ":" if where else "model:")
+            lines += map(clean, _lines(change))
         if len(shown) < len(self.changes):
             lines.append(f"... and {len(self.changes) - len(shown)} more")
         return "\n".join(lines)
@@ -145,7 +146,7 @@ class Diff:
                     lines.append(f"  {line}{often}{place}")
         end = len(lines) if limit is None else 1 + max(limit, 0)
         rest = [f"... and {counted(len(lines) - end, 'line')} more"] if len(lines) > end else []
-        return "\n".join([*lines[:end], *rest])
+        return "\n".join(map(clean, [*lines[:end], *rest]))
 
     def data(self) -> list[dict[str, Any]]:
         """The differences as plain data."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from html import escape
 from typing import Any
+
+from onnxwright.diagnostics.text import clean_lines
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -44,6 +46,11 @@ _MEANING = {
 }  # fmt: skip
 # Unchanged nodes shown around a difference; the rest is folded away.
 _AROUND = 2
+
+
+def escape(text: str) -> str:
+    """Text of a model as HTML: nothing of it is markup, and nothing reorders the line."""
+    return html.escape(clean_lines(text))
 
 
 def page(title: str, summary: str, diff: Any, *, whole: bool = True) -> str:

@@ -25,6 +25,7 @@ from onnxwright.compare.equality import (
     same_type,
 )
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
+from onnxwright.diagnostics.text import clean
 from onnxwright.operators import all_facts
 
 COMMUTATIVE = frozenset(f.name for f in all_facts() if f.commutative and not f.domain)
@@ -97,7 +98,7 @@ class Mismatch:
         lines += [f"  in {step}" for step in self.where]
         if self.left or self.right:
             lines += [f"  first:  {_short(self.left)}", f"  second: {_short(self.right)}"]
-        return "\n".join(lines)
+        return "\n".join(map(clean, lines))
 
 
 def _short(text: str, limit: int = 400) -> str:

@@ -75,7 +75,7 @@ class AttributeRef:
                     value = cast(b, value, DType.BOOL)
                 root.constants[key] = value.value
         found = root.constants[key]
-        return b.wrap(found, b.recorder.types[found], weak)
+        return b.wrap(found, b.recorder.type_of(found), weak)
 
     def _fields(self) -> dict[str, Any]:
         field = self._PROMOTED[self.kind][0]
@@ -197,7 +197,7 @@ def same_static(a: object, b: object) -> bool:
 
 
 def map_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
-    """The same container with `function` applied to everything in it that is no container."""
+    """The same container with `function` applied to everything in it that is not a container."""
     if isinstance(x, tuple):
         made = [map_leaves(item, function) for item in x]
         fields = getattr(x, "_fields", None)
@@ -210,7 +210,7 @@ def map_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def leaves(x: Any) -> list[Any]:
-    """Everything in a container that is no container, in order."""
+    """Everything in a container that is not a container, in order."""
     found: list[Any] = []
     map_leaves(x, found.append)
     return found

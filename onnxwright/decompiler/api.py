@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 
-from onnxwright.decompiler.guard import check_text
-from onnxwright.decompiler.roundtrip_search import settle, write
-from onnxwright.decompiler.scope import Options, Weights
+from onnxwright.decompiler.assembly import functions_of, head_of
+from onnxwright.decompiler.collector import collector_paused
+from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
+from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
+from onnxwright.decompiler.scope import Module, Options, Weights
 from onnxwright.decompiler.sugar import Sugar, element_types
-from onnxwright.decompiler.validity import problem_of
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.loading import checked, is_source, open_model
+from onnxwright.ir.writing import write_file
 from onnxwright.semantics.literals import describe
 
 
@@ -42,8 +46,8 @@ def to_script(
     identifiers only.
 
     Args:
-        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, or the
-            path of a model file.
+        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, the path
+            of a model file, its bytes, or a file opened in binary mode.
         name: the Python name of the function.
         operators: write `x + y` and the like where it gives the same nodes.
         inline_constants: arrays of up to this many elements are written as numbers where they are
@@ -61,9 +65,9 @@ def to_script(
 
     Raises:
         ScriptTypeError: `model` is none of these (OW740).
-        ScriptValueError: a file holds no model (OW741), `weights` does not say where arrays go
-            (OW742), the numbers of a tensor cannot be read (OW743), or the model contradicts
-            itself (OW744).
+        ScriptValueError: `weights` does not say where arrays go (OW742).
+        ModelError: the model is damaged, or the data of a tensor cannot be read (OW741, OW743,
+            OW744, OW750, OW751).
 
     Source:
         onnx.proto.
@@ -80,10 +84,6 @@ def to_script(
         <BLANKLINE>
     """
     proto, folder = _load(model)
-    problem = problem_of(proto)
-    if problem is not None:
-        reason = problem.replace("{", "(").replace("}", ")")
-        fail(messages.ModelAtOdds(reason=reason, span=user_span()))
     limit = {True: 1 << 62, False: 0}.get(inline_constants, int(inline_constants)) if isinstance(
         inline_constants, bool) else int(inline_constants)  # fmt: skip
     npz = Path(weights_file) if weights_file is not None else None
@@ -99,16 +99,33 @@ def to_script(
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
         sugar.types = element_types(proto)
-    if operators:
-        settle(proto, options, name, sugar)
-    made, module = write(proto, options, name, sugar)
-    if not callable(weights):
-        check_text(made)
+    trial = search(proto, options, name, sugar) if operators else None
+    made, module = _text(proto, options, name, sugar, trial)
     if npz is not None and module.arrays:
-        np.savez(npz, **module.arrays)
+        archive = io.BytesIO()
+        np.savez(archive, **module.arrays)
+        write_file(npz, archive.getvalue())
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made
+
+
+def _text(
+    proto: Proto, options: Options, name: str | None, sugar: Sugar, trial: Trial | None
+) -> tuple[str, Module]:
+    """The text, checked, and what it is made of."""
+    with collector_paused():
+        if trial is None:
+            module = write(proto, options, name, sugar)
+        else:
+            module = trial.module
+            module.fill_weights(options)
+        head, functions = head_of(module), functions_of(module)
+        if trial is not None and trial.checked is not None:
+            check_names(contents_of(ast.parse(head)), trial.checked)
+        elif not callable(options.weights):
+            check_pieces(head, functions)
+    return head + functions, module
 
 
 def _seen(path: Path, output: str | Path) -> str:
@@ -122,34 +139,16 @@ def _seen(path: Path, output: str | Path) -> str:
 
 def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:
     """What to write, and the folder of its external data."""
-    if isinstance(model, (str, Path)):
-        return _read(Path(model)), Path(model).parent
-    if isinstance(model, (onnx.ModelProto, onnx.FunctionProto)):
-        return model, Path()
-    if isinstance(model, onnx.GraphProto):
-        return onnx.ModelProto(graph=model), Path()
-    if isinstance(model, (ir.Model, ir.Function)):
-        return ir.to_proto(model), Path()
-    if isinstance(model, ir.Graph):
-        return ir.to_proto(ir.Model(model, ir_version=10)), Path()
+    if is_source(model):
+        opened = open_model(model)
+        proto = opened.proto
+        if isinstance(proto, onnx.GraphProto):
+            proto = onnx.ModelProto(graph=proto)
+            checked(proto, opened.folder)  # a script has no graph around it to read from
+        return proto, opened.folder
     if hasattr(model, "to_function_proto"):
         return model.to_function_proto(), Path()
     fail(messages.NothingToWrite(what=describe(model), span=user_span()))
-
-
-def _read(path: Path) -> onnx.ModelProto:
-    """The model of a file; its external data stays where it is."""
-    try:
-        model = onnx.load(path, load_external_data=False)
-        if not model.ir_version and not model.HasField("graph"):
-            raise ValueError("it is no ONNX model")
-        return model
-    except OSError as error:
-        reason = error.strerror or "it cannot be opened"
-    except Exception as error:  # noqa: BLE001 - protobuf, JSON and text parsers raise their own
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    reason = reason.replace("{", "(").replace("}", ")")
-    fail(messages.ModelNotReadable(path=str(path), reason=reason, span=user_span()))
 
 
 def proto2python(

@@ -75,7 +75,7 @@ _TENSOR_OUTSIDE = onnx.TensorProto.EXTERNAL
 
 
 def tensor_array(tensor: onnx.TensorProto, folder: str = "") -> Any:
-    """The array of a tensor; strings as text, or as bytes where they are no text."""
+    """The array of a tensor; strings as text, or as bytes where they are not text."""
     if tensor.data_type == onnx.TensorProto.STRING:
         items = [_decoded(s) for s in tensor.string_data]
         made = np.empty(len(items), object)

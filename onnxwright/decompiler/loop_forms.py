@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,10 +12,33 @@ from onnxwright.compare.equality import same_attribute
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
 if TYPE_CHECKING:
-    from onnxwright.decompiler.planning import Plan
     from onnxwright.decompiler.sugar import Sugar
 
 _MOST_TESTS = 4
+
+
+class Planned(Protocol):
+    """What a loop asks of the plan of its function.
+
+    Attributes:
+        inlined: nodes that no statement is written for.
+        shared: whether equal numbers are one constant.
+    """
+
+    inlined: set[ProtoNode]
+    shared: bool
+
+    @property
+    def branches(self) -> Container[ProtoNode]:
+        """Nodes that become `if` statements."""
+
+    @property
+    def returns(self) -> Mapping[ProtoValue, bool]:
+        """Results, and whether each stands once in what its graph returns."""
+
+    @property
+    def literals(self) -> Mapping[tuple[ProtoNode, int], str]:
+        """The numbers written in place of inputs, by node and position."""
 
 
 @dataclass
@@ -44,7 +68,7 @@ class LoopForm:
     inner_tests: list[ProtoNode] = field(default_factory=list)
     copied: bool = False
 
-    def match_tests(self, plan: Plan) -> None:
+    def match_tests(self, plan: Planned) -> None:
         """See whether both conditions are one expression, and plan it so."""
         first, again = self.unit.inputs[1], self.body.outputs[0]
         if first is None or self.body.inputs[1].uses:
@@ -59,7 +83,7 @@ class LoopForm:
 class _Match:
     """The same expression before a loop and at the end of its body."""
 
-    def __init__(self, form: LoopForm, plan: Plan) -> None:
+    def __init__(self, form: LoopForm, plan: Planned) -> None:
         self.form = form
         self.plan = plan
         self.left: list[ProtoNode] = []

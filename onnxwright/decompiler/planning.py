@@ -239,7 +239,7 @@ class Plan:
         for unit, number in self.number.items():
             if unit.key != ("", "Loop", ""):
                 continue
-            reason = "it is no plain loop"
+            reason = "it is not a plain loop"
             form = loop_form(unit, sugar)
             if form is not None and sugar.allows(number):
                 self._loop(unit, form)

@@ -17,9 +17,11 @@ from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import Expr, call, data, marked, number, render, text
 from onnxwright.decompiler.names import Names, identifier, is_plain
 from onnxwright.decompiler.sugar import Sugar
-from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import decompile as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.text import clean
+from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.validation import Damage, Files
+from onnxwright.ir.validation.damage import quoted
+from onnxwright.ir.validation.tensors import check_tensor
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -64,6 +66,9 @@ class Module:
         reasons: what could not be written in the best way, and why.
         sugar: what may be written with operators and numbers.
         count: how many nodes have been written.
+        title, blocks: the docstring, and the functions line by line.
+        trial_uses: names to import for the arrays that stand for weights while a text is tried.
+        is_body_hollow: whether an array inside a function stands for a weight.
     """
 
     options: Options
@@ -77,6 +82,11 @@ class Module:
     reasons: list[str] = field(default_factory=list)
     sugar: Sugar = field(default_factory=lambda: Sugar(on=False))
     count: int = 0
+    title: str = ""
+    blocks: list[list[str]] = field(default_factory=list)
+    trial_uses: set[str] = field(default_factory=set)
+    is_body_hollow: bool = False
+    _weights: list[tuple[int, ProtoValue, str, str]] = field(default_factory=list)
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -186,6 +196,38 @@ class Module:
         self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
         return f"weights[{text(key)}]"
 
+    def weight(self, value: ProtoValue, python: str, known_as: str) -> None:
+        """Write an initializer as a statement at the top.
+
+        Args:
+            value: the initializer.
+            python: the name it is bound to.
+            known_as: the name it has where none is written.
+        """
+        self._weights.append((len(self.lines), value, python, known_as))
+        self.lines.append(self._weight_line(value, python, known_as))
+
+    def _weight_line(self, value: ProtoValue, python: str, known_as: str) -> str:
+        uses = self.uses
+        if self.options.hollow:
+            self.uses = self.trial_uses
+        try:
+            expression = self.initializer(value, known_as)
+        finally:
+            self.uses = uses
+        return marked(f"{python} = {render(expression, len(python) + 3)}")
+
+    def fill_weights(self, options: Options) -> None:
+        """Write the weights of a text that was tried with zeros in their place.
+
+        Args:
+            options: those of the text that is wanted; they differ in nothing else.
+        """
+        self.options = options
+        self.trial_uses = set()
+        for place, value, python, known_as in self._weights:
+            self.lines[place] = self._weight_line(value, python, known_as)
+
     def initializer(self, wire: ProtoValue, python: str) -> Expr:
         """`initializer(...)` for a value that a graph holds from the start."""
         self.uses.add("initializer")
@@ -219,11 +261,15 @@ class Module:
 
     def _numbers(self, tensor: onnx.TensorProto, name: str) -> Any:
         """The array of a tensor, from its file if that is inside the model's folder."""
+        where = f"initializer {quoted(name)}"
         try:
+            check_tensor(tensor, where, Files(self.options.folder))
             return tensor_array(tensor, str(self.options.folder))
+        except Damage as damage:
+            raise_damage(damage)
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
-            reason = str(error).splitlines()[0].replace("{", "(").replace("}", ")")
-            fail(messages.ExternalDataMissing(name=name, reason=reason, span=user_span()))
+            what = (str(error) or type(error).__name__).splitlines()[0]
+            raise_damage(Damage("external", where, clean(what)))
 
     def _external(self, tensor: onnx.TensorProto) -> Expr:
         entries = {e.key: e.value for e in tensor.external_data}

@@ -21,7 +21,7 @@ _BETWEEN = contextlib.__file__
 
 
 def is_internal(file: str, names: Mapping[str, object]) -> bool:
-    """Whether code belongs to this package (and is no line of the user's).
+    """Whether code belongs to this package (and is not a line of the user's).
 
     Args:
         file: the `co_filename` of a code object.

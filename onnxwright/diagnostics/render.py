@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.origins import UnreadSpan
 from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.diagnostics.text import clean, clean_lines
 
 TAB = "    "
 """What a tab is shown as; its width must not depend on where the gutter ends."""
@@ -65,20 +67,20 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """
     paint = _Paint(color, _YELLOW if diagnostic.severity == "warning" else _RED)
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
-    title, *more = diagnostic.words(diagnostic.title).split("\n")
+    title, *more = clean_lines(diagnostic.words(diagnostic.title)).split("\n")
     out = [paint.main(f"{diagnostic.severity}{code}") + paint.bold(f": {title}")]
     out += ["  " + line for line in more]
     places = _by_file(diagnostic)
-    lines = [mark.line for _, marks in places for mark in marks]
+    lines = [mark.line for _, _, marks in places for mark in marks]
     width = max([len(str(line)) for line in lines], default=2)
-    for place, marks in places:
-        out.append(f"{' ' * width}{paint.frame('-->')} {place}")
-        out += _snippet(place.rsplit(":", 2)[0], marks, width, paint)
+    for place, file, marks in places:
+        out.append(f"{' ' * width}{paint.frame('-->')} {clean(place)}")
+        out += _snippet(file, marks, width, paint)
     for note in diagnostic.notes:
-        out += _footer("note", note, width, paint)
+        out += _footer("note", clean_lines(note), width, paint)
     help_ = diagnostic.optional_words(diagnostic.help)
     if help_:
-        out += _footer("help", help_, width, paint)
+        out += _footer("help", clean_lines(help_), width, paint)
     return "\n".join(out)
 
 
@@ -180,20 +182,36 @@ class _Paint:
         return self._with(_CYAN, text)
 
 
-def _by_file(diagnostic: Diagnostic) -> list[tuple[str, list[_Mark]]]:
-    """The marks of each file with the place its block is headed by; the primary file first."""
-    blocks: dict[str, tuple[str, list[_Mark]]] = {}
+def _by_file(diagnostic: Diagnostic) -> list[tuple[str, str | None, list[_Mark]]]:
+    """The marks of each file with the place its block is headed by; the primary file first.
+
+    The file is None where a model names it and it is not read.
+    """
+    blocks: dict[tuple[str, bool], tuple[str, str | None, list[_Mark]]] = {}
     if diagnostic.span is not None:
-        text = diagnostic.optional_words(diagnostic.label)
+        text = clean_lines(diagnostic.optional_words(diagnostic.label))
         marks = list(_marks(diagnostic.span, "^", text))
-        blocks[diagnostic.span.file] = (diagnostic.span.place, marks)
+        blocks[_key(diagnostic.span)] = (diagnostic.span.place, _file(diagnostic.span), marks)
     for label in diagnostic.labels:
-        _, marks = blocks.setdefault(label.span.file, (label.span.place, []))
-        marks += _marks(label.span, "-", label.text)
+        blocks.setdefault(_key(label.span), (label.span.place, _file(label.span), []))
+        marks = blocks[_key(label.span)][2]
+        marks += _marks(label.span, "-", clean_lines(label.text))
     # Carets come before dashes under one line only where they start first.
-    for _, marks in blocks.values():
+    for _, _, marks in blocks.values():
         marks.sort(key=lambda m: (m.line, m.start, m.sign != "^"))
     return list(blocks.values())
+
+
+def _key(span: Span) -> tuple[str, bool]:
+    return span.file, isinstance(span, UnreadSpan)
+
+
+def _file(span: Span) -> str | None:
+    return None if isinstance(span, UnreadSpan) else span.file
+
+
+def _line(file: str | None, line: int) -> str | None:
+    return None if file is None else source_line(file, line)
 
 
 def _marks(span: Span, sign: str, text: str) -> Iterator[_Mark]:
@@ -204,7 +222,7 @@ def _marks(span: Span, sign: str, text: str) -> Iterator[_Mark]:
     else:
         shown = list(lines)
     for line in shown:
-        source = source_line(span.file, line)
+        source = _line(_file(span), line)
         if source is None and line != shown[-1]:
             continue
         known = source if source is not None else ""
@@ -216,16 +234,16 @@ def _marks(span: Span, sign: str, text: str) -> Iterator[_Mark]:
         yield _Mark(line, start, max(stop, start + 1), sign, text if line == shown[-1] else "")
 
 
-def _snippet(file: str, marks: list[_Mark], width: int, paint: _Paint) -> Iterator[str]:
+def _snippet(file: str | None, marks: list[_Mark], width: int, paint: _Paint) -> Iterator[str]:
     """The source lines of one file with what is underlined in them."""
-    if all(source_line(file, mark.line) is None for mark in marks):
+    if all(_line(file, mark.line) is None for mark in marks):
         yield from (f"{' ' * width} = {mark.text}" for mark in marks if mark.text)
         return
     gutter = paint.frame(" " * width + " |")
     yield gutter
     previous = None
     for mark in marks:
-        source = source_line(file, mark.line)
+        source = _line(file, mark.line)
         if source is None:
             continue
         if mark.line != previous:
@@ -249,7 +267,7 @@ def _footer(kind: str, text: str, width: int, paint: _Paint) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    """A source line as printed: tabs widened, control characters made harmless."""
+    """A source line as printed: tabs widened, control characters replaced."""
     return "".join(
         TAB if char == "\t" else "\N{REPLACEMENT CHARACTER}" if _is_control(char) else char
         for char in text

@@ -8,7 +8,12 @@ registered with `register_source`, so that a message can still show it.
 from __future__ import annotations
 
 import linecache
+import stat
 from dataclasses import dataclass
+from pathlib import Path
+
+# Bytes of a source file from which on no line of it is shown.
+_LARGEST = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,34 +41,25 @@ class Span:
         return Span(self.file, self.line, self.col, other.end_line, other.end_col)
 
 
-# Full names of the files of origins written in this process: models hold no folders.
-_folders: dict[str, str] = {}
-
-
-def origin_text(span: Span) -> str:
-    """A place as written on nodes of models: `file:line:col`, the file without its folders.
-
-    Example:
-        >>> origin_text(Span("/home/model.py", 12, 11, 12, 12))
-        'model.py:12:12'
-    """
-    name = span.file.replace("\\", "/").rsplit("/", 1)[-1]
-    text = f"{name}:{span.line}:{span.col + 1}"
-    _folders[text] = span.file
-    return text
-
-
-def file_of_origin(text: str) -> str | None:
-    """The full file name of an origin, where it was written in this process."""
-    return _folders.get(text)
-
-
 def register_source(file: str, text: str) -> None:
     """Make `text` the lines that messages about `file` show (kept in `linecache`)."""
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
 
 
 def source_line(file: str, line: int) -> str | None:
-    """One line of a source file without its newline, or None where it cannot be had."""
+    """One line of a source file without its newline, or None where it cannot be had.
+
+    Only regular files of a sane size are opened: never a pipe or a device.
+    """
+    if file not in linecache.cache and not _is_readable(file):
+        return None
     text = linecache.getline(file, line)
     return text.rstrip("\r\n") if text else None
+
+
+def _is_readable(file: str) -> bool:
+    try:
+        facts = Path(file).stat()
+    except (OSError, ValueError):
+        return "\0" not in file  # `linecache` looks along `sys.path`, and in what `exec` registered
+    return stat.S_ISREG(facts.st_mode) and facts.st_size <= _LARGEST

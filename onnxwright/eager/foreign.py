@@ -101,7 +101,7 @@ def to_array(value: Any) -> Array | None:
         value: any object.
 
     Returns:
-        The array; None for what is no foreign tensor.
+        The array; None for what is not a foreign tensor.
     """
     if is_torch(value):
         return _from_torch(value)

@@ -205,7 +205,7 @@ class _Call:
             pass
         advice = f"give a Python {spec.kind.python}"
         if is_tensor_value(value):
-            advice += "; an attribute is no tensor: `.item()` gives the number of a tensor"
+            advice += "; an attribute is not a tensor: `.item()` gives the number of a tensor"
             self._wrong(param.name, f"the attribute {spec}", f"a tensor {_show(value)}", advice)
         self._wrong(param.name, f"the attribute {spec}", _show(value), advice)
 

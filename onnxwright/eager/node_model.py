@@ -82,7 +82,7 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
         The proto.
 
     Raises:
-        TypeError: the value is no attribute.
+        TypeError: the value is not an attribute.
     """
     import onnx
 

@@ -78,7 +78,7 @@ def find_evaluator(which: Any) -> Evaluator:
         The evaluator; each name always gives the same one.
 
     Raises:
-        EagerTypeError: it is no evaluator.
+        EagerTypeError: it is not an evaluator.
     """
     if isinstance(which, str):
         known = _NAMED.get(which)
@@ -109,7 +109,7 @@ def evaluator(which: Any) -> Iterator[Evaluator]:
         The evaluator.
 
     Raises:
-        EagerTypeError: it is no evaluator.
+        EagerTypeError: it is not an evaluator.
 
     Example:
         >>> import numpy as np
@@ -149,7 +149,7 @@ def set_default_evaluator(which: Any) -> Evaluator:
         The one that was the default before.
 
     Raises:
-        EagerTypeError: it is no evaluator.
+        EagerTypeError: it is not an evaluator.
 
     Example:
         >>> before = set_default_evaluator("reference")

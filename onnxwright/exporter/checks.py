@@ -38,7 +38,7 @@ def inputs(args: Any, kwargs: Any) -> None:
     """Refuse a single tensor, which would be taken apart into its rows, and a path in its place.
 
     Raises:
-        ExportValueError: they are no tuple and dict (OW825).
+        ExportValueError: they are not a tuple and a dict (OW825).
     """
     for name, value, wanted, words in (
         ("args", args, (tuple, list), "a tuple of the example inputs: `(x,)` for one"),
@@ -90,7 +90,7 @@ def modules(given: Any) -> None:
     if wrong or (not isinstance(given, bool) and given is not classes):
         raise_bad_argument(
             "export_modules_as_functions",
-            f"{(wrong or [given])[0]!r} is no class",
+            f"{(wrong or [given])[0]!r} is not a class",
             "give True, or a list of classes: `[torch.nn.Linear]`",
         )
 
@@ -99,11 +99,11 @@ def report(given: Any) -> None:
     """Refuse a path for the report that cannot be written, before the work is done.
 
     Raises:
-        ExportValueError: it is no path, or no file can be made there (OW825).
+        ExportValueError: it is not a path, or no file can be made there (OW825).
     """
     if not isinstance(given, (bool, str, Path)) or given == "":
         raise_bad_argument(
-            "report", f"{given!r} is no path", "give True, or a path without an ending"
+            "report", f"{given!r} is not a path", "give True, or a path without an ending"
         )
     if given is False:
         return

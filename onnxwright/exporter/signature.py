@@ -144,7 +144,7 @@ def checked_names(
     if wrong:
         checks.raise_bad_argument(
             kind,
-            f"{wrong[0]!r} is no name",
+            f"{wrong[0]!r} is not a name",
             "give strings that are not empty",
         )
     if len(names) > len(own):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,18 @@ def dtype_of(dtype: torch.dtype) -> DType:
     return found
 
 
+class TorchWeight(TorchTensor):
+    """A torch tensor as an onnx_ir tensor; it may have no numbers yet."""
+
+    def is_missing(self) -> bool:
+        """Whether it is a fake tensor, or one on the meta device."""
+        return isinstance(self.raw, FakeTensor) or self.raw.device.type == "meta"
+
+    def permuted(self, perm: Sequence[int]) -> TorchWeight:
+        """The tensor with its axes in another order, over the same memory."""
+        return TorchWeight(self.raw.permute(tuple(perm)), name=self.name)
+
+
 def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     """A torch tensor as an onnx_ir tensor that shares its memory.
 
@@ -49,7 +62,7 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     Returns:
         The tensor.
     """
-    made: ir.TensorProtocol = TorchTensor(tensor.detach(), name=name)
+    made: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
     return made
 
 

@@ -17,9 +17,28 @@ FEW = 8  # elements of a tensor that are written out
 def from_type(proto: onnx.TypeProto) -> OnnxType | None:
     """The type a TypeProto describes; None where it says nothing, or nonsense."""
     try:
-        return from_type_proto(proto)
+        found = from_type_proto(proto)
+        if found is None or str(found).isprintable():
+            return found
+        copy = onnx.TypeProto()
+        copy.CopyFrom(proto)
+        _clean_dims(copy)
+        return from_type_proto(copy)
     except ValueError:
         return None
+
+
+def _clean_dims(proto: onnx.TypeProto) -> None:
+    """Make the names of dimensions printable."""
+    which = proto.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        for dim in getattr(proto, which).shape.dim:
+            if dim.HasField("dim_param"):
+                dim.dim_param = clean(dim.dim_param)
+    elif which in ("sequence_type", "optional_type"):
+        _clean_dims(getattr(proto, which).elem_type)
+    elif which == "map_type":
+        _clean_dims(proto.map_type.value_type)
 
 
 def tensor_preview(tensor: onnx.TensorProto, count: int) -> str:

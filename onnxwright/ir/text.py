@@ -1,30 +1,10 @@
-"""Texts of a model made fit to be shown: printable, on one line, not too long."""
+"""Texts of a model as it is shown: printable, on one line, not too long."""
 
 from __future__ import annotations
 
+from onnxwright.diagnostics.text import clean
+
 _WIDE = 60  # characters of a text that are written out
-
-
-def clean(text: str) -> str:
-    r"""A text with whatever is not printable written as an escape.
-
-    Terminal control sequences and direction marks in the names of a model stay harmless.
-
-    Args:
-        text: any text.
-
-    Returns:
-        One line of printable characters.
-
-    Example:
-        >>> clean("a\x1b[31mb")
-        'a\\x1b[31mb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )
 
 
 def short(text: str, width: int = _WIDE) -> str:

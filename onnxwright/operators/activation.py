@@ -44,6 +44,7 @@ FACTS = (
     _unary("Mish", flops=per_output(8)),
     _broadcasting(
         "PRelu",
+        exact_on_integers=True,
         cheap=True,
         changes={
             7: Change(
@@ -51,7 +52,7 @@ FACTS = (
             )
         },
     ),
-    _unary("Relu", cheap=True),
+    _unary("Relu", exact_on_integers=True, cheap=True),
     _unary("Selu", flops=per_output(4)),
     _unary("Shrink", cheap=True),
     _unary("Sigmoid", folding=ALWAYS, flops=per_output(4)),

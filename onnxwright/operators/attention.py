@@ -60,6 +60,7 @@ def _attention_flops(n: Sized) -> int:
 FACTS = (
     OperatorFacts(
         "Attention",
+        droppable_outputs=True,
         heavy=True,
         infer=_attention_types,
         flops=_attention_flops,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxwright.operators.op_call import OpCall, UnknownError
 from onnxwright.types import dims
-from onnxwright.types.shapes import Dim, Shape
+from onnxwright.types.shapes import Dim, Shape, is_capped
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -45,7 +45,9 @@ def _broadcast_dim(a: Dim, b: Dim) -> Dim:
         return a
     if type(b) is int:
         return b
-    return a if dims.equal(a, b) else None
+    if dims.equal(a, b) or is_capped(b, a):
+        return a
+    return b if is_capped(a, b) else None
 
 
 def first_input(call: OpCall) -> Shape:

@@ -242,9 +242,10 @@ def _fold_concat(call: OpCall) -> Array:
 
 FACTS = (
     OperatorFacts("CenterCropPad"),
-    OperatorFacts("Compress", moves_data=True, cheap=True, flops=free),
+    OperatorFacts("Compress", copies=True, moves_data=True, cheap=True, flops=free),
     OperatorFacts(
         "Concat",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_concat_shape,
@@ -254,12 +255,18 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts(
-        "DepthToSpace", moves_data=True, cheap=True, infer=_depth_to_space_shape, flops=free
+        "DepthToSpace",
+        copies=True,
+        moves_data=True,
+        cheap=True,
+        infer=_depth_to_space_shape,
+        flops=free,
     ),
-    OperatorFacts("Pad", cheap=True, infer=_pad_shape, flops=free),
-    OperatorFacts("ReverseSequence", moves_data=True, cheap=True, flops=free),
+    OperatorFacts("Pad", copies=True, cheap=True, infer=_pad_shape, flops=free),
+    OperatorFacts("ReverseSequence", copies=True, moves_data=True, cheap=True, flops=free),
     OperatorFacts(
         "Slice",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_slice_shape,
@@ -269,10 +276,16 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts(
-        "SpaceToDepth", moves_data=True, cheap=True, infer=_space_to_depth_shape, flops=free
+        "SpaceToDepth",
+        copies=True,
+        moves_data=True,
+        cheap=True,
+        infer=_space_to_depth_shape,
+        flops=free,
     ),
     OperatorFacts(
         "Split",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_split_types,
@@ -283,6 +296,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Transpose",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_transpose_shape,
@@ -290,7 +304,7 @@ FACTS = (
         fold=_fold_transpose,
         flops=free,
     ),
-    OperatorFacts("Trilu", cheap=True, infer=_square_matrices, flops=free),
+    OperatorFacts("Trilu", copies=True, cheap=True, infer=_square_matrices, flops=free),
 )
 
 __all__ = ["FACTS"]

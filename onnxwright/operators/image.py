@@ -68,7 +68,10 @@ FACTS = (
         },
     ),
     OperatorFacts(
-        "Upsample", folding=NEVER, changes={10: Change("deprecated: Resize takes its place")}
+        "Upsample",
+        copies=True,
+        folding=NEVER,
+        changes={10: Change("deprecated: Resize takes its place")},
     ),
 )
 

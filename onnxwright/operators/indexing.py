@@ -64,6 +64,7 @@ def _fold_gather(call: OpCall) -> Array:
 FACTS = (
     OperatorFacts(
         "Gather",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_gather_shape,
@@ -74,16 +75,20 @@ FACTS = (
     ),
     OperatorFacts(
         "GatherElements",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_indices_shape,
         dims=_gather_dims,
         flops=free,
     ),
-    OperatorFacts("GatherND", moves_data=True, cheap=True, infer=_gather_nd_shape, flops=free),
-    OperatorFacts("NonZero", flops=free),
+    OperatorFacts(
+        "GatherND", copies=True, moves_data=True, cheap=True, infer=_gather_nd_shape, flops=free
+    ),
+    OperatorFacts("NonZero", exact_on_integers=True, flops=free),
     OperatorFacts(
         "OneHot",
+        copies=True,
         infer=_one_hot_shape,
         flops=free,
         changes={
@@ -98,8 +103,8 @@ FACTS = (
         flops=free,
         changes={11: Change("deprecated: ScatterElements takes its place")},
     ),
-    OperatorFacts("ScatterElements", infer=first_input, flops=free),
-    OperatorFacts("ScatterND", infer=first_input, flops=free),
+    OperatorFacts("ScatterElements", copies=True, infer=first_input, flops=free),
+    OperatorFacts("ScatterND", copies=True, infer=first_input, flops=free),
     OperatorFacts("TensorScatter", flops=free),
 )
 

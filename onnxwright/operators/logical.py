@@ -62,6 +62,7 @@ FACTS = (
     ),
     _broadcasting(
         "Equal",
+        exact_on_integers=True,
         commutative=True,
         cheap=True,
         symbol="==",
@@ -71,6 +72,7 @@ FACTS = (
     ),
     _broadcasting(
         "Greater",
+        exact_on_integers=True,
         cheap=True,
         symbol=">",
         compare=lambda a, b: _less(b, a),
@@ -79,6 +81,7 @@ FACTS = (
     ),
     _broadcasting(
         "GreaterOrEqual",
+        exact_on_integers=True,
         cheap=True,
         symbol=">=",
         compare=lambda a, b: _not(_less(a, b)),
@@ -88,10 +91,17 @@ FACTS = (
     _unary("IsInf", cheap=True),
     _unary("IsNaN", cheap=True),
     _broadcasting(
-        "Less", cheap=True, symbol="<", compare=_less, folding=ALWAYS, fold=elementwise(np.less)
+        "Less",
+        exact_on_integers=True,
+        cheap=True,
+        symbol="<",
+        compare=_less,
+        folding=ALWAYS,
+        fold=elementwise(np.less),
     ),
     _broadcasting(
         "LessOrEqual",
+        exact_on_integers=True,
         cheap=True,
         symbol="<=",
         compare=lambda a, b: _not(_less(b, a)),
@@ -101,7 +111,12 @@ FACTS = (
     _unary("Not", cheap=True, folding=ALWAYS, fold=elementwise(np.logical_not)),
     _broadcasting("Or", commutative=True, cheap=True, symbol="|", fold=elementwise(np.logical_or)),
     _broadcasting(
-        "Where", cheap=True, dims=_where_dims, folding=ALWAYS, fold=elementwise(np.where)
+        "Where",
+        copies=True,
+        cheap=True,
+        dims=_where_dims,
+        folding=ALWAYS,
+        fold=elementwise(np.where),
     ),
     _broadcasting(
         "Xor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.logical_xor)

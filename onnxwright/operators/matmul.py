@@ -74,9 +74,17 @@ def _einsum_flops(n: Sized) -> int:
 FACTS = (
     OperatorFacts("Det"),
     OperatorFacts("Einsum", heavy=True, flops=_einsum_flops),
-    OperatorFacts("Gemm", heavy=True, infer=_gemm_shape, folding=ALWAYS, flops=_gemm_flops),
     OperatorFacts(
-        "MatMul", heavy=True, symbol="@", infer=_matmul_shape, folding=ALWAYS, flops=_matmul_flops
+        "Gemm", modular=True, heavy=True, infer=_gemm_shape, folding=ALWAYS, flops=_gemm_flops
+    ),
+    OperatorFacts(
+        "MatMul",
+        modular=True,
+        heavy=True,
+        symbol="@",
+        infer=_matmul_shape,
+        folding=ALWAYS,
+        flops=_matmul_flops,
     ),
     OperatorFacts("MatMulInteger", heavy=True, flops=_matmul_flops),
     OperatorFacts("QLinearMatMul", heavy=True, flops=_matmul_flops),

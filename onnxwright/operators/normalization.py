@@ -51,7 +51,9 @@ FACTS = (
     ),
     OperatorFacts("InstanceNormalization", infer=first_input, flops=per_input(8)),
     OperatorFacts("LRN", flops=per_input(8)),
-    OperatorFacts("LayerNormalization", infer=_layer_norm_shape, flops=per_input(8)),
+    OperatorFacts(
+        "LayerNormalization", droppable_outputs=True, infer=_layer_norm_shape, flops=per_input(8)
+    ),
     OperatorFacts("LpNormalization", infer=first_input, flops=per_input(2)),
     OperatorFacts("MeanVarianceNormalization", infer=first_input, flops=per_input(8)),
     OperatorFacts("RMSNormalization", infer=_layer_norm_shape, flops=per_input(6)),

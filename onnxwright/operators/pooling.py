@@ -58,6 +58,8 @@ FACTS = (
     OperatorFacts("LpPool", infer=_pool_types, flops=_pool_flops),
     OperatorFacts(
         "MaxPool",
+        exact_on_integers=True,
+        droppable_outputs=True,
         infer=_pool_types,
         flops=_pool_flops,
         changes={

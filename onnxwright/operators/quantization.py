@@ -7,7 +7,7 @@ from onnxwright.operators.record import NEVER, OperatorFacts
 
 FACTS = (
     OperatorFacts("DequantizeLinear", folding=NEVER, flops=per_output(2)),
-    OperatorFacts("DynamicQuantizeLinear", folding=NEVER),
+    OperatorFacts("DynamicQuantizeLinear", exact_on_integers=True, folding=NEVER),
     OperatorFacts("QuantizeLinear", folding=NEVER, flops=per_output(2)),
 )
 

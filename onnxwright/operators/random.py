@@ -19,6 +19,7 @@ FACTS = (
     OperatorFacts("Bernoulli", random=True, folding=NEVER),
     OperatorFacts(
         "Dropout",
+        droppable_outputs=True,
         random=True,
         training="with training_mode (before 7, without is_test) it drops elements at random",
         infer=_dropout_types,

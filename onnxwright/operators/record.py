@@ -82,8 +82,15 @@ class OperatorFacts:
         elementwise: whether each element of the result is computed from the elements at the same
             place of the (broadcast) inputs, so that reordering elements may come before or after.
         moves_data: whether every element of the result is an element of the data input, unchanged.
+        copies: whether every element of its results is an element of an input or a fixed number, so
+            that it may as well work on another type of the same bits.
+        modular: whether its results on integers are right modulo 2**n, so that a wider type may
+            be cast back.
+        exact_on_integers: whether its results on integers are the same in a wider type, floats
+            that hold the integers among them (`copies` says that too).
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
+        droppable_outputs: whether its last outputs may be left out without a change to the others.
         has_bodies: whether it runs graphs that are its attributes.
         training: what depends on a training mode; empty for most.
         symbol: the Python operator that means the same on tensors; empty where there is none.
@@ -107,8 +114,12 @@ class OperatorFacts:
     random: bool = False
     elementwise: bool = False
     moves_data: bool = False
+    copies: bool = False
+    modular: bool = False
+    exact_on_integers: bool = False
     cheap: bool = False
     heavy: bool = False
+    droppable_outputs: bool = False
     has_bodies: bool = False
     training: str = ""
     symbol: str = ""

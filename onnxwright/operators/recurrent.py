@@ -23,6 +23,7 @@ def _recurrent_flops(gates: int) -> Callable[[Sized], int]:
 FACTS = (
     OperatorFacts(
         "GRU",
+        droppable_outputs=True,
         heavy=True,
         flops=_recurrent_flops(3),
         changes={
@@ -31,6 +32,7 @@ FACTS = (
     ),
     OperatorFacts(
         "LSTM",
+        droppable_outputs=True,
         heavy=True,
         flops=_recurrent_flops(4),
         changes={
@@ -39,6 +41,7 @@ FACTS = (
     ),
     OperatorFacts(
         "RNN",
+        droppable_outputs=True,
         heavy=True,
         flops=_recurrent_flops(1),
         changes={

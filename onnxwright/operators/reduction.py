@@ -87,16 +87,19 @@ def _fold_reduce(function: Callable[..., Any]) -> FoldRule:
 
 
 FACTS = (
-    OperatorFacts("ArgMax", infer=_arg_shape, flops=per_input(1)),
-    OperatorFacts("ArgMin", infer=_arg_shape, flops=per_input(1)),
+    OperatorFacts("ArgMax", exact_on_integers=True, infer=_arg_shape, flops=per_input(1)),
+    OperatorFacts("ArgMin", exact_on_integers=True, infer=_arg_shape, flops=per_input(1)),
     OperatorFacts("CumProd", flops=per_input(1)),
-    OperatorFacts("CumSum", infer=first_input, flops=per_input(1)),
-    OperatorFacts("ReduceL1", infer=_reduce_shape, flops=per_input(2)),
+    OperatorFacts(
+        "CumSum", modular=True, exact_on_integers=True, infer=first_input, flops=per_input(1)
+    ),
+    OperatorFacts("ReduceL1", modular=True, infer=_reduce_shape, flops=per_input(2)),
     OperatorFacts("ReduceL2", infer=_reduce_shape, folding=ALWAYS, flops=per_input(2)),
     OperatorFacts("ReduceLogSum", infer=_reduce_shape, flops=per_input(2)),
     OperatorFacts("ReduceLogSumExp", infer=_reduce_shape, flops=per_input(2)),
     OperatorFacts(
         "ReduceMax",
+        exact_on_integers=True,
         infer=_reduce_shape,
         dims=_reduce_dims(_extreme(dims.maximum)),
         folding=ALWAYS,
@@ -106,6 +109,7 @@ FACTS = (
     OperatorFacts("ReduceMean", infer=_reduce_shape, folding=ALWAYS, flops=per_input(1)),
     OperatorFacts(
         "ReduceMin",
+        exact_on_integers=True,
         infer=_reduce_shape,
         dims=_reduce_dims(_extreme(dims.minimum)),
         folding=ALWAYS,
@@ -114,6 +118,7 @@ FACTS = (
     ),
     OperatorFacts(
         "ReduceProd",
+        modular=True,
         infer=_reduce_shape,
         dims=_reduce_dims(dims.product),
         fold=_fold_reduce(np.prod),
@@ -121,15 +126,19 @@ FACTS = (
     ),
     OperatorFacts(
         "ReduceSum",
+        modular=True,
         infer=_reduce_shape,
         dims=_reduce_dims(dims.total),
         folding=ALWAYS,
         fold=_fold_reduce(np.sum),
         flops=per_input(1),
     ),
-    OperatorFacts("ReduceSumSquare", infer=_reduce_shape, flops=per_input(2)),
-    OperatorFacts("TopK", infer=_top_k_types),
-    OperatorFacts("Unique"),
+    OperatorFacts("ReduceSumSquare", modular=True, infer=_reduce_shape, flops=per_input(2)),
+    OperatorFacts("TopK", exact_on_integers=True, infer=_top_k_types),
+    OperatorFacts("Unique", copies=True, droppable_outputs=True),
 )
 
-__all__ = ["FACTS"]
+# The operators that reduce over a list of axes.
+REDUCTIONS = tuple(f.name for f in FACTS if f.name.startswith("Reduce"))
+
+__all__ = ["FACTS", "REDUCTIONS"]

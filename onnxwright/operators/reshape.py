@@ -154,6 +154,7 @@ def _fold_expand(call: OpCall) -> Array:
 FACTS = (
     OperatorFacts(
         "Expand",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_expand_shape,
@@ -164,6 +165,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Flatten",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_flatten_shape,
@@ -172,6 +174,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Identity",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=first_input,
@@ -181,6 +184,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Reshape",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_reshape_shape,
@@ -191,6 +195,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Squeeze",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_squeeze_shape,
@@ -200,10 +205,17 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts(
-        "Tile", moves_data=True, cheap=True, infer=_tile_shape, folding=ALWAYS, flops=free
+        "Tile",
+        copies=True,
+        moves_data=True,
+        cheap=True,
+        infer=_tile_shape,
+        folding=ALWAYS,
+        flops=free,
     ),
     OperatorFacts(
         "Unsqueeze",
+        copies=True,
         moves_data=True,
         cheap=True,
         infer=_unsqueeze_shape,

@@ -123,10 +123,22 @@ FACTS = (
     OperatorFacts("EyeLike", cheap=True, flops=free),
     OperatorFacts("Range", cheap=True, infer=_range_shape, fold=_fold_range, flops=free),
     OperatorFacts(
-        "Shape", cheap=True, infer=_shape_shape, dims=_shape_dims, fold=_fold_shape, flops=free
+        "Shape",
+        copies=True,
+        cheap=True,
+        infer=_shape_shape,
+        dims=_shape_dims,
+        fold=_fold_shape,
+        flops=free,
     ),
     OperatorFacts(
-        "Size", cheap=True, infer=_size_shape, dims=_size_dims, fold=_fold_size, flops=free
+        "Size",
+        copies=True,
+        cheap=True,
+        infer=_size_shape,
+        dims=_size_dims,
+        fold=_fold_size,
+        flops=free,
     ),
 )
 

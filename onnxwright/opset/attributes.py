@@ -1,6 +1,6 @@
 """Attribute values: a Python object checked and brought to the one form its kind has.
 
-After `normalize`, INT is `int`, FLOAT is `float`, STRING is `str` (or `bytes` that are no text),
+After `normalize`, INT is `int`, FLOAT is `float`, STRING is `str` (or `bytes` that are not text),
 lists are `list` of these.  Tensors, graphs and types are left as given.
 """
 

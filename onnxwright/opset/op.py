@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast
 
 from onnxwright.diagnostics.catalogue.opcalls import (
     AttributeOutOfRange,
@@ -39,12 +39,28 @@ from onnxwright.types.tensors import Value
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
-    from onnxwright.opset.opsets import Opset
-
 Dispatcher = Callable[["Op", tuple[Any, ...], dict[str, Any]], Any]
 RESERVED = frozenset({"_outputs", "_name"})
 _UNREAD: Any = object()
 _NO_ATTRIBUTES: Mapping[str, Any] = {}
+
+
+class OperatorSet(Protocol):
+    """What an operator knows of the opset it belongs to; `Opset` is the class."""
+
+    @property
+    def domain(self) -> str:
+        """The domain, "" for the standard one."""
+
+    @property
+    def version(self) -> int:
+        """The version."""
+
+    def signature_of(self, name: str) -> OpSignature | None:
+        """The schema of an operator; None for a domain that onnx does not know."""
+
+    def __getitem__(self, name: str) -> Op:
+        """An operator by name."""
 
 
 class BoundCall(NamedTuple):
@@ -126,7 +142,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
 
     __doc__ = cast(Any, _OpDoc())
 
-    def __init__(self, opset: Opset, name: str) -> None:
+    def __init__(self, opset: OperatorSet, name: str) -> None:
         self.opset = opset
         self.domain: str = opset.domain
         self.name = self.__name__ = name

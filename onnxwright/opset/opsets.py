@@ -36,7 +36,7 @@ class Opset:
         version: the version, from 1.
 
     Raises:
-        ScriptTypeError: the domain is no text or the version no number.
+        ScriptTypeError: the domain is not text, or the version is not a number.
 
     Example:
         >>> op = Opset("", 18)

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.carrying import kind_of
+from onnxwright.builder.replay_model import INFERRED
 from onnxwright.opset import registry
 from onnxwright.opset.registry import OpSignature
-from onnxwright.optimizer.constants import holds, is_constant
+from onnxwright.optimizer.constants import holds, is_constant, small_array
 from onnxwright.optimizer.patterns import (
     AttributeVariable,
     Literal,
@@ -22,6 +25,7 @@ from onnxwright.optimizer.patterns import (
     Rest,
     Variable,
 )
+from onnxwright.types.kinds import OnnxType
 
 
 @dataclass
@@ -43,6 +47,12 @@ class Match:
     def copy(self) -> Match:
         """A match that can go on in another way."""
         return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
+
+    @property
+    def kinds(self) -> list[OnnxType | None]:
+        """The types of the results, as the graph has them."""
+        made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
+        return [v.meta.get(INFERRED) or kind_of(v) for v in made]
 
     @property
     def roots(self) -> list[ir.Node]:
@@ -173,7 +183,7 @@ class Matcher:
             self._fail(match, wanted, _reader(value), f"`{wanted.name}` is not a constant")
             return False
         if wanted.name in match.values:
-            if match.values[wanted.name] is value:
+            if match.values[wanted.name] is value or _equal(match.values[wanted.name], value):
                 return True
             self._fail(match, wanted, _reader(value), f"`{wanted.name}` is another value")
             return False
@@ -197,6 +207,8 @@ class Matcher:
                 return pairs
             if n < len(given):
                 pairs.append((p, given[n]))
+            elif isinstance(p, Variable):
+                pairs.append((p, _attribute_input(wanted, n, node, signature)))
             elif not self._as_attribute(p, n, wanted, node, signature):
                 pairs.append((p, None))
         if any(v is not None for v in given[len(wanted.inputs) :]):
@@ -278,6 +290,39 @@ class Matcher:
             return
         line = getattr(expected, "line", None)
         self.near = Near(len(match.nodes), repr(expected), line, node, reason)
+
+
+def _attribute_input(
+    wanted: PatternNode, n: int, node: ir.Node, signature: OpSignature | None
+) -> ir.Value | None:
+    """What a newer version takes as input `n`, where this one has it as an attribute."""
+    if signature is None:
+        return None
+    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+    if newest is None or n >= len(newest.inputs):
+        return None
+    name = newest.inputs[n].name
+    attr = node.attributes.get(name)
+    if attr is None or attr.is_ref() or name not in signature.attributes:
+        return None
+    if attr.type is ir.AttributeType.INTS:
+        tensor = ir.tensor(list(attr.as_ints()), dtype=ir.DataType.INT64)
+    elif attr.type is ir.AttributeType.FLOAT:
+        tensor = ir.tensor(attr.as_float(), dtype=ir.DataType.FLOAT)
+    else:
+        return None
+    return ir.Value(name=None, const_value=tensor, shape=ir.Shape(tensor.numpy().shape),
+                    type=ir.TensorType(tensor.dtype))  # fmt: skip
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two values are constants of the same integers."""
+    if not isinstance(a, ir.Value) or not isinstance(b, ir.Value):
+        return False
+    one, other = small_array(a), small_array(b)
+    if one is None or other is None or one.dtype.kind not in "iu":
+        return False
+    return one.dtype == other.dtype and bool(np.array_equal(one, other))
 
 
 def _join(pairs: Any, goals: Any) -> Any:

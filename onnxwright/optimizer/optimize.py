@@ -16,12 +16,13 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.optimizer import library
+from onnxwright.optimizer.constant_folding import FOLD_LIMIT
+from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.matching import Match, Matcher, Near
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
-from onnxwright.optimizer.weights import fold_weights
 
 M = TypeVar("M")
 
@@ -29,7 +30,6 @@ M = TypeVar("M")
 MOST_ROUNDS = 8
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite")
-FOLD_LIMIT = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,21 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         model, fixed=options.fixed, limit=options.fold_limit,
         exact=options.scope.level == "exact",
     )  # fmt: skip
+    _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
+
+
+def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
+    """Leave out types of intermediate values that the source does not say: they cost bytes."""
+    written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
+    for node in all_nodes(model.graph):
+        for value in node.outputs:
+            if value.name not in written and not value.is_graph_output():
+                value.type = value.shape = None
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:

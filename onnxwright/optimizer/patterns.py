@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -36,7 +37,7 @@ class Attr:
     """Annotation of a pattern's parameter: an attribute of any value, which is captured."""
 
 
-class Attrs:
+class Attrs(Mapping[str, Any]):
     """Annotation of a pattern's parameter: all attributes not named otherwise, `**attrs`."""
 
 
@@ -351,8 +352,9 @@ class Pattern:
 def _hint(parameter: inspect.Parameter) -> Any:
     hint = parameter.annotation
     if isinstance(hint, str):
-        return _HINTS.get(hint.rsplit(".", 1)[-1])
-    return hint
+        return _HINTS.get(hint.split("|")[0].strip().rsplit(".", 1)[-1])
+    inside = [a for a in typing.get_args(hint) if a in _HINTS.values()]
+    return inside[0] if inside else hint
 
 
 _HINTS = {"Const": Const, "Attr": Attr, "Attrs": Attrs}

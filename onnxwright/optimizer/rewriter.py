@@ -9,10 +9,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import RULES, Carrier, kind_of, meet, note_nodes
+from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.replay import Env, Replay, Results
-from onnxwright.builder.replay_model import INFERRED
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
@@ -175,7 +174,7 @@ class _Attempt:
                     return self._call(bound)
                 given = self.rule.replace(Ops(self.b), bound)
         except (OnnxwrightError, UnknownError) as error:
-            # What does not fit here is no reason to lose the model: the nodes stay.
+            # What does not fit here is not a reason to lose the model: the nodes stay.
             self.rewriter.failures.setdefault(self.rule.name, str(error))
             return None
         if given is None:
@@ -195,7 +194,7 @@ class _Attempt:
             function.domain, function.name, [None if v is None else v.value for v in inputs], [],
             len(function.outputs), overload=function.overload, origin=self.b.origin(),
         )  # fmt: skip
-        self.b.opsets.setdefault(function.domain, {}).setdefault(1, None)
+        self.b.recorder.use_opset(function.domain, 1, None)
         return [self.b.wrap(v, None) for v in made]
 
     # -- checks --------------------------------------------------------------------------------
@@ -203,9 +202,7 @@ class _Attempt:
     def _kinds(self, values: Sequence[GraphValue]) -> list[OnnxType | None] | None:
         """The types of the results, if they are surely those of what is replaced."""
         found: list[OnnxType | None] = []
-        for value, result in zip(values, self.match.pattern.results, strict=True):
-            source = self.match.nodes[result.node].outputs[result.index]
-            old: OnnxType | None = source.meta.get(INFERRED) or kind_of(source)
+        for value, old in zip(values, self.match.kinds, strict=True):
             if not fits(old, value.kind, names=not self.replay.verbatim):
                 return None
             found.append(meet(value.kind, old))
@@ -265,7 +262,7 @@ class _Attempt:
         for value, kind, result in zip(values, kinds, self.match.pattern.results, strict=True):
             node = self.match.nodes[result.node]
             if kind != value.kind and value.value.producer() is not None:
-                self.b.recorder.types[value.value] = kind
+                self.b.recorder.set_type(value.value, kind)
                 adapters.set_type(value.value, kind)
                 value = self.b.wrap(value.value, kind)
             source = node.outputs[result.index]

@@ -15,6 +15,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.operators import facts
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import (
@@ -263,7 +264,7 @@ _COMPARISONS: dict[str, Callable[[Backend, Any, Any], Any]] = {
 def _simple(name: str) -> Callable[[Backend, Any, Any], Any]:
     def apply(b: Backend, x: Any, y: Any) -> Any:
         if dtype_of(b, x) is DType.BOOL:
-            _refuse(b, {"Add": "+", "Sub": "-", "Mul": "*", "MatMul": "@"}[name], x)
+            _refuse(b, facts(name).symbol, x)
         return emit1(b, name, (x, y))
 
     return apply

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Dim, Shape
 
-if TYPE_CHECKING:
-    from onnxwright.semantics.graph_backend import GraphBackend
+
+class ValueContext(Backend, Protocol):
+    """What a value asks of the backend that builds its graph, beside what every backend has."""
+
+    def dims_of(self, value: GraphValue) -> Shape | None:
+        """A value as a shape, or None."""
 
 
 class GraphValue(ValueOperators):
@@ -32,7 +37,7 @@ class GraphValue(ValueOperators):
 
     def __init__(
         self,
-        backend: GraphBackend,
+        backend: ValueContext,
         value: ir.Value,
         kind: OnnxType | None,
         weak: str | None = None,
@@ -42,7 +47,7 @@ class GraphValue(ValueOperators):
         self.kind = kind
         self.weak = weak
 
-    def _backend(self) -> GraphBackend:
+    def _backend(self) -> ValueContext:
         return self.backend
 
     def __repr__(self) -> str:

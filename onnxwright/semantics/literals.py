@@ -196,7 +196,7 @@ def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = N
         dtype: the element type a number takes, where it is known.
 
     Raises:
-        ScriptTypeError: `x` is no tensor (OW403).
+        ScriptTypeError: `x` is not a tensor (OW403).
     """
     if dtype is None and like is not None:
         dtype = dtype_of(b, like)

@@ -113,6 +113,9 @@ class _Trial:
         self.shape = tuple(int(d) for d in rng.choice([0, 1, 2, 3, 5], size=rank))
         if "nonempty" in rule.assume:
             self.shape = tuple(max(1, d) for d in self.shape)
+        # How dimensions are declared: as numbers, equal ones by a name, each by its own, or not.
+        self.how = int(rng.integers(4))
+        self.named = {d for d in range(2, 8) if rng.integers(2)}
         self.feeds: dict[str, np.ndarray[Any, Any]] = {}
         self.initializers: list[onnx.TensorProto] = []
         self.nodes: list[onnx.NodeProto] = []
@@ -187,10 +190,10 @@ class _Trial:
             return None
 
     def _info(self, name: str, array: np.ndarray[Any, Any]) -> onnx.ValueInfoProto:
-        how = self.rng.integers(4)
+        how = self.how
         dims: Any = array.shape
         if how == 1:
-            dims = [f"d{d}" if d > 1 else d for d in array.shape]
+            dims = [f"d{d}" if d in self.named else d for d in array.shape]
         elif how == 2:
             dims = [f"{name}_{n}" if self.rng.integers(2) else d for n, d in enumerate(dims)]
         elif how == 3 and self.rule.cases is None:

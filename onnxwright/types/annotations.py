@@ -352,7 +352,7 @@ def parse_annotation(
         A `ValueSpec` or an `AttributeSpec`; None where there is no annotation.
 
     Raises:
-        ScriptTypeError: it is no ONNX type, or mixes attributes with values.
+        ScriptTypeError: it is not an ONNX type, or mixes attributes with values.
 
     Source:
         DESIGN section 3, type annotations and attribute parameters.

@@ -327,7 +327,7 @@ def parse_onnx_name(text: str) -> OnnxType:
         The type, without a shape.
 
     Raises:
-        ScriptTypeError: the text is no ONNX type.
+        ScriptTypeError: the text is not an ONNX type.
 
     Source:
         The type strings of `onnx.defs`.

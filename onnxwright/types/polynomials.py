@@ -294,7 +294,7 @@ def show(p: Poly) -> str:
 
 @lru_cache(maxsize=8192)
 def read(text: str) -> Poly:
-    """A dimension's text as a polynomial; what is no expression is one name.
+    """A dimension's text as a polynomial; what is not an expression is one name.
 
     `a-b` without spaces is a name with a hyphen, as people write them; so is everything with
     characters that no expression has.

@@ -26,7 +26,28 @@ def _broadcast_dim(a: Dim, b: Dim) -> tuple[Dim, bool]:
         return a, True
     if isinstance(b, int):
         return b, True
-    return None, True
+    if is_capped(a, b):
+        return b, True
+    return (a if is_capped(b, a) else None), True
+
+
+def is_capped(a: Dim, b: Dim) -> bool:
+    """Whether `a` is `min(n, b)`: where it broadcasts with `b`, the result is `b`.
+
+    Args:
+        a, b: dimensions.
+
+    Returns:
+        False also where nothing is known.
+
+    Example:
+        >>> is_capped("min(64, N)", "N"), is_capped("min(N, M)", "N")
+        (True, False)
+    """
+    if not isinstance(a, str) or not isinstance(b, str) or not a.endswith(f", {b})"):
+        return False
+    number = a[: -len(b) - 3].removeprefix("min(")
+    return len(number) + len(b) + 7 == len(a) and number.isdigit()
 
 
 def _broadcast(shapes: tuple[Shape, ...]) -> tuple[Shape, bool]:
@@ -58,6 +79,8 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
     Example:
         >>> broadcast(("N", 1), (3,)), broadcast((2,), (3,)), broadcast(("N",), ("M",))
         (('N', 3), None, (None,))
+        >>> broadcast(("min(64, N)",), ("N",))
+        ('N',)
     """
     known = tuple(s for s in shapes if s is not None)
     if len(known) != len(shapes):

@@ -140,7 +140,7 @@ def signature_of(
         Its parameters and results.
 
     Raises:
-        ScriptTypeError: an annotation is no ONNX type, or a default does not fit it.
+        ScriptTypeError: an annotation is not an ONNX type, or a default does not fit it.
         ScriptNameError: a text annotation cannot be evaluated.
         ScriptSyntaxError: a parameter that ONNX cannot have (`**kwargs`).
 

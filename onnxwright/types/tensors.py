@@ -29,7 +29,7 @@ def read_shape(name: str, index: object) -> ShapeTuple | None:
         The shape, None for `...`.
 
     Raises:
-        ScriptValueError: something is no dimension.
+        ScriptValueError: something is not a dimension.
 
     Source:
         DESIGN section 3, type annotations.
@@ -118,7 +118,7 @@ class TensorMeta(type):
 
         kind = cls.onnx_type
         if kind.dtype is None:
-            raise TypeError(f"{cls.__name__} has no element type, so it is no ONNX type")
+            raise TypeError(f"{cls.__name__} has no element type, so it is not an ONNX type")
         return onnx.helper.make_tensor_type_proto(int(kind.dtype), kind.shape)
 
 

@@ -7,12 +7,11 @@ escaped, and nothing in the document runs or is fetched.
 from __future__ import annotations
 
 import html
-import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from onnxwright.eager.where import find_file
-from onnxwright.ir.text import short
+from onnxwright.diagnostics.origins import Sources, line_of, span_of_origin
+from onnxwright.ir.text import clean, short
 from onnxwright.operators import facts
 from onnxwright.viz.layout import Box, Group, Placed, place
 from onnxwright.viz.view import Block, Step, View, Weight
@@ -69,6 +68,7 @@ class _Scene:
     lines: list[_Line] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
     next: int = 0
+    sources: Sources = None
 
     def key(self) -> int:
         """A fresh number."""
@@ -93,11 +93,12 @@ class _Scene:
         return made
 
 
-def draw(view: View) -> str:
+def draw(view: View, sources: Sources = None) -> str:
     """The picture of a model.
 
     Args:
         view: what is drawn.
+        sources: Python files, or folders of them, whose lines are shown where the model names them.
 
     Returns:
         An SVG document.
@@ -112,7 +113,7 @@ def draw(view: View) -> str:
         >>> text.startswith("<svg"), "y: FLOAT[2]" in text
         (True, True)
     """
-    scene = _Scene()
+    scene = _Scene(sources=sources)
     root = Group(0, 0, 0)
     for key in view.functions:
         scene.anchors[key] = len(scene.anchors) + 1
@@ -206,10 +207,10 @@ def _shape(scene: _Scene, block: Block, step: Step, held: Mapping[str, Weight]) 
     elif facts(step.op).heavy:
         css = "heavy"
     link = f"#f{scene.anchors[step.callee]}" if step.callee in scene.anchors else ""
-    return _Shape(css, tuple(lines), _title(block, step, held), link)
+    return _Shape(css, tuple(lines), _title(block, step, held, scene.sources), link)
 
 
-def _title(block: Block, step: Step, held: Mapping[str, Weight]) -> str:
+def _title(block: Block, step: Step, held: Mapping[str, Weight], sources: Sources) -> str:
     """What the pointer reads: the node, its inputs, attributes and results, its Python line."""
     lines = [f"{step.op}  {step.name}".rstrip()]
     for name in step.inputs:
@@ -220,19 +221,18 @@ def _title(block: Block, step: Step, held: Mapping[str, Weight]) -> str:
     lines += [f"  out  {block.typed(name)}" for name in step.outputs if name]
     if step.origin:
         lines.append(step.origin)
-        text = source_text(step.origin)
+        text = clean(source_text(step.origin, sources))
         if text:
             lines.append(f"  {text}")
     return "\n".join(lines)
 
 
-def source_text(origin: str) -> str:
-    """The Python line that an origin names; empty where it cannot be had.
-
-    A model may name any file: only Python files and what is in no file are read.
+def source_text(origin: str, sources: Sources = None) -> str:
+    """The Python line that an origin names; empty where it is not read.
 
     Args:
         origin: `file:line:col`, perhaps with the end.
+        sources: files of which lines may be shown, besides those that this process compiled.
 
     Returns:
         The line without its indentation.
@@ -241,14 +241,7 @@ def source_text(origin: str) -> str:
         >>> source_text("/etc/hosts:1:1")
         ''
     """
-    parts = origin.rsplit("-", 1)[0] if "-" in origin.rsplit("/", 1)[-1] else origin
-    pieces = parts.rsplit(":", 2)
-    if len(pieces) != 3 or not pieces[1].isdigit():
-        return ""
-    file, line = pieces[0], int(pieces[1])
-    if not (file.endswith(".py") or file.startswith("<")):
-        return ""
-    return linecache.getline(find_file(file), line).strip()
+    return line_of(span_of_origin(origin, sources))
 
 
 # -- the document ----------------------------------------------------------------------------------

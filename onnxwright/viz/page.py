@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from onnxwright.viz.showing import Shown
+from onnxwright.viz.summary import Summary
+from onnxwright.viz.view import View
 
 _STYLE = """
 body{font:14px system-ui,sans-serif;margin:0;color:#1f2328;background:#fff}
@@ -39,7 +39,25 @@ b.x-=(e.clientX-d[0])*q;b.y-=(e.clientY-d[1])*q;d=[e.clientX,e.clientY];});}
 _LARGE = 400
 
 
-def page(shown: Shown) -> str:
+class Showable(Protocol):
+    """What a page shows: a model as data, in figures, as text and as a picture."""
+
+    @property
+    def view(self) -> View:
+        """The model as data."""
+
+    @property
+    def summary(self) -> Summary:
+        """The model in figures."""
+
+    def text(self) -> str:
+        """The typed listing."""
+
+    def svg(self) -> str:
+        """The picture."""
+
+
+def page(shown: Showable) -> str:
     """A page that needs nothing but a browser.
 
     Args:
@@ -61,7 +79,7 @@ def page(shown: Shown) -> str:
     )
 
 
-def fragment(shown: Shown) -> str:
+def fragment(shown: Showable) -> str:
     """What a notebook shows: the figures, and the picture where it is not too large.
 
     Args:
@@ -75,7 +93,7 @@ def fragment(shown: Shown) -> str:
     return f'<div>{_figures(shown)}<div style="overflow:auto;max-height:640px">{body}</div></div>'
 
 
-def _figures(shown: Shown) -> str:
+def _figures(shown: Showable) -> str:
     rows = "".join(
         f"<tr><td>{html.escape(label)}</td><td>{html.escape(text)}</td></tr>"
         for label, text in shown.summary.rows()
@@ -83,14 +101,14 @@ def _figures(shown: Shown) -> str:
     return f"<table>{rows}</table>"
 
 
-def _picture(shown: Shown) -> str:
+def _picture(shown: Showable) -> str:
     try:
         return shown.svg()
     except ImportError as error:
         return f"<p>{html.escape(str(error))}</p>{_listing(shown)}"
 
 
-def _listing(shown: Shown) -> str:
+def _listing(shown: Showable) -> str:
     return f"<pre>{html.escape(shown.text())}</pre>"
 
 

@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from onnxwright.diagnostics.origins import Sources
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.writing import write_file
 from onnxwright.viz.drawing import draw
 from onnxwright.viz.listing import listing
 from onnxwright.viz.page import fragment, page
@@ -27,10 +29,14 @@ class Shown:
     Args:
         model: what `show` was given.
         dims: sizes of symbolic dimensions for the estimates.
+        sources: Python files, or folders of them, whose lines are shown where the model names them.
     """
 
-    def __init__(self, model: Any, dims: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, model: Any, dims: Mapping[str, int] | None = None, sources: Sources = None
+    ) -> None:
         self._proto = read(model)
+        self._sources = sources
         self._dims = dict(dims or {})
 
     @cached_property
@@ -64,7 +70,7 @@ class Shown:
         Raises:
             ImportError: the layout engine is missing; the text names the extra to install.
         """
-        return draw(self.view)
+        return draw(self.view, self._sources)
 
     def html(self) -> str:
         """A page of its own: figures, picture and listing; it needs nothing but a browser.
@@ -81,7 +87,7 @@ class Shown:
             path: where to.
         """
         made = {".svg": self.svg, ".html": self.html}.get(Path(path).suffix, self.text)
-        Path(path).write_text(made(), encoding="utf-8")
+        write_file(path, made())
 
     def print(self, file: IO[str] | None = None) -> None:
         """Print the listing, in colour where it goes to a terminal.
@@ -125,19 +131,22 @@ def on_terminal(stream: IO[str]) -> bool:
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
-def show(model: Any, *, dims: Mapping[str, int] | None = None) -> Shown:
+def show(model: Any, *, dims: Mapping[str, int] | None = None, sources: Sources = None) -> Shown:
     """Look at a model or function.
 
     Args:
         model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, or the
             path of a model file.  External data is not read.
         dims: sizes of symbolic dimensions for estimates, such as `{"N": 1}`.
+        sources: Python files, or folders of them, whose lines the picture shows where the model
+            names them; those that this process compiled from are shown anyway.
 
     Returns:
         An object whose text is a typed listing; `.summary` has figures, `.svg()` a picture,
         `.html()` a page, `.save(path)` writes one of them.
 
     Raises:
+        ModelError: the model is damaged.
         TypeError: `model` is none of these.
 
     Example:
@@ -146,7 +155,7 @@ def show(model: Any, *, dims: Mapping[str, int] | None = None) -> Shown:
         graph g(x: FLOAT[2]) -> (y: FLOAT[2])
             y: FLOAT[2] = Relu(x)
     """
-    return Shown(model, dims)
+    return Shown(model, dims, sources)
 
 
 __all__ = ["Shown", "notebook", "on_terminal", "show"]

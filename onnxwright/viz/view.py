@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import onnx_ir as ir
 
+from onnxwright.ir.loading import is_source, open_model
 from onnxwright.ir.preview import FEW, as_text, from_type, tensor_preview
 from onnxwright.ir.text import clean, short
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 
 ORIGIN = "onnxwright.origin"
-_LONG = 1 << 18  # elements of a vector from which on it is no shape
+_LONG = 1 << 18  # elements of a vector from which on it is not a shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,33 +154,23 @@ def read(model: Any) -> onnx.ModelProto | onnx.FunctionProto:
     """What is to be shown, as a proto; external data stays where it is.
 
     Args:
-        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, or the
-            path of a model file.
+        model: a ModelProto, FunctionProto or GraphProto, the same of `onnx_ir`, a script, the path
+            of a model file, its bytes, or a file opened in binary mode.
 
     Returns:
         The model or function.
 
     Raises:
+        ModelError: it is damaged.
         TypeError: it is none of these.
 
     Example:
         >>> read(onnx.GraphProto(name="g")).graph.name
         'g'
     """
-    if isinstance(model, (str, Path)):
-        return onnx.load(model, load_external_data=False)
-    if isinstance(model, (onnx.ModelProto, onnx.FunctionProto)):
-        return model
-    if isinstance(model, onnx.GraphProto):
-        made = onnx.ModelProto()
-        made.graph.CopyFrom(model)
-        return made
-    if isinstance(model, ir.Model):
-        return ir.to_proto(model)
-    if isinstance(model, ir.Function):
-        return ir.to_proto(model)
-    if isinstance(model, ir.Graph):
-        return ir.to_proto(ir.Model(model, ir_version=10))
+    if is_source(model):
+        opened = open_model(model, defined=False).proto
+        return onnx.ModelProto(graph=opened) if isinstance(opened, onnx.GraphProto) else opened
     if hasattr(model, "to_function_proto"):
         return _of_script(model)
     if hasattr(model, "to_model_proto"):
@@ -407,7 +397,7 @@ def _dtype(number: int) -> DType | None:
 
 
 def attribute_text(attribute: onnx.AttributeProto) -> str:
-    """The value of an attribute that is no graph, in short.
+    """The value of an attribute that is not a graph, in short.
 
     Args:
         attribute: the attribute.

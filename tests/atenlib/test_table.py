@@ -81,7 +81,7 @@ def test_names_lead_to_their_entries() -> None:
     for entry in ENTRIES:
         assert all(TABLE[name] is entry for name in entry.names)
         assert entry.place.count(":") == 1
-    with pytest.raises(AtenLookupError, match="there is no function for `aten::nope`"):
+    with pytest.raises(AtenLookupError, match="no ATen function is registered for `aten::nope`"):
         find("aten::nope")
 
 
@@ -143,7 +143,7 @@ def test_core_operators_without_a_meaning_in_inference() -> None:
 def test_names_of_the_other_library() -> None:
     """The names that onnxscript's torchlib has, but for those that are known to be missing."""
     theirs = set(json.loads((HERE / "torchlib_names.json").read_text(encoding="utf-8")))
-    # Python's own operators on sizes are no operators of torch: the exporter reads them.
+    # Python's own operators on sizes are not operators of torch: the exporter reads them.
     theirs = {n for n in theirs if not n.startswith(("_operator::", "math::"))}
     same({n for n in theirs if n not in TABLE}, missing("torchlib"))
 

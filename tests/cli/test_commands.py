@@ -123,7 +123,7 @@ def test_what_a_program_reads_is_json_whatever_the_numbers(command: Any, models:
     done = command("run", "one model.onnx", "--inputs", "x=[[1, NaN, Infinity]]", "--json")
 
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     read = json.loads(done.stdout, parse_constant=refuse)
     assert read["outputs"]["y"]["data"][0][2] == "Infinity"
@@ -238,7 +238,10 @@ WRONG = {
     "a missing input": (["run", "one model.onnx"], "no value for x: FLOAT[N, 3]"),
     "an unknown input": (["run", "one model.onnx", "--inputs", "q=1"], "it has: x"),
     "a missing array": (["run", "one model.onnx", "--inputs", "x=no.npy"], "no file no.npy"),
-    "a broken array": (["run", "one model.onnx", "--inputs", "x=bad.npy"], "bad.npy is no array"),
+    "a broken array": (
+        ["run", "one model.onnx", "--inputs", "x=bad.npy"],
+        "bad.npy is not an array",
+    ),
     "no numbers": (["run", "one model.onnx", "--inputs", "x=abc"], "numbers such as [1, 2]"),
     "a bad size": (["run", "one model.onnx", "--random", "--dim", "N=x"], "NAME=SIZE"),
     "a bad type": (["compile", SCRIPT, "--type", "x=FLOT[3]"], "NAME=TYPE"),

@@ -1,4 +1,4 @@
-"""What goes wrong around a command: bytes that are no model, encodings, pipes, signals, bugs."""
+"""What goes wrong around a command: bytes that are not a model, encodings, pipes, signals, bugs."""
 
 from __future__ import annotations
 
@@ -282,8 +282,8 @@ def test_weights_too_large_for_a_text_are_told_at_once(
     ("arguments", "words"),
     [
         (["run", "m.onnx", "--rums", "3"], "onnxwright run: unrecognized arguments: --rums 3"),
-        (["compare", "m.onnx", "m.onnx", "--runs", "0"], "0 is no number from 1 on"),
-        (["diff", "m.onnx", "m.onnx", "--limit", "-1"], "-1 is no number from 0 on"),
+        (["compare", "m.onnx", "m.onnx", "--runs", "0"], "0 is not a number from 1 on"),
+        (["diff", "m.onnx", "m.onnx", "--limit", "-1"], "-1 is not a number from 0 on"),
         (["show", "m.onnx", "--svg", "-", "--html", "-"], "only one of --svg, --html"),
         (["show", "m.onnx", "--html", "no folder/x.html"], "no folder does not exist"),
         (["to-script", "m.onnx", "-o", "m.onnx/x.py"], "m.onnx is a file"),

@@ -173,7 +173,7 @@ def test_ten_thousand_nodes_are_fast() -> None:
 
 
 def test_a_brief_text_puts_places_together() -> None:
-    """Equal places are one line; what is no node, or stands alone, is told as ever."""
+    """Equal places are one line; what is not a node, or stands alone, is told as ever."""
     text = "g (float[2] x) => (float[2] y) { %s }"
     many = " ".join(f"a{n} = Abs(b{n - 1}) b{n} = Exp(a{n})" for n in range(1, 5))
     few = " ".join(f"b{n} = Softplus(b{n - 1})" for n in range(1, 5))

@@ -231,15 +231,18 @@ def test_attributes_without_a_value_come_back(kind: str) -> None:
 
 
 AT_ODDS = {
-    "made twice": ("y = Relu(x) y = Neg(x)", "`y` is made twice in graph `g`"),
-    "input made": ("x = Relu(x) y = Neg(x)", "`x` is made twice"),
+    "made twice": ("y = Relu(x) y = Neg(x)", "graph `g`: the value `y` is defined twice"),
+    "input made": ("x = Relu(x) y = Neg(x)", "the value `x` is defined twice"),
     "never made": (
         "y = Add(x, ghost)",
-        "`ghost` is read by Add in graph `g`, and nothing makes it",
+        "graph `g`, node 0 (`Add`): it reads `ghost`, which is not defined",
     ),
-    "circle": ("y = Add(x, a) a = Relu(y)", "made of each other"),
-    "attributes": ("y = LeakyRelu<alpha = 1.0, alpha = 2.0>(x)", "two attributes `alpha`"),
-    "output": ("z = Relu(x)", "`y` is an output of graph `g`, and nothing makes it"),
+    "circle": ("y = Add(x, a) a = Relu(y)", "computed from each other"),
+    "attributes": (
+        "y = LeakyRelu<alpha = 1.0, alpha = 2.0>(x)",
+        "the attribute `alpha` is defined twice",
+    ),
+    "output": ("z = Relu(x)", "graph `g`: its output `y` is not defined"),
 }
 
 
@@ -263,9 +266,12 @@ def test_functions_in_a_circle_and_odd_tensors_are_refused() -> None:
     ]  # fmt: skip
     model = graph_model("g (float[N] x) => (float[N] y) { y = my.domain.f(x) }")
     model.functions.extend(made)
-    with pytest.raises(ScriptValueError, match="call each other in a circle"):
+    with pytest.raises(ScriptValueError, match="call each other in a cycle"):
         to_script(model)
-    for odd, reason in (({"data_type": 77}, "type 77"), ({"dims": [-1]}, "negative dimension")):
+    for odd, reason in (
+        ({"data_type": 77}, "element type 77"),
+        ({"dims": [-1]}, "which is negative"),
+    ):
         model = graph_model("g (float[N] x) => (float[N] y) { y = Add(x, w) }")
         model.graph.initializer.add(name="w", **{"data_type": 1, "raw_data": b"1234", **odd})
         with pytest.raises(ScriptValueError, match=reason):

@@ -56,7 +56,7 @@ def round_trip(model: onnx.ModelProto, **options: object) -> str | None:
     if found is not None:
         return str(found)
     if to_script(back, **options) != source:  # type: ignore[arg-type]
-        return "the text is no fixed point"
+        return "the text is not a fixed point"
     return None
 
 
@@ -109,7 +109,7 @@ def scripts(path: Path) -> Iterator[ScriptFunction[..., object]]:
 
 
 def _files() -> list[Path]:
-    """Every file of the project that has scripts at its top, and is no program that must fail."""
+    """Every file with scripts at its top level that is not a program that must fail."""
     found = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
     bad = [p for p in found if p.parent.name == "errors" and not p.name.endswith(".fixed.py")]
     rest = sorted(p for p in found if p not in bad)
@@ -148,7 +148,7 @@ def test_our_own_scripts_come_back(
     assert seen or path.stem in NO_MODELS
 
 
-# Programs whose text is no fixed point: what inference says of the types of the second model is
+# Programs whose text is not a fixed point: what inference says of the types of the second model is
 # not what it says of those of the first, so an operator becomes a call.
 NOT_FIXED = {47, 79}
 
@@ -169,7 +169,7 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
                 back = rebuild(source)
                 wrong = find_difference(proto, back, subgraph_names=True)
                 if wrong is None and seed not in NOT_FIXED and to_script(back) != source:
-                    wrong = "the text is no fixed point"
+                    wrong = "the text is not a fixed point"
             if wrong is not None:
                 found[seed] = str(wrong)
     return found

@@ -122,7 +122,7 @@ def same(actual: Any, expected: Any, *, rtol: float, atol: float, shape_only: bo
     actual = getattr(actual, "value", actual)
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
-            return f"{actual!r} is no sequence of {len(expected)}"
+            return f"{actual!r} is not a sequence of {len(expected)}"
         found = [
             same(getattr(a, "value", a), e, rtol=rtol, atol=atol, shape_only=shape_only)
             for a, e in zip(actual, expected, strict=True)

@@ -64,7 +64,7 @@ class Way(enum.Enum):
 
 @PROGRAMS(lambda: (randn(2), Way.UP))
 def member_of_enum(x, way):
-    """An argument that is no number."""
+    """An argument that is not a number."""
     return x + 1 if way is Way.UP else x - 1
 
 
@@ -300,7 +300,7 @@ def test_a_path_that_is_no_program_is_said(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_said() -> None:
-    """A number is no model."""
+    """A number is not a model."""
     with pytest.raises(errors.ExportValueError, match="an object of type int cannot be exported"):
         ow.export(3)
 
@@ -321,7 +321,7 @@ def test_another_constant_is_refused_when_called() -> None:
 
 
 def test_other_nesting_is_refused_when_called() -> None:
-    """A list is no tuple."""
+    """A list is not a tuple."""
     program = check(nested_inputs, (randn(2), [randn(2), (randn(2), {"a": randn(2)})]))
     with pytest.raises(errors.ExportTypeError, match="nested in another way"):
         program(randn(2), [randn(2), [randn(2), {"a": randn(2)}]])

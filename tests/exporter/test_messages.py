@@ -77,8 +77,8 @@ def test_several_results_are_counted() -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        (3, "3 is no operator"),
-        (torch.relu, "relu` is no operator"),
+        (3, "3 is not an operator"),
+        (torch.relu, "relu` is not an operator"),
         ("aten.linear.default", "no full name of an operator"),
     ],
 )
@@ -123,8 +123,8 @@ def test_keys_may_be_operators_of_every_kind() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"input_names": [1]}, "`input_names`: 1 is no name"),
-        ({"input_names": [""]}, "`input_names`: '' is no name"),
+        ({"input_names": [1]}, "`input_names`: 1 is not a name"),
+        ({"input_names": [""]}, "`input_names`: '' is not a name"),
         ({"output_names": ["input"]}, "`output_names`: `input` is an input"),
         ({"external_data": "beside"}, "choose None, True, False or 'per_tensor'"),
         ({"opset_version": True}, "True is not possible"),

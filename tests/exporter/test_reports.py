@@ -193,8 +193,8 @@ def test_a_report_that_cannot_be_written_is_told_before(tmp_path: Path) -> None:
     for path, words in (
         (tmp_path / "file" / "report", "nothing can be written"),
         (tmp_path / "folder", "is a folder"),
-        ("", "is no path"),
-        (3, "3 is no path"),
+        ("", "is not a path"),
+        (3, "3 is not a path"),
     ):
         with pytest.raises(errors.ExportValueError, match=words):
             ow.export(torch.nn.ReLU(), (X,), report=path)

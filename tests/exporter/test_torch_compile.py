@@ -185,5 +185,5 @@ def test_wrong_arguments_are_told() -> None:
         ow.torch_backend("tvm")
     with pytest.raises(errors.ExportValueError, match="choose 18 to 26"):
         ow.torch_backend(opset_version=99)
-    with pytest.raises(errors.ExportValueError, match="is no function"):
+    with pytest.raises(errors.ExportValueError, match="is not a function"):
         ow.torch_backend(custom_translation_table={"aten::relu": 3})

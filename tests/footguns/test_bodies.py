@@ -1,4 +1,4 @@
-"""A graph attribute given something that is no graph."""
+"""A graph attribute given something that is not a graph."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """Random damage to valid scripts: each ends in a model or in a `ScriptError` with a position.
 
 A mutation deletes, doubles or swaps tokens or tree nodes, or changes a name, a number or an
-operator.  What is no Python any more, and what Python itself refuses before a script is compiled,
+operator.  What is not Python any more, and what Python itself refuses before a script is compiled,
 does not count.  The command
 
     python -m tests.harness.mutations --count 5000 --seed 0
@@ -142,7 +142,7 @@ def _damage_tree(rng: random.Random, source: str) -> str:
         change(rng, tree)
         return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     except (ValueError, AttributeError, TypeError, IndexError, RecursionError, KeyError):
-        return source  # the damaged tree is no tree any more
+        return source  # the damaged tree is not a tree any more
 
 
 def _blocks(tree: ast.AST) -> list[list[ast.stmt]]:

@@ -266,7 +266,7 @@ REFUSED: list[tuple[Callable[..., Any], str, str]] = [
     (broken_text, "OW442", "SyntaxError"),
     (wrong_default, "OW446", "annotated `int`, but its default is `1.5`"),
     (wrong_list_default, "OW446", "annotated `list[int]`, but its default is `3`"),
-    (wrong_dimension, "OW443", "`-2` is no dimension of `FLOAT`"),
+    (wrong_dimension, "OW443", "`-2` is not a valid dimension of `FLOAT`"),
     (mixed, "OW441", "mixes `int` with `FLOAT`"),
 ]
 

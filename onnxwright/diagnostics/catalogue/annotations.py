@@ -20,7 +20,9 @@ class BadAnnotation(Diagnostic):
     """An annotation is neither the type of a tensor nor the type of an attribute."""
 
     code: ClassVar[str] = "OW440"
-    title: ClassVar[str] = "{where}has the annotation `{annotation}`, which is no ONNX type"
+    title: ClassVar[str] = (
+        "{where}has the annotation `{annotation}`, which is not a valid ONNX type"
+    )
     label: ClassVar[str] = "annotated here"
     help: ClassVar[str] = (
         "annotate tensors as `FLOAT`, `FLOAT['N', 3]`, `FLOAT | DOUBLE`, `Sequence[FLOAT]`, and "
@@ -71,10 +73,10 @@ class UnknownAnnotationName(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadDimension(Diagnostic):
-    """Something between the brackets of `FLOAT[...]` is no dimension."""
+    """Something between the brackets of `FLOAT[...]` is not a valid dimension."""
 
     code: ClassVar[str] = "OW443"
-    title: ClassVar[str] = "`{dimension}` is no dimension of `{annotation}`"
+    title: ClassVar[str] = "`{dimension}` is not a valid dimension of `{annotation}`"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = (
         "a dimension is a number from 0, a name such as 'N', or None; `{annotation}[...]` alone is "
@@ -91,7 +93,7 @@ class ShapeGivenTwice(Diagnostic):
     """A tensor type has a shape already and is given another."""
 
     code: ClassVar[str] = "OW444"
-    title: ClassVar[str] = "`{annotation}` has a shape already, `{shape}` is a second one"
+    title: ClassVar[str] = "`{annotation}` already has a shape; `{shape}` would be a second one"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = (
         "give the shape once: `FLOAT['N', 3]` or `Annotated[FLOAT, Shape['N', 3]]`"
@@ -136,7 +138,7 @@ class NoOnnxElementType(Diagnostic):
     """A dtype that ONNX tensors cannot have."""
 
     code: ClassVar[str] = "OW447"
-    title: ClassVar[str] = "`{dtype}` is no ONNX element type"
+    title: ClassVar[str] = "`{dtype}` is not a valid ONNX element type"
     help: ClassVar[str] = "cast to a type that ONNX has, for instance with `.astype(numpy.float32)`"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
 

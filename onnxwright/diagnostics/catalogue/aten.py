@@ -35,7 +35,7 @@ class AtenUnknown(Diagnostic):
     """No function is registered for an ATen operator."""
 
     code: ClassVar[str] = "OW802"
-    title: ClassVar[str] = "there is no function for `{name}`"
+    title: ClassVar[str] = "no ATen function is registered for `{name}`"
     label: ClassVar[str] = "asked for here"
     help: ClassVar[str] = "{hint}"
     error: ClassVar[type[OnnxwrightError]] = AtenLookupError
@@ -59,7 +59,7 @@ class AtenBadCall(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class AtenUnsupported(Diagnostic):
-    """An ATen function is called in a way for which there is no ONNX."""
+    """An ATen function is called with arguments that ONNX cannot express."""
 
     code: ClassVar[str] = "OW804"
     title: ClassVar[str] = "{name}: {reason}"

@@ -61,7 +61,7 @@ class NameTaken(Diagnostic):
     """Two things of one graph are given the same name."""
 
     code: ClassVar[str] = "OW544"
-    title: ClassVar[str] = "there is {what} called `{name}` already"
+    title: ClassVar[str] = "{what} named `{name}` already exists"
     label: ClassVar[str] = "the name is given again here"
     help: ClassVar[str] = "give each its own name, or none: the builder finds free ones"
     error: ClassVar[type[OnnxwrightError]] = ScriptNameError
@@ -100,7 +100,7 @@ class BuilderFinished(Diagnostic):
     """Something is added to a graph after its model was made."""
 
     code: ClassVar[str] = "OW547"
-    title: ClassVar[str] = "the model of this builder is made already"
+    title: ClassVar[str] = "this builder has already produced its model"
     label: ClassVar[str] = "nothing can be added here"
     help: ClassVar[str] = "make the model last, or start another `GraphBuilder`"
     error: ClassVar[type[OnnxwrightError]] = ScriptError
@@ -108,10 +108,10 @@ class BuilderFinished(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadTypeArgument(Diagnostic):
-    """What is given as the type of an input or output is no type."""
+    """What is given as the type of an input or output is not a type."""
 
     code: ClassVar[str] = "OW548"
-    title: ClassVar[str] = "{given} is no type for `{name}`"
+    title: ClassVar[str] = "{given} is not a valid type for `{name}`"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = (
         'give an annotation such as `FLOAT["N", 3]`, or an element type with `shape=`'
@@ -123,10 +123,10 @@ class BadTypeArgument(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadName(Diagnostic):
-    """What is given as a name is no text, or an empty one, which stands for an absent value."""
+    """A name is not a string, or is empty, which denotes an absent value."""
 
     code: ClassVar[str] = "OW549"
-    title: ClassVar[str] = "{given} is no name"
+    title: ClassVar[str] = "{given} is not a valid name"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = "give a text that is not empty"
     error: ClassVar[type[OnnxwrightError]] = ScriptNameError

@@ -12,6 +12,8 @@ from onnxwright.errors import (
     ScriptSyntaxError,
     ScriptTypeError,
     ScriptValueError,
+    StaticSyntaxError,
+    StaticTypeError,
 )
 
 
@@ -72,9 +74,9 @@ class BranchTypes(Diagnostic):
     """A name has values of different types after an `if`."""
 
     code: ClassVar[str] = "OW305"
-    title: ClassVar[str] = "`{name}` is {then} on one side of this `if` and {orelse} on the other"
-    label: ClassVar[str] = "both sides must give it one type"
-    help: ClassVar[str] = "cast one side, for example with `op.CastLike`"
+    title: ClassVar[str] = "`{name}` is {then} in one branch of this `if` and {orelse} in the other"
+    label: ClassVar[str] = "both branches must give it the same type"
+    help: ClassVar[str] = "cast it in one branch, for example with `op.CastLike`"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str
     then: str
@@ -83,13 +85,13 @@ class BranchTypes(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopTypes(Diagnostic):
-    """A name changes its type from one turn of a loop to the next."""
+    """A name changes its type from one iteration of a loop to the next."""
 
     code: ClassVar[str] = "OW306"
-    title: ClassVar[str] = "`{name}` is {before} before this loop and {after} after a turn of it"
-    label: ClassVar[str] = "a value carried around a loop keeps its type"
+    title: ClassVar[str] = "`{name}` is {before} before this loop and {after} after an iteration"
+    label: ClassVar[str] = "a loop-carried value must keep its type"
     help: ClassVar[str] = "cast it before the loop or at the end of the body"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     name: str
     before: str
     after: str
@@ -97,15 +99,15 @@ class LoopTypes(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NotIterable(Diagnostic):
-    """Something that a loop cannot go over."""
+    """A loop over something that cannot be iterated over."""
 
     code: ClassVar[str] = "OW307"
-    title: ClassVar[str] = "cannot loop over {what}"
-    label: ClassVar[str] = "this is what the loop goes over"
+    title: ClassVar[str] = "cannot iterate over {what}"
+    label: ClassVar[str] = "the iterable of this loop"
     help: ClassVar[str] = (
         "loop over `range(...)`, a tensor's first axis, `enumerate`, `zip` or a list"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
 
 
@@ -116,7 +118,7 @@ class RaiseReached(Diagnostic):
     code: ClassVar[str] = "OW308"
     title: ClassVar[str] = "{what}"
     label: ClassVar[str] = "reached when compiling"
-    help: ClassVar[str] = "the function itself refuses these arguments"
+    help: ClassVar[str] = "raised by the function while compiling"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     what: str
 
@@ -129,7 +131,7 @@ class DynamicRaise(Diagnostic):
     title: ClassVar[str] = "`{construct}` depends on a value known only when the model runs"
     label: ClassVar[str] = "an ONNX model cannot raise"
     help: ClassVar[str] = "decide on facts known when compiling, such as shapes and attributes"
-    error: ClassVar[type[OnnxwrightError]] = ScriptSyntaxError
+    error: ClassVar[type[OnnxwrightError]] = StaticSyntaxError
     construct: str
 
 
@@ -164,10 +166,40 @@ class NotMergeable(Diagnostic):
     title: ClassVar[str] = "`{name}` would be {left} or {right}, decided when the model runs"
     label: ClassVar[str] = "decided here"
     help: ClassVar[str] = "only tensors and numbers can be chosen at run time"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     name: str
     left: str
     right: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectInRegion(Diagnostic):
+    """A call changes a Python object inside a part of the function that the model decides about."""
+
+    code: ClassVar[str] = "OW318"
+    title: ClassVar[str] = "{how} changes {what} each time this runs, but compiling runs it once"
+    label: ClassVar[str] = "changes a Python object"
+    help: ClassVar[str] = (
+        "change Python objects outside run-time branches and loops; inside, use tensors"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    how: str
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedTooDeep(Diagnostic):
+    """Branches and loops are nested deeper than protobuf's readers follow: 100 messages."""
+
+    code: ClassVar[str] = "OW319"
+    title: ClassVar[str] = "branches and loops are nested more than {limit} deep"
+    label: ClassVar[str] = "the innermost one"
+    help: ClassVar[str] = (
+        "compute the choices one after the other (`op.Where`), or move parts into functions of "
+        "their own"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,10 +229,10 @@ class ReturnType(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingReturned(Diagnostic):
-    """A function returns something that is no tensor."""
+    """A function returns something that is not a tensor."""
 
     code: ClassVar[str] = "OW315"
-    title: ClassVar[str] = "`{name}` returns {what}, which is no tensor"
+    title: ClassVar[str] = "`{name}` returns {what}, which is not a tensor"
     label: ClassVar[str] = "returned here"
     help: ClassVar[str] = "return tensors (or numbers), alone or in a tuple"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
@@ -224,7 +256,7 @@ class AnnotationMismatch(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class TooManyTurns(Diagnostic):
-    """A loop that must be unrolled has too many turns."""
+    """A loop that must be unrolled has too many iterations."""
 
     code: ClassVar[str] = "OW317"
     title: ClassVar[str] = "this loop would be unrolled {turns} times"

@@ -11,10 +11,10 @@ from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
 
 @dataclass(frozen=True, kw_only=True)
 class NothingToWrite(Diagnostic):
-    """`to_script` is given an object that is no model, function, graph or path of a model."""
+    """`to_script` is given an object that is not a model, function, graph or path of a model."""
 
     code: ClassVar[str] = "OW740"
-    title: ClassVar[str] = "{what} is no model"
+    title: ClassVar[str] = "{what} is not a model"
     label: ClassVar[str] = "to be written as Python"
     help: ClassVar[str] = (
         "give a ModelProto, FunctionProto or GraphProto, the same of onnx_ir, a script, or the "
@@ -22,19 +22,6 @@ class NothingToWrite(Diagnostic):
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     what: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelNotReadable(Diagnostic):
-    """A model file is missing, or does not hold a model."""
-
-    code: ClassVar[str] = "OW741"
-    title: ClassVar[str] = "no model can be read from '{path}'"
-    label: ClassVar[str] = "named here"
-    help: ClassVar[str] = "{reason}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,28 +35,3 @@ class NoWeightsFile(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     given: str
     advice: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExternalDataMissing(Diagnostic):
-    """The file with a tensor's numbers is missing, or is not inside the model's folder."""
-
-    code: ClassVar[str] = "OW743"
-    title: ClassVar[str] = "the numbers of `{name}` cannot be read"
-    label: ClassVar[str] = "when this model is written"
-    help: ClassVar[str] = "{reason}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelAtOdds(Diagnostic):
-    """A model contradicts itself: a value is made twice or never, or things go in a circle."""
-
-    code: ClassVar[str] = "OW744"
-    title: ClassVar[str] = "the model contradicts itself: {reason}"
-    label: ClassVar[str] = "when this model is written"
-    help: ClassVar[str] = "no runtime runs it; mend it where it was made"
-    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    reason: str

@@ -27,7 +27,7 @@ class TruthOfManyElements(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NotOneNumber(Diagnostic):
-    """`int()`, `float()`, an index or a format needs one number; the tensor is none."""
+    """`int()`, `float()`, an index or a format needs one number; the tensor has more, or none."""
 
     code: ClassVar[str] = "OW602"
     title: ClassVar[str] = "{kind} cannot be used as {wanted}"
@@ -146,10 +146,12 @@ class OpFailed(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NoImplementation(Diagnostic):
-    """An operator of a custom domain is called and nothing says how to run it."""
+    """An operator of a custom domain is called and has no implementation."""
 
     code: ClassVar[str] = "OW613"
-    title: ClassVar[str] = "nothing says how to run `{op}` of domain `{domain}`, version {version}"
+    title: ClassVar[str] = (
+        "no implementation registered for `{op}` of domain `{domain}`, version {version}"
+    )
     label: ClassVar[str] = "called here"
     help: ClassVar[str] = (
         '`onnxwright.eager.implement("{domain}", "{op}")(python_function)` gives it a Python '
@@ -180,10 +182,10 @@ class FellBack(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownEvaluator(Diagnostic):
-    """Something that is no evaluator is chosen as one."""
+    """Something that is not an evaluator is chosen as one."""
 
     code: ClassVar[str] = "OW615"
-    title: ClassVar[str] = "{what} is no evaluator"
+    title: ClassVar[str] = "{what} is not a valid evaluator"
     label: ClassVar[str] = "chosen here"
     help: ClassVar[str] = (
         'use "ort", "reference", or an object with a method '
@@ -330,7 +332,7 @@ class BadOption(Diagnostic):
     """An option of an eager tool has a value it does not know."""
 
     code: ClassVar[str] = "OW625"
-    title: ClassVar[str] = "`{option}={given}` is not possible"
+    title: ClassVar[str] = "`{option}={given}` is not a valid choice"
     label: ClassVar[str] = "given here"
     help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = EagerValueError

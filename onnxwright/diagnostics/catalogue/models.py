@@ -39,7 +39,7 @@ class AttributeWithoutValue(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownArgument(Diagnostic):
-    """`to_model_proto` is told about an input, output, attribute or value that is not there."""
+    """`to_model_proto` is given an input, output, attribute or value that is not there."""
 
     code: ClassVar[str] = "OW703"
     title: ClassVar[str] = "`{function}` has no {what} `{name}`"
@@ -118,7 +118,7 @@ class UnknownFunctionChoice(Diagnostic):
     """`functions=` names something that is not a choice."""
 
     code: ClassVar[str] = "OW708"
-    title: ClassVar[str] = "`functions={given}` is no choice of functions"
+    title: ClassVar[str] = "`functions={given}` is not a valid choice"
     label: ClassVar[str] = ""
     help: ClassVar[str] = 'use "all", "none", or a list of scripts (or of their names)'
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError

@@ -11,6 +11,7 @@ from onnxwright.errors import (
     ScriptAttributeError,
     ScriptTypeError,
     ScriptValueError,
+    StaticTypeError,
 )
 
 
@@ -61,10 +62,10 @@ class UnknownOpsetVersion(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadOpset(Diagnostic):
-    """`Opset(domain, version)` is given something that is no domain or no version."""
+    """`Opset(domain, version)` is given something that is not a domain or not a version."""
 
     code: ClassVar[str] = "OW504"
-    title: ClassVar[str] = "`Opset({domain}, {version})` is no opset"
+    title: ClassVar[str] = "`Opset({domain}, {version})` is not a valid opset"
     label: ClassVar[str] = "made here"
     help: ClassVar[str] = "write `Opset('my.domain', 1)`: a text and a number from 1"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
@@ -175,7 +176,7 @@ class WrongAttributeType(Diagnostic):
     title: ClassVar[str] = "attribute `{name}` of `{op}` is `{kind}`, not {given}"
     label: ClassVar[str] = "expected `{kind}`"
     help: ClassVar[str] = "the operator is {signature}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
 
     op: str
     name: str
@@ -195,7 +196,7 @@ class TensorAsAttribute(Diagnostic):
         "an attribute is part of the model: give a Python value, or annotate the parameter it "
         "comes from as `{kind}`; the operator is {signature}"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
 
     op: str
     name: str

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
+from onnxwright.errors import (
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +19,7 @@ class InputsDoNotFit(Diagnostic):
     """ONNX's shape and type inference refuses the inputs of an operator."""
 
     code: ClassVar[str] = "OW531"
-    title: ClassVar[str] = "the inputs of `{operation}` do not go together: {reason}"
+    title: ClassVar[str] = "invalid inputs for `{operation}`: {reason}"
     label: ClassVar[str] = "called with ({types})"
     help: ClassVar[str] = "the operator is {signature}"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
@@ -44,7 +49,7 @@ class NoTruthWhileBuilding(Diagnostic):
 
     code: ClassVar[str] = "OW533"
     title: ClassVar[str] = "`{name}` has no value yet, so it cannot be true or false"
-    label: ClassVar[str] = "its truth is needed here"
+    label: ClassVar[str] = "its truth value is needed here"
     help: ClassVar[str] = "use `op.If` or `op.Where`, or write the function with `@script`"
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     name: str
@@ -58,7 +63,7 @@ class ValueNeededNow(Diagnostic):
     title: ClassVar[str] = "{what} must be known when compiling"
     label: ClassVar[str] = "this is a tensor, known only when the model runs"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
     advice: str
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
+from onnxwright.errors import (
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +19,10 @@ class MixedTypes(Diagnostic):
     """Two tensors of different element types meet in one operation."""
 
     code: ClassVar[str] = "OW401"
-    title: ClassVar[str] = "`{operation}` of {left} and {right}"
-    label: ClassVar[str] = "ONNX wants both sides of one element type"
+    title: ClassVar[str] = "`{operation}`: the operands are {left} and {right}"
+    label: ClassVar[str] = "both operands must have the same element type"
     help: ClassVar[str] = (
-        "cast one side: `op.Cast(x, to={right}.dtype)`, or `op.CastLike(x, y)` for the type of `y`"
+        "cast one operand: `op.Cast(x, to={right}.dtype)`, or `op.CastLike(x, y)` for the type of y"
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
     operation: str
@@ -51,7 +56,7 @@ class NotATensor(Diagnostic):
     help: ClassVar[str] = (
         "use a number, a numpy array, a TensorProto, or a value made by an operator"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
 
 
@@ -74,7 +79,7 @@ class NumberTruncated(Diagnostic):
 
     code: ClassVar[str] = "OW405"
     severity: ClassVar[str] = "warning"
-    title: ClassVar[str] = "{number} becomes {result} beside a tensor of {dtype}"
+    title: ClassVar[str] = "literal {number} is truncated to {result}: the other operand is {dtype}"
     label: ClassVar[str] = "numpy would give float64 here; ONNX keeps {dtype}"
     help: ClassVar[str] = "cast the tensor (`op.Cast(x, to=FLOAT)`), or write the integer you mean"
     number: str
@@ -179,13 +184,13 @@ class TooManyIndices(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class BadIndex(Diagnostic):
-    """Something that is no index stands between square brackets."""
+    """Something that is not a valid index is used in square brackets."""
 
     code: ClassVar[str] = "OW413"
     title: ClassVar[str] = "{what} cannot index a tensor"
     label: ClassVar[str] = "indexed here"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
     advice: str
 
@@ -235,7 +240,7 @@ class RaggedList(Diagnostic):
     """A list that is used as a tensor does not have the shape of one."""
 
     code: ClassVar[str] = "OW416"
-    title: ClassVar[str] = "this list has no single shape or type"
+    title: ClassVar[str] = "this list does not have one consistent shape and element type"
     label: ClassVar[str] = "used as a tensor here"
     help: ClassVar[str] = "give every row the same length and the same kind of number"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError

@@ -15,7 +15,9 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.diagnostics.span import Span, source_line
+from onnxwright.diagnostics.origins import Sources, line_of
+from onnxwright.diagnostics.span import Span
+from onnxwright.diagnostics.text import clean
 from onnxwright.eager import backend, foreign
 from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.debugging.tracing import bad_words
@@ -29,11 +31,12 @@ from onnxwright.eager.debugging.value_stats import (
     html_table,
     text_table,
 )
-from onnxwright.eager.ort import compiled_models, model_failures
+from onnxwright.eager.ort import model_failures
 from onnxwright.eager.tensor import Tensor, as_array
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.loading import not_a_model, open_model
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
 DEFAULT_BYTES = 1 << 30
@@ -66,9 +69,7 @@ class NodeRecord:
     @property
     def source(self) -> str:
         """The Python line that made the node; empty where that is not known."""
-        if self.origin is None:
-            return ""
-        return (source_line(self.origin.file, self.origin.line) or "").strip()
+        return line_of(self.origin)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, the facts among them, as one flat dictionary."""
@@ -149,7 +150,8 @@ class Debug:
             indent = "  " * len(r.path)
             name = r.output if len(r.output) <= 32 else r.output[:29] + "..."
             shown = place if len(place) <= 56 else place[:53] + "..."
-            rows.append([str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown])
+            texts = map(clean, (str(n), indent + r.op, name, *cells(r.facts, r.seconds), shown))
+            rows.append(list(texts))
         return rows
 
     def __str__(self) -> str:
@@ -172,6 +174,7 @@ def debug(
     stop_on: str | None = None,
     until: str | int | None = None,
     on_value: Callable[[NodeRecord, Value], None] | None = None,
+    sources: Sources = None,
 ) -> Debug:
     """Run a model node by node on the evaluator of the moment.
 
@@ -183,6 +186,8 @@ def debug(
         stop_on: "nan", "inf", or "bad" for either: stop at the first node that makes one.
         until: the last node to run: its name, a value it makes, or its position.
         on_value: called with each record and its value; a place for a breakpoint.
+        sources: Python files, or folders of them, whose lines are shown where the model names them;
+            those that this process compiled from are shown anyway, others never are.
 
     Returns:
         The run.
@@ -217,7 +222,7 @@ def debug(
     last = None if until is None else _find_node(proto, until)
     return _run(
         proto, known, 0, keep=keep, max_bytes=max_bytes, stop_on=stop_on, last=last,
-        on_value=on_value, load=load,
+        on_value=on_value, load=load, sources=sources,
     )  # fmt: skip
 
 
@@ -230,17 +235,15 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     Returns:
         The proto, and a reader for external data (None where there is none).
     """
-    import onnx
-    from onnx import numpy_helper
+    from onnx import ModelProto, numpy_helper
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
-    model = compiled_models.as_proto(model)
-    if isinstance(model, onnx.ModelProto):
-        return model, None
-    path = Path(model)
-    base = str(path.parent)
-    return onnx.load(str(path), load_external_data=False), lambda t: numpy_helper.to_array(t, base)
+    opened = open_model(model, external="needed")
+    if not isinstance(opened.proto, ModelProto):
+        not_a_model(opened.proto)
+    base = str(opened.folder)
+    return opened.proto, lambda t: numpy_helper.to_array(t, base)
 
 
 def _given(value: Any) -> Value:
@@ -310,13 +313,14 @@ def _run(
     last: int | None,
     on_value: Callable[[NodeRecord, Value], None] | None,
     load: Callable[[Any], Any] | None,
+    sources: Sources,
 ) -> Debug:
     """Run the nodes of the main graph from `start` to `last`."""
     options = {"keep": keep, "max_bytes": max_bytes, "stop_on": stop_on, "last": last,
-               "on_value": on_value, "load": load}  # fmt: skip
+               "on_value": on_value, "load": load, "sources": sources}  # fmt: skip
     result = Debug(model, inputs={i.name: known[i.name] for i in model.graph.input
                                   if i.name in known}, _options=options)  # fmt: skip
-    watcher = _Watcher(result, stop_on, on_value)
+    watcher = _Watcher(result, stop_on, on_value, sources)
     runner = interpreter.Interpreter(
         backend.run,
         interpreter.versions_of(model),
@@ -374,7 +378,9 @@ class _Watcher:
         result: Debug,
         stop_on: str | None,
         on_value: Callable[[NodeRecord, Value], None] | None,
+        sources: Sources,
     ) -> None:
+        self.sources = sources
         self.result = result
         self.stop_on = stop_on
         self.on_value = on_value
@@ -383,7 +389,7 @@ class _Watcher:
     def on_step(self, step: interpreter.Step) -> None:
         """Note what a node made."""
         node = step.node
-        origin = model_failures.origin_of(node)
+        origin = model_failures.origin_of(node, self.sources)
         op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         index = self.index if not step.path else -1
         for name, value in zip(node.output, step.outputs, strict=False):
@@ -407,7 +413,7 @@ class _Watcher:
         """Raise the failure of a node at the Python line that made it."""
         if hasattr(error, "debug"):
             raise error
-        origin = model_failures.origin_of(node)
+        origin = model_failures.origin_of(node, self.sources)
         note = f"node {node.op_type} `{node.name}` -> {', '.join(node.output)}"
         first = error.diagnostic
         moved = dataclasses.replace(first, span=origin or first.span, notes=(*first.notes, note))

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.diagnostics.origins import Sources
 from onnxwright.diagnostics.span import source_line
+from onnxwright.diagnostics.text import clean
 from onnxwright.eager.debugging.debugger import NodeRecord, debug, read_model
 from onnxwright.eager.debugging.tracing import trace
 from onnxwright.eager.debugging.value_stats import facts_of
@@ -32,6 +34,7 @@ class Made:
         value: the value.
         result: which result it is; None for a value on the way there.
         op: the operator that made it, in a model.
+        source: the line itself, where it is read.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Made:
     value: Any
     result: int | None = None
     op: str = ""
+    source: str = ""
 
     @property
     def in_model(self) -> bool:
@@ -57,6 +61,7 @@ class Divergence:
         a, b: the values.
         reason: what differs: the type, the shape, or by how much and where.
         compared: how many pairs were equal before.
+        source: the line itself, where it is read.
     """
 
     name: str
@@ -66,16 +71,15 @@ class Divergence:
     b: Any
     reason: str
     compared: int
+    source: str = ""
 
     def __str__(self) -> str:
-        names = f"`{self.name}`"
+        names = f"`{clean(self.name)}`"
         if self.other_name != self.name:
-            names += f" and `{self.other_name}`"
-        lines = [f"{names} differ: {self.reason}"]
+            names += f" and `{clean(self.other_name)}`"
+        lines = [f"{names} differ: {clean(self.reason)}"]
         if self.place:
-            file, _, line = self.place.rpartition(":")
-            text = (source_line(file, int(line)) or "").strip()
-            lines.append(f"  made at {self.place}  {text}")
+            lines.append(f"  made at {clean(self.place)}  {clean(self.source)}".rstrip())
         lines.append(f"  a: {_summary(self.a)}")
         lines.append(f"  b: {_summary(self.b)}")
         lines.append(f"  {self.compared} pairs before them agree")
@@ -98,6 +102,7 @@ def first_divergence(
     *,
     rtol: float = 1e-4,
     atol: float = 1e-6,
+    sources: Sources = None,
 ) -> Divergence | None:
     """Run two models or functions on the same inputs and find where their values first part.
 
@@ -107,6 +112,7 @@ def first_divergence(
         inputs: the inputs by name, or in order.
         rtol: how much values may differ, relative to those of `b`.
         atol: how much values may differ besides.
+        sources: Python files, or folders of them, whose lines are shown where a model names them.
 
     Returns:
         The first pair that differs, by the order of `a`; None where nothing does.
@@ -126,24 +132,25 @@ def first_divergence(
         >>> found.name, found.a, found.b
         ('y', array([4.], dtype=float32), array([6.], dtype=float32))
     """
-    ours, theirs = _run(a, inputs), _run(b, inputs)
+    ours, theirs = _run(a, inputs, sources), _run(b, inputs, sources)
     for compared, (left, right) in enumerate(_pairs(ours, theirs)):
         reason = difference(left.value, right.value, rtol=rtol, atol=atol)
         if reason:
-            place = left.place or right.place
+            placed = left if left.place else right
             return Divergence(
-                left.name, right.name, place, left.value, right.value, reason, compared
-            )
+                left.name, right.name, placed.place, left.value, right.value, reason, compared,
+                placed.source,
+            )  # fmt: skip
     return None
 
 
-def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Made]:
+def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any], sources: Sources) -> list[Made]:
     """Everything that a model or function makes, in order."""
     if callable(target) and not hasattr(target, "SerializeToString"):
         return _run_function(target, inputs)
     proto, _ = read_model(target)
     made: list[Made] = []
-    places: dict[str, tuple[str, str]] = {}
+    places: dict[str, tuple[str, str, str]] = {}
     results = [o.name for o in proto.graph.output]
 
     def note(record: NodeRecord, value: Any) -> None:
@@ -153,16 +160,16 @@ def _run(target: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Made]:
         if record.origin is not None:
             place = f"{record.origin.file}:{record.origin.line}"
         if record.path or record.output not in results:
-            made.append(Made(record.output, place, value, None, record.op))
+            made.append(Made(record.output, place, value, None, record.op, record.source))
         else:
-            places[record.output] = place, record.op
+            places[record.output] = place, record.op, record.source
 
-    run = debug(target, inputs, keep="none", on_value=note)
+    run = debug(target, inputs, keep="none", on_value=note, sources=sources)
     # An input, an initializer or a constant may be a result as well: no node reports those.
     for position, name in enumerate(results):
         if name in run.outputs:
-            place, op = places.get(name, ("", "Identity"))
-            made.append(Made(name, place, run.outputs[name], position, op))
+            place, op, source = places.get(name, ("", "Identity", ""))
+            made.append(Made(name, place, run.outputs[name], position, op, source))
     return made
 
 
@@ -178,14 +185,15 @@ def _run_function(
         value = line.value.value if isinstance(line.value, Tensor) else line.value
         returned = re.fullmatch(r"return(?:\[(\d+)\])?", line.name) if line.depth == 0 else None
         result = int(returned[1] or 0) if returned is not None else None
-        made.append(Made(line.name, f"{line.file}:{line.line}", value, result))
+        text = (source_line(line.file, line.line) or "").strip()
+        made.append(Made(line.name, f"{line.file}:{line.line}", value, result, "", text))
     return made
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
     """Values that stand for each other, in the order of `ours`, then the results by position.
 
-    Values that are no results are paired by name; else by the name without the number that a model
+    Values that are not results are paired by name; else by the name without the number that a model
     adds to it, on the same line; else, in two models, by line and operator.  Names in a model may
     be generated: there a value of another type is something else.
     """

@@ -19,8 +19,8 @@ class Facts:
 
     Fields:
         type: its type and shape, such as `FLOAT[2, 3]`.
-        dtype: its numpy dtype as text; empty for what is no tensor.
-        shape: its shape; None for what is no tensor.
+        dtype: its numpy dtype as text; empty for what is not a tensor.
+        shape: its shape; None for what is not a tensor.
         low: the smallest finite element, None where there is none.
         high: the largest finite element.
         mean: the mean of the finite elements.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,6 +24,7 @@ from onnxwright.eager.values import (
     type_of_value,
 )
 from onnxwright.eager.where import user_span
+from onnxwright.ir.loading import not_a_model, open_model, serialized
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
 
@@ -43,6 +46,7 @@ class CompiledModel:
             element types; the runtime uses their memory.
 
     Raises:
+        ModelError: the model is damaged.
         EagerError: the runtime refuses the model (OW622).
 
     Example:
@@ -65,11 +69,7 @@ class CompiledModel:
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
         # Kept to tell which node failed; not where its weights would be held twice for that.
-        model = as_proto(model)
-        self._model = model if hasattr(model, "graph") else None
-        data = model.SerializeToString() if self._model is not None else model
-        if not isinstance(data, (bytes, str)):
-            data = str(data)
+        self._model, data = _checked(model, "skip" if weights is not None else "needed")
         self._made_from = (
             data if self._model is None else None,
             providers,
@@ -253,20 +253,26 @@ def _is_plain(kind: OnnxType | None) -> bool:
     return isinstance(kind, TensorType) and kind.dtype in ort_values.PLAIN
 
 
-def as_proto(model: Any) -> Any:
-    """An `onnx_ir.Model` as a ModelProto; anything else as it is.
+def _checked(model: Any, external: str) -> tuple[Any | None, bytes | str]:
+    """A model as a proto, if it is to be kept, and as what the runtime reads: bytes or a path."""
+    if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
+        return None, os.fsdecode(model)  # the runtime's own format, which only the runtime reads
+    opened = open_model(model, external=external)
+    if not hasattr(opened.proto, "graph"):
+        not_a_model(opened.proto)
+    if opened.path is not None:
+        return None, _utf8(opened.path)
+    if isinstance(model, bytes):
+        return None, model
+    return opened.proto, serialized(opened.proto)
 
-    Args:
-        model: the model, or what stands for one.
 
-    Returns:
-        The same model as a proto.
-    """
-    if type(model).__module__.split(".")[0] != "onnx_ir":
-        return model
-    import onnx_ir
-
-    return onnx_ir.to_proto(model)
+def _utf8(path: Path) -> str:
+    """A path as the runtime takes it: in UTF-8, whatever the locale is."""
+    try:
+        return os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return str(path)
 
 
 class Kept(sessions.Entry):
@@ -295,7 +301,7 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
     Raises:
         EagerError: the inputs do not fit, or the runtime failed.
     """
-    compiled = _compiled(as_proto(model))
+    compiled = _compiled(model)
     if isinstance(inputs, Mapping):
         return compiled.run(compiled._bind((), inputs))
     return compiled.run(compiled._bind(inputs, {}))
@@ -303,10 +309,13 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
 
 def _compiled(model: Any) -> CompiledModel:
     """The session of a model, kept by what the model is; of a file, which may change, a new one."""
+    if isinstance(model, (str, os.PathLike)):
+        return CompiledModel(model)
     serialize = getattr(model, "SerializeToString", None)
     if serialize is None and not isinstance(model, bytes):
-        return CompiledModel(model)
-    data = serialize() if serialize is not None else model
+        model = open_model(model).proto
+        serialize = model.SerializeToString
+    data = serialized(model) if serialize is not None else model
     key = hashlib.blake2b(data, digest_size=16).digest()
     kept = compiled_models.get(key)
     if kept is None:

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from onnxwright.diagnostics.catalogue import eager as messages
-from onnxwright.diagnostics.span import Span, file_of_origin
+from onnxwright.diagnostics.origins import Sources, span_of_origin
+from onnxwright.diagnostics.span import Span
 from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.values import (
     Value,
 )
-from onnxwright.eager.where import find_file, user_span
+from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 
 ORIGIN = "onnxwright.origin"
@@ -137,38 +138,17 @@ def all_nodes(model: Any) -> Any:
         yield from walk(function.node)
 
 
-def origin_of(node: Any) -> Span | None:
+def origin_of(node: Any, sources: Sources = None) -> Span | None:
     """The Python place that made a node, as its metadata says.
 
     Args:
         node: a NodeProto.
+        sources: files of which lines may be shown, besides those that this process compiled.
 
     Returns:
         The span; None where the node does not say.
     """
     for entry in node.metadata_props:
         if entry.key == ORIGIN:
-            span = parse_origin(entry.value)
-            if span is None:
-                return None
-            file = file_of_origin(entry.value) or find_file(span.file)
-            return dataclasses.replace(span, file=file)
+            return span_of_origin(entry.value, sources)
     return None
-
-
-def parse_origin(text: str) -> Span | None:
-    """A place written as `file:line:col`, or with the end as `file:line:col-line:col`.
-
-    Args:
-        text: the place; columns count from one.
-
-    Returns:
-        The span; None where the text is no place.
-    """
-    match = re.fullmatch(r"(.*?):(\d+):(\d+)(?:-(\d+):(\d+))?", text)
-    if match is None:
-        return None
-    line, col = int(match[2]), int(match[3]) - 1
-    if match[4] is not None:
-        return Span(match[1], line, col, int(match[4]), int(match[5]) - 1)
-    return Span(match[1], line, col, line, col + 1)

@@ -273,7 +273,7 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
     if not isinstance(shapes, (Mapping, list, tuple)):
         checks.raise_bad_argument(
             "dynamic_shapes",
-            f"{shapes!r} is no list, tuple or dict",
+            f"{shapes!r} is not a list, tuple or dict",
             f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
         )
     if isinstance(shapes, Mapping):

@@ -90,7 +90,7 @@ def _with_form(result: Any) -> tuple[list[Any], list[Any]]:
 
 @contextmanager
 def _untraced() -> Iterator[None]:
-    """What is run while it lasts is no part of the capture around it."""
+    """What is run while it lasts is not part of the capture around it."""
     with ExitStack() as stack:
         while _get_current_function_mode() is not None:
             stack.enter_context(_pop_mode_temporarily())

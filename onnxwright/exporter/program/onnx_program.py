@@ -19,7 +19,6 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
-from onnxwright.exporter.optimizing import optimize
 from onnxwright.exporter.program import calling, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.running import Session, hollow
@@ -29,6 +28,7 @@ from onnxwright.exporter.signature import MUTATIONS, ProgramInput
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
+from onnxwright.optimizer.folding import optimize_traced
 
 if TYPE_CHECKING:
     import onnx
@@ -372,7 +372,7 @@ class ONNXProgram:
         Initializers that are made of several weights follow these in `apply_weights`.
         """
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
-        optimize(self.model, frozenset(self._built.weights.get(n, n) for n in written))
+        optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
         self.release()
 
     # -- looking -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import torch
 
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.eager.ort.sessions import model_options
-from onnxwright.exporter.derived import is_missing
+from onnxwright.optimizer.weight_sources import is_missing
 from onnxwright.types.dtypes import DType
 
 # Initializers of at least so many bytes are handed to the runtime as memory, not as text.

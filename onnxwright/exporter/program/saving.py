@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.files import Staging
+from onnxwright.ir.writing import Save, data_of
 
 # A file of protobuf holds 2 GB; what is not weights needs some of it.
 _LIMIT = 1_500_000_000
 # Tensors begin at multiples of this, so that they can be mapped into memory.
 _ALIGNMENT = 4096
+_ONE_AT_A_TIME = threading.RLock()
 _CHOICES = "choose True (one file beside the model), 'per_tensor', False or None"
 
 
@@ -67,17 +68,16 @@ def save(
     if external_data not in (None, True, False, "per_tensor"):
         checks.raise_bad_argument(
             "external_data",
-            f"{external_data!r} is no way to write weights",
+            f"{external_data!r} is not a way to write weights",
             _CHOICES,
         )
     if type(threshold) is not int or threshold < 0:
         hint = "give the bytes from which on a weight is written beside the model: 1024"
         checks.raise_bad_argument(
             "threshold",
-            f"{threshold!r} is no number of bytes",
+            f"{threshold!r} is not a number of bytes",
             hint,
         )
-    _check_place(path)
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
         external_data = size > _LIMIT
@@ -87,28 +87,22 @@ def save(
             f"the weights take {size / 1e9:.1f} GB, a model file holds 2 GB",
             _CHOICES,
         )
-    kept = [(v, v.const_value) for v in _weights(model)]
-    inputs = list(model.graph.inputs)
-    try:
-        with Staging() as files:
+    # The model is changed while it is written: threads that save one program take turns.
+    with _ONE_AT_A_TIME, Save(path) as files:
+        kept = [(v, v.const_value) for v in _weights(model)]
+        inputs = list(model.graph.inputs)
+        try:
             if not include_initializers:
                 _leave_out(model)
             elif external_data:
-                _write_weights(model, path, threshold, external_data == "per_tensor", files)
+                _write_weights(model, threshold, external_data == "per_tensor", files)
             if keep_initializers_as_inputs:
                 model.graph.inputs.extend(model.graph.initializers.values())
-            files.stage(path).write_bytes(ir.to_proto(model).SerializeToString())
-    finally:
-        _restore(model, kept, inputs)
+            data = ir.to_proto(model).SerializeToString()
+        finally:
+            _restore(model, kept, inputs)
+        files.commit(data, keep=data_of(tensor for _, tensor in kept))
     return path
-
-
-def _check_place(path: Path) -> None:
-    """Say now what the temporary file could only say of itself."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "the model cannot be written: a folder", str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
 
 
 def _leave_out(model: ir.Model) -> None:
@@ -128,26 +122,24 @@ def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) ->
         model.graph.inputs.extend(inputs)
 
 
-def _write_weights(
-    model: ir.Model, path: Path, threshold: int, per_tensor: bool, files: Staging
-) -> None:
+def _write_weights(model: ir.Model, threshold: int, per_tensor: bool, files: Save) -> None:
     """Write large weights to temporary files, and let the model point where they will be."""
     large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
     if not large:
         return
-    name = path.name.removesuffix(".onnx")
     if per_tensor:
-        _one_file_each(large, path, f"{name}.weights", files)
+        _one_file_each(large, files)
         return
-    final = f"{name}.onnx.data"
-    with files.stage(path.with_name(final)).open("wb") as file:
-        for value in large:
-            tensor = value.const_value
-            offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
-            file.truncate(offset)
-            file.seek(offset)
-            _write(tensor, file)
-            value.const_value = _pointer(tensor, final, offset, path)
+    file, offsets = files.data_file(), []
+    for value in large:
+        offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
+        file.truncate(offset)
+        file.seek(offset)
+        _write(value.const_value, file)
+        offsets.append(offset)
+    location = files.location(file)
+    for value, offset in zip(large, offsets, strict=True):
+        value.const_value = _pointer(value.const_value, location, offset, files.target)
 
 
 def _goes_out(tensor: Any, threshold: int) -> bool:
@@ -156,16 +148,17 @@ def _goes_out(tensor: Any, threshold: int) -> bool:
     return tensor.nbytes >= threshold and tensor.nbytes > 0 and not of_shapes
 
 
-def _one_file_each(large: list[Any], path: Path, folder: str, files: Staging) -> None:
-    staged = files.stage(path.with_name(folder))
-    staged.mkdir()
+def _one_file_each(large: list[Any], files: Save) -> None:
+    folder, names = files.data_folder(), []
     for n, value in enumerate(large):
-        tensor = value.const_value
         safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value.name))
-        file_name = f"{n:05d}_{safe[:100]}.bin"
-        with (staged / file_name).open("wb") as file:
-            _write(tensor, file)
-        value.const_value = _pointer(tensor, f"{folder}/{file_name}", 0, path)
+        name = f"{n:05d}_{safe.encode()[:100].decode(errors='ignore')}.bin"
+        with (folder / name).open("wb") as file:
+            _write(value.const_value, file)
+        names.append(name)
+    location = files.location(folder)
+    for value, name in zip(large, names, strict=True):
+        value.const_value = _pointer(value.const_value, f"{location}/{name}", 0, files.target)
 
 
 def _write(tensor: Any, file: Any) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnxwright.exporter.files import Staging
 from onnxwright.exporter.report.pages import Block, Code, Items, Page, Section, Table
+from onnxwright.ir.writing import write_file
 
 DEFAULT_REPORT = "onnxwright_export"
 TARGETS = ("onnxruntime-cpu", "any")
@@ -84,9 +84,8 @@ class Report:
         """
         paths = paths_of(path)
         paths[0].parent.mkdir(parents=True, exist_ok=True)
-        with Staging() as files:
-            files.stage(paths[0]).write_text(self.markdown(), encoding="utf-8")
-            files.stage(paths[1]).write_text(self.html(), encoding="utf-8")
+        for target, text in zip(paths, (self.markdown(), self.html()), strict=True):
+            write_file(target, text)
         return paths
 
     # -- the page ----------------------------------------------------------------------------------

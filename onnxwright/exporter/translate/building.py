@@ -40,7 +40,7 @@ from onnxwright.exporter.translate.outlining import (
     stack_of,
 )
 from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
-from onnxwright.exporter.turning import turn_weights
+from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
 
 # An FX node, and for each of its values the name of the output (None for a plain number) and
 # whether it is a complex pair.
@@ -228,7 +228,7 @@ class _Builder:
         model.producer_name = "onnxwright"
         self._rename_weights(model)
         if not self.every:
-            turn_weights(model)
+            pretranspose_weights(model)
         if self.settings.functions == "aten":
             outline_operators(model, self.sources, self.weights.values())
         elif self.settings.modules_as_functions:

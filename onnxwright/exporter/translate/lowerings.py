@@ -53,7 +53,7 @@ class Lowerings:
             if not callable(function):
                 checks.raise_bad_argument(
                     _TABLE,
-                    f"what stands for {key} is no function, but {function!r}",
+                    f"what stands for {key} is not a function, but {function!r}",
                     "give functions",
                 )
             for name in _names(key):
@@ -109,7 +109,7 @@ def _names(key: Any) -> list[str]:
         return [target_name(key)]
     checks.raise_bad_argument(
         _TABLE,
-        f"{_shown(key)} is no operator",
+        f"{_shown(key)} is not an operator",
         "write its full name (`'aten::add.Tensor'`) or the operator (`torch.ops.aten.add.Tensor`)",
     )
 
@@ -137,7 +137,7 @@ def _check_kinds(custom: Any, fallback: Any) -> None:
     if fallback is not None and not callable(fallback):
         checks.raise_bad_argument(
             "fallback",
-            f"{fallback!r} is no function",
+            f"{fallback!r} is not a function",
             "give a function from the full name of an operator to a lowering or None",
         )
 
@@ -149,7 +149,7 @@ def _check_name(key: str) -> None:
     if not hasattr(torch.ops, space) or not packet:
         checks.raise_bad_argument(
             _TABLE,
-            f"`{key}` is no full name of an operator",
+            f"`{key}` is not a full name of an operator",
             "write it as `aten::add.Tensor`",
         )
     if space.startswith("_") or space in ("math", "higher_order", "builtins"):

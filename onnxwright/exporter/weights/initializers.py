@@ -12,9 +12,10 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
-from onnxwright.exporter import checks, derived
-from onnxwright.exporter.derived import is_missing
+from onnxwright.exporter import checks
 from onnxwright.exporter.torch_types import onnx_tensor
+from onnxwright.optimizer import weight_sources
+from onnxwright.optimizer.weight_sources import is_missing
 
 _SAFETENSORS_DTYPES = {
     "F64": "DOUBLE",
@@ -41,7 +42,7 @@ def missing_weights(model: ir.Model) -> list[str]:
     Returns:
         The names, as the module has them, in order.
     """
-    return [name for name, tensor in derived.sources(model).items() if is_missing(tensor)]
+    return [name for name, tensor in weight_sources.sources(model).items() if is_missing(tensor)]
 
 
 def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
@@ -56,7 +57,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
     Raises:
         ExportValueError: a weight is unknown, or has another shape or type.
     """
-    known = derived.sources(model)
+    known = weight_sources.sources(model)
     given: dict[str, Any] = {}
     for name, tensor in _entries(weights):
         target = names.get(name)
@@ -83,7 +84,7 @@ def apply(model: ir.Model, names: Mapping[str, str], weights: Any) -> None:
             )
         given[target] = tensor
     # Only when all of them fit: an error leaves the model as it was.
-    derived.give(model, given)
+    weight_sources.load_weights(model, given)
 
 
 def _near(name: str, names: Iterable[str]) -> str:

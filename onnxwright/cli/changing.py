@@ -1,0 +1,210 @@
+"""`convert`, `extract`, `compose`, `set-shapes`, `rename`: a model changed as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.files import check_file, check_folder, load, write_model
+from onnxwright.cli.grammar import add_json, command
+
+
+def add(commands: Any) -> None:
+    """Add the commands to the parser."""
+    made = command(
+        commands,
+        "convert",
+        "convert a model to another opset version, newer or older",
+        [
+            "onnxwright convert model.onnx --opset 21 -o new.onnx",
+            "onnxwright convert model.onnx --opset 13 --ir-version 7 -o old.onnx",
+        ],
+        _convert,
+    )
+    _add_model(made)
+    made.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
+    made.add_argument(
+        "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
+    )
+    made.add_argument("--ir-version", type=int, metavar="N")
+    _add_output(made)
+    made = command(
+        commands,
+        "extract",
+        "write the part of a model between named values",
+        ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
+        _extract,
+    )
+    _add_model(made)
+    made.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
+    made.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
+    _add_output(made)
+    made = command(
+        commands,
+        "compose",
+        "connect the outputs of one model to the inputs of another",
+        [
+            "onnxwright compose body.onnx head.onnx -o whole.onnx",
+            "onnxwright compose a.onnx b.onnx --connect y=x --prefix b_ -o ab.onnx",
+        ],
+        _compose,
+    )
+    _add_model(made)
+    made.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
+    made.add_argument(
+        "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
+    )
+    made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
+    _add_output(made)
+    made = command(
+        commands,
+        "set-shapes",
+        "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
+        [
+            "onnxwright set-shapes model.onnx --shape x=batch,3,? -o dynamic.onnx",
+            "onnxwright set-shapes model.onnx --dim batch=1 -o fixed.onnx",
+        ],
+        _set_shapes,
+    )
+    _add_model(made)
+    made.add_argument(
+        "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
+    )
+    made.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
+    _add_output(made)
+    made = command(
+        commands,
+        "rename",
+        "rename inputs, outputs, other values and dimensions",
+        ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
+        _rename,
+    )
+    _add_model(made)
+    for kind in ("inputs", "outputs", "values", "dims"):
+        made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
+    _add_output(made)
+
+
+def _add_model(made: Any) -> None:
+    made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
+
+
+def _add_output(made: Any) -> None:
+    made.add_argument("-o", "--output", metavar="FILE", required=True, help="- for a pipe")
+    add_json(made)
+
+
+def _convert(given: Any) -> int:
+    from onnxwright.optimizer.versions import convert_version
+
+    domains = dict(map(_domain, given.domain or ()))
+    if given.opset is None and not domains:
+        raise Trouble("say what to convert to with --opset or --domain")
+    made = convert_version(
+        _model(given.model), given.opset, domains=domains, ir_version=given.ir_version
+    )
+    return _written(given, made)
+
+
+def _extract(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import extract
+
+    model = _model(given.model)
+    return _written(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+
+
+def _compose(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import compose
+
+    pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
+    made = compose(_model(given.model), _model(given.second), pairs, prefix=given.prefix)
+    return _written(given, made)
+
+
+def _set_shapes(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import set_shapes
+
+    if not given.shape and not given.dim:
+        raise Trouble("say what changes with --shape or --dim")
+    shapes = {
+        name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
+        for name, dims in (_pair(text, "--shape") for text in given.shape or ())
+    }
+    dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in given.dim or ())}
+    return _written(given, set_shapes(_model(given.model), shapes, dims=dims))
+
+
+def _rename(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import rename
+
+    names = {}
+    for kind in ("inputs", "outputs", "values", "dims"):
+        texts = [text for text in (getattr(given, kind) or "").split(",") if text]
+        names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
+    if not any(names.values()):
+        raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
+    made = rename(
+        _model(given.model),
+        inputs=names["inputs"],
+        outputs=names["outputs"],
+        values=names["values"],
+        dims=names["dims"],
+    )
+    return _written(given, made)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise Trouble(f"{option} takes NAME=VALUE, not {text}")
+    return name, value
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _domain(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdecimal():
+        raise Trouble(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
+    return name, int(number)
+
+
+def _model(argument: str) -> Any:
+    """A model: a file as its path, so that weights are not read; the rest as a ModelProto."""
+    if argument.endswith((".onnx", ".textproto", ".onnxtxt", ".json")):
+        check_file(Path(argument))
+        if argument.endswith(".onnx"):
+            return argument
+    return load(argument).proto
+
+
+def _written(given: Any, made: Any) -> int:
+    """Write the result and say what it is."""
+    import onnx_ir as ir
+
+    from onnxwright.optimizer.model_files import save
+
+    if given.output.endswith(".onnx"):
+        check_folder(Path(given.output))
+        model = made if isinstance(made, ir.Model) else ir.from_proto(made)
+        save(model, given.output)
+    else:
+        write_model(given.output, ir.to_proto(made) if isinstance(made, ir.Model) else made)
+    if given.output == "-":
+        return OK
+    graph = made.graph
+    nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
+        list(graph)
+    )  # fmt: skip
+    if given.json:
+        print_json({"path": given.output, "nodes": nodes})
+    else:
+        size = Path(given.output).stat().st_size
+        print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
+    return OK
+
+
+__all__ = ["add"]

@@ -1,0 +1,302 @@
+"""The one loader: every model that comes in goes through `open_model`, which checks it once."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import onnx
+from onnx import serialization
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import loading as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.text import clean
+from onnxwright.errors import ModelNotFoundError
+from onnxwright.ir.validation import Damage, check_model
+from onnxwright.ir.validation.model import Model
+
+LIMIT = (1 << 31) - 1
+"""The most bytes that protobuf reads or writes as one message."""
+
+_MESSAGES: dict[str, type[messages.DamagedModel]] = {
+    "structure": messages.InvalidModel,
+    "data": messages.InvalidTensor,
+    "external": messages.ExternalDataNotReadable,
+    "limit": messages.ModelTooLarge,
+}
+_PROTOS = (onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model that was read and checked.
+
+    Fields:
+        proto: the model, function or graph; external data stays where it is.
+        path: its file; None where it did not come from one.
+    """
+
+    proto: Model
+    path: Path | None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its external data: that of the file, else the working folder."""
+        return self.path.parent if self.path is not None else Path()
+
+
+def is_source(source: Any) -> bool:
+    """Whether `open_model` takes an object: a path, bytes, a file, a proto or an `onnx_ir` object.
+
+    Example:
+        >>> is_source(b""), is_source("model.onnx"), is_source(3)
+        (True, True, False)
+    """
+    plain = (str, os.PathLike, bytes, bytearray, memoryview, *_PROTOS)
+    return isinstance(source, plain) or _is_ir(source) or _is_stream(source)
+
+
+def open_model(source: Any, *, external: str = "named", defined: bool = True) -> Opened:
+    """Read a model from wherever it is, and check it.
+
+    Args:
+        source: a path, bytes, a file object, a ModelProto, FunctionProto or GraphProto, or the same
+            of `onnx_ir`.
+        external: how data in other files is checked: "named" checks the files that are there,
+            "needed" wants them to be there, "skip" does not look at them.
+        defined: whether names that are read and not defined are a fault: a tool that shows or
+            compares models can do without them.
+
+    Returns:
+        The model with its path.
+
+    Raises:
+        ModelError: it cannot be read (OW741), contradicts itself (OW744), has a tensor whose data
+            does not fit (OW750) or cannot be read (OW743), or is too large (OW751).
+        ModelNotFoundError: there is no such file (OW741).
+        ModelTypeError: the source is none of these (OW752).
+
+    Example:
+        >>> from onnx import parser
+        >>> graph = parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+        >>> open_model(onnx.helper.make_model(graph).SerializeToString()).proto.graph.name
+        'g'
+    """
+    path: Path | None = None
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(os.fsdecode(source))
+        proto = _from_file(path)
+        if path.is_symlink():  # external data is where the file is, not where the link is
+            path = Path(os.path.realpath(path))
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        proto = parsed(bytes(source), "the given bytes")
+    elif isinstance(source, _PROTOS):
+        proto = source
+    elif _is_ir(source):
+        proto = _from_ir(source)
+    elif _is_stream(source):
+        proto = _from_stream(source)
+    else:
+        not_a_model(source)
+    opened = Opened(proto, path)
+    checked(proto, opened.folder, external=external, defined=defined)
+    return opened
+
+
+def checked(
+    proto: Model,
+    folder: Path | None = None,
+    *,
+    external: str = "named",
+    defined: bool = True,
+) -> None:
+    """Check a model that is in memory already.
+
+    Args:
+        proto: the model, function or graph.
+        folder: the folder of its external data; the working folder if not given.
+        external, defined: as for `open_model`.
+
+    Raises:
+        ModelError: as for `open_model`.
+    """
+    place = None if external == "skip" else folder or Path()
+    try:
+        check_model(proto, place, needed=external == "needed", defined=defined)
+    except Damage as damage:
+        raise_damage(damage)
+
+
+def not_a_model(source: object) -> NoReturn:
+    """Raise the user's error for an object that is not a model.
+
+    Args:
+        source: the object.
+
+    Raises:
+        ModelTypeError: always (OW752).
+    """
+    fail(messages.NotAModel(what=_words(source), span=user_span()))
+
+
+def raise_damage(damage: Damage) -> NoReturn:
+    """Raise the user's error for a fault of a model.
+
+    Args:
+        damage: the fault.
+
+    Raises:
+        ModelError: always.
+    """
+    kind = _MESSAGES[damage.kind]
+    fail(kind(where=damage.where, what=damage.what, advice=damage.advice, span=user_span()))
+
+
+def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
+    """Bytes as a model, not checked yet.
+
+    Args:
+        data: the bytes.
+        label: what they are, for messages.
+        form: "protobuf", "textproto", "json" or "onnxtxt".
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: they are not a model (OW741).
+    """
+    if not data:
+        _unreadable(label, "it is empty")
+    try:
+        with warnings.catch_warnings():
+            # The text form is what the user chose; that it is young is for onnx's own pages.
+            warnings.filterwarnings("ignore", "The onnxtxt format is experimental")
+            proto = serialization.registry.get(form).deserialize_proto(data, onnx.ModelProto())
+    except Exception as error:  # noqa: BLE001 - each parser has its own
+        _unreadable(label, _why(error, len(data)), error)
+    if not proto.HasField("graph"):
+        _unreadable(label, "it has no graph")
+    return proto
+
+
+def serialized(proto: Model) -> bytes:
+    """A model as bytes.
+
+    Args:
+        proto: the model.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        ModelError: it has more than protobuf writes as one message (OW751), or text that is not
+            UTF-8.
+    """
+    try:
+        data: bytes = proto.SerializeToString()
+        return data
+    except Exception as error:  # noqa: BLE001 - protobuf's own EncodeError, or a ValueError
+        what = f"it cannot be written as one message: {_first_line(error)}"
+        raise_damage(Damage("limit", "the model", what, "use external data for large tensors"))
+
+
+def _from_file(path: Path) -> onnx.ModelProto:
+    label = f"'{clean(str(path))}'"
+    try:
+        facts = path.stat()
+        if stat.S_ISDIR(facts.st_mode):
+            _unreadable(label, "it is a folder, not a file")
+        if not (stat.S_ISREG(facts.st_mode) or stat.S_ISFIFO(facts.st_mode)):
+            _unreadable(label, "it is a device or a socket, not a file")
+        if facts.st_size > LIMIT:
+            _unreadable(
+                label,
+                f"it has {facts.st_size / 1e9:.1f} GB, and protobuf reads no more than 2 GB; save "
+                "the model with its weights as external data",
+            )
+        with path.open("rb") as file:
+            data = file.read(LIMIT + 1)
+    except FileNotFoundError as error:
+        found = messages.ModelNotReadable(
+            path=label, reason="there is no such file", span=user_span()
+        )
+        raise ModelNotFoundError(found) from error
+    except (OSError, ValueError) as error:
+        if hasattr(error, "diagnostics"):
+            raise
+        _unreadable(label, getattr(error, "strerror", None) or str(error), error)
+    if len(data) > LIMIT:
+        _unreadable(label, "it has more than 2 GB, which protobuf does not read")
+    form = serialization.registry.get_format_from_file_extension(path.suffix) or "protobuf"
+    return parsed(data, label, form)
+
+
+def _from_stream(stream: Any) -> onnx.ModelProto:
+    data = stream.read(LIMIT + 1)
+    if not isinstance(data, bytes):
+        _unreadable("the given file", "it was opened as text; open it in binary mode ('rb')")
+    if len(data) > LIMIT:
+        _unreadable("the given file", "it has more than 2 GB, which protobuf does not read")
+    return parsed(data, "the given file")
+
+
+def _is_ir(source: Any) -> bool:
+    """Whether an object is a model, function or graph of `onnx_ir` (which is not imported here)."""
+    names = ("Model", "Function", "Graph", "GraphView")
+    kinds = ((k.__name__, k.__module__.split(".")[0]) for k in type(source).__mro__)
+    return any(name in names and package == "onnx_ir" for name, package in kinds)
+
+
+def _is_stream(source: Any) -> bool:
+    return callable(getattr(source, "read", None)) and not isinstance(source, type)
+
+
+def _from_ir(source: Any) -> Model:
+    import onnx_ir as ir
+
+    try:
+        found: Model = ir.to_proto(source)
+        return found
+    except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds for a broken object
+        _unreadable("the onnx_ir object", f"onnx_ir cannot write it: {_first_line(error)}", error)
+
+
+def _words(source: object) -> str:
+    """What was given instead of a model, cut short."""
+    shown = clean(repr(source)) if isinstance(source, (int, float, bool)) else ""
+    return f"{shown or 'a value'} of type `{type(source).__name__}`"
+
+
+def _why(error: BaseException, size: int) -> str:
+    """Why bytes are not a model; what protobuf says of it helps nobody."""
+    if type(error).__name__ == "DecodeError":
+        return f"its {size:,} bytes are damaged, cut short or something else"
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return clean((str(error).strip() or type(error).__name__).splitlines()[0])[:300]
+
+
+def _unreadable(label: str, reason: str, error: BaseException | None = None) -> NoReturn:
+    found = messages.ModelNotReadable(path=label, reason=reason, span=user_span())
+    raise found.error(found) from error
+
+
+__all__ = [
+    "LIMIT",
+    "Opened",
+    "checked",
+    "is_source",
+    "not_a_model",
+    "open_model",
+    "parsed",
+    "raise_damage",
+    "serialized",
+]

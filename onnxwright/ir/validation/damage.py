@@ -1,0 +1,41 @@
+"""`Damage`: what is wrong with a model, where in it, and what to do."""
+
+from __future__ import annotations
+
+from onnxwright.diagnostics.text import clean
+
+TOOL = "fix it in the tool that wrote the model"
+
+
+class Damage(Exception):  # noqa: N818 - the loader makes the user's error of it
+    """The first fault found in a model.
+
+    Args:
+        kind: "structure", "data", "external" or "limit"; each has an error code of its own.
+        where: the path to the faulty part, such as "graph `g`, node 3 (`If`), graph `then`".
+        what: what is wrong there.
+        advice: what to do.
+    """
+
+    def __init__(self, kind: str, where: str, what: str, advice: str = TOOL) -> None:
+        super().__init__(f"{where}: {what}")
+        self.kind, self.where, self.what, self.advice = kind, where, what, advice
+
+
+def is_text(*values: object) -> bool:
+    """Whether protobuf could decode strings: it gives those that are not UTF-8 as bytes."""
+    return all(type(value) is str for value in values)
+
+
+def quoted(name: object) -> str:
+    """A name of a model in a message: printable, cut where it is long.
+
+    Example:
+        >>> quoted("x" * 100)[-5:], quoted("")
+        ('...`', '``')
+    """
+    text = clean(name if isinstance(name, str) else repr(name))
+    return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
+
+
+__all__ = ["TOOL", "Damage", "is_text", "quoted"]

@@ -1,0 +1,80 @@
+"""Functions of a model: names, recursion, and how many nodes all calls together expand to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, quoted
+
+EXPANDED_LIMIT = 2_000_000
+"""The most nodes that a model may have once every call of a function is replaced by its body."""
+
+CALL_DEPTH = 100
+"""The most functions that may be in each other's bodies, one calling the next."""
+
+Key = tuple[str, str, str]
+_A = onnx.AttributeProto
+_GRAPHS = (_A.GRAPH, _A.GRAPHS, _A.UNDEFINED)
+
+
+def called(nodes: Sequence[onnx.NodeProto]) -> Iterator[Key]:
+    """What nodes call, those of subgraphs included: domain, name and overload."""
+    stack = [nodes]
+    while stack:
+        for node in stack.pop():
+            yield node.domain, node.op_type, node.overload
+            for attr in node.attribute:
+                if attr.type in _GRAPHS:
+                    stack += [graph.node for graph in (attr.g, *attr.graphs)]
+
+
+def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphProto | None) -> None:
+    """Refuse functions that call each other in a cycle, or that expand to too many nodes.
+
+    Args:
+        functions: the functions of a model.
+        main: the main graph; None for a function on its own.
+
+    Raises:
+        Damage: they do.
+    """
+    known: dict[Key, onnx.FunctionProto] = {}
+    for f in functions:
+        key = (f.domain, f.name, f.overload)
+        if key in known:
+            raise Damage("structure", f"function {quoted(f.name)}", "it is defined twice")
+        known[key] = f
+    calls = {key: [k for k in called(f.node) if k in known] for key, f in known.items()}
+    try:
+        order = list(TopologicalSorter({k: set(v) for k, v in calls.items()}).static_order())
+    except CycleError as error:
+        names = " -> ".join(quoted(key[1]) for key in error.args[1])
+        where = f"function {quoted(error.args[1][0][1])}"
+        raise Damage("structure", where, f"functions call each other in a cycle: {names}") from None
+    size: dict[Key, int] = {}
+    depth: dict[Key, int] = {}
+    for key in order:
+        inner = calls[key]
+        size[key] = sum(1 for _ in called(known[key].node)) + sum(size[k] for k in inner)
+        depth[key] = 1 + max((depth[k] for k in inner), default=0)
+        where = f"function {quoted(key[1])}"
+        _check_size(size[key], where)
+        if depth[key] > CALL_DEPTH:
+            what = f"it calls functions {depth[key]} deep, more than {CALL_DEPTH}"
+            raise Damage("limit", where, what, "inline some of the functions")
+    if main is not None:
+        total = sum(1 + size.get(key, 0) for key in called(main.node))
+        _check_size(total, f"graph {quoted(main.name)}")
+
+
+def _check_size(count: int, where: str) -> None:
+    if count > EXPANDED_LIMIT:
+        shown = f"{count:,}" if count < 1 << 60 else "more than 10**18"
+        what = f"its calls of functions expand to {shown} nodes, more than {EXPANDED_LIMIT:,}"
+        raise Damage("limit", where, what, "call the functions fewer times: no runtime runs this")
+
+
+__all__ = ["CALL_DEPTH", "EXPANDED_LIMIT", "called", "check_functions"]

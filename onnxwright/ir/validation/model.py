@@ -1,0 +1,305 @@
+"""Models, graphs, nodes and attributes: text that is text, fields that agree, names made once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any, Union
+
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, is_text, quoted
+from onnxwright.ir.validation.external import Files
+from onnxwright.ir.validation.functions import check_functions
+from onnxwright.ir.validation.tensors import check_sparse, check_tensor
+from onnxwright.types.dtypes import DType
+
+NESTING = 32
+"""The most graphs inside each other: protobuf reads 100 messages, and a graph takes three."""
+
+TYPE_NESTING = 8
+"""The most types inside each other, such as a sequence of optionals."""
+
+_A = onnx.AttributeProto
+_HELD: dict[int, str] = {
+    _A.FLOAT: "f", _A.INT: "i", _A.STRING: "s", _A.TENSOR: "t", _A.GRAPH: "g",
+    _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp", _A.FLOATS: "floats", _A.INTS: "ints",
+    _A.STRINGS: "strings", _A.TENSORS: "tensors", _A.GRAPHS: "graphs",
+    _A.SPARSE_TENSORS: "sparse_tensors", _A.TYPE_PROTOS: "type_protos",
+}  # fmt: skip
+_VALUES = frozenset(_HELD.values())
+_ELEMENTS = {int(d) for d in DType} | {0}  # 0 stands for an unknown element type
+
+Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
+
+
+def check_model(
+    proto: Model, folder: Path | None = None, *, needed: bool = False, defined: bool = True
+) -> None:
+    """Refuse a model that other code cannot read safely.
+
+    Args:
+        proto: a model, a function or a graph.
+        folder: the folder of its external data; None where that is not looked at.
+        needed: whether files of external data that are not there are a fault.
+        defined: whether names that are read and not defined are a fault.
+
+    Raises:
+        Damage: the first fault that is found.
+
+    Source:
+        onnx.proto, the ONNX IR specification.
+
+    Example:
+        >>> from onnx import parser
+        >>> check_model(parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
+        >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) y = Neg(x) }"
+        >>> check_model(parser.parse_graph(text))
+        Traceback (most recent call last):
+            ...
+        onnxwright.ir.validation.damage.Damage: graph `g`: the value `y` is defined twice
+    """
+    _Checker(folder, needed, defined).check(proto)
+
+
+class _Checker:
+    """Goes through one model once."""
+
+    def __init__(self, folder: Path | None, needed: bool, defined: bool) -> None:
+        self.around: set[str] | None = set() if defined else None
+        self.data = None if folder is None else Files(folder, needed)
+
+    def check(self, proto: Model) -> None:
+        """Check everything."""
+        if isinstance(proto, onnx.GraphProto):
+            # A graph on its own may read what is defined around it.
+            self._graph(proto, f"graph {quoted(proto.name)}", None, 0)
+        elif isinstance(proto, onnx.FunctionProto):
+            self._function(proto)
+            check_functions([proto], None)
+        else:
+            self._model(proto)
+
+    def _model(self, proto: onnx.ModelProto) -> None:
+        where = "the model"
+        self._texts(
+            where, proto.producer_name, proto.producer_version, proto.domain, proto.doc_string
+        )
+        self._header(proto, where)
+        for function in proto.functions:
+            self._texts("a function", function.domain, function.name, function.overload)
+        self._graph(proto.graph, f"graph {quoted(proto.graph.name)}", self.around, 0)
+        for function in proto.functions:
+            self._function(function)
+        check_functions(proto.functions, proto.graph)
+
+    def _header(self, proto: onnx.ModelProto | onnx.FunctionProto, where: str) -> None:
+        self._properties(proto.metadata_props, where)
+        versions: dict[str, int] = {}
+        for entry in proto.opset_import:
+            self._texts(f"{where}, opset imports", entry.domain)
+            domain = entry.domain or "ai.onnx"
+            if versions.setdefault(domain, entry.version) != entry.version:
+                what = f"two versions of {quoted(domain)} are imported"
+                raise Damage("structure", where, what)
+
+    def _function(self, proto: onnx.FunctionProto) -> None:
+        where = f"function {quoted(proto.name)}"
+        self._texts(where, proto.name, proto.domain, proto.overload, proto.doc_string)
+        self._header(proto, where)
+        self._texts(where, *proto.input, *proto.output, *proto.attribute)
+        for info in proto.value_info:
+            self._info(info, where)
+        names = [*proto.attribute, *(a.name for a in proto.attribute_proto)]
+        self._once("attribute parameter", names, where)
+        for attr in proto.attribute_proto:
+            self._attribute(attr, where, set(), 0)
+        self._body(list(proto.input), proto.node, proto.output, where, self.around, 0)
+
+    def _graph(
+        self, graph: onnx.GraphProto, where: str, outside: set[str] | None, depth: int
+    ) -> None:
+        if depth > NESTING:
+            what = f"graphs are nested more than {NESTING} deep, which no protobuf reader accepts"
+            raise Damage("limit", where, what, "flatten the nested If, Loop and Scan nodes")
+        self._texts(where, graph.name, graph.doc_string)
+        self._properties(graph.metadata_props, where)
+        for infos, word in ((graph.input, "input"), (graph.output, "output")):
+            for info in infos:
+                self._info(info, f"{where}, {word}")
+        for info in graph.value_info:
+            self._info(info, f"{where}, value_info")
+        held = []
+        for tensor in graph.initializer:
+            place = f"{where}, initializer {quoted(tensor.name)}"
+            check_tensor(tensor, place, self.data)
+            held.append(tensor.name)
+        for sparse in graph.sparse_initializer:
+            place = f"{where}, sparse initializer {quoted(sparse.values.name)}"
+            check_sparse(sparse, place, self.data)
+            held.append(sparse.values.name)
+        for note in graph.quantization_annotation:
+            self._texts(f"{where}, quantization annotations", note.tensor_name)
+            self._properties(note.quant_parameter_tensor_names, where)
+        self._once("initializer", held, where)
+        made = {name for node in graph.node for name in node.output}
+        for name in held:
+            if name in made:
+                what = f"the value {quoted(name)} is an initializer and the output of a node"
+                raise Damage("structure", where, what)
+        known = None if outside is None else outside | set(held)
+        outputs = [o.name for o in graph.output]
+        self._body([i.name for i in graph.input], graph.node, outputs, where, known, depth)
+
+    def _body(
+        self,
+        inputs: list[str],
+        nodes: Sequence[onnx.NodeProto],
+        outputs: Iterable[str],
+        where: str,
+        outside: set[str] | None,
+        depth: int,
+    ) -> None:
+        for number, node in enumerate(nodes):
+            self._node_texts(node, f"{where}, node {number}")
+        names = [*inputs, *(name for node in nodes for name in node.output)]
+        self._once("value", names, where)
+        inside = None if outside is None else outside | set(names)
+        for number, node in enumerate(nodes):
+            place = f"{where}, node {number} ({quoted(node.op_type)})"
+            for name in node.input:
+                if name and inside is not None and name not in inside:
+                    what = f"it reads {quoted(name)}, which is not defined"
+                    raise Damage("structure", place, what)
+            self._once("attribute", [a.name for a in node.attribute], place)
+            for attr in node.attribute:
+                self._attribute(attr, place, inside, depth)
+        for name in outputs:
+            if name and inside is not None and name not in inside:
+                raise Damage("structure", where, f"its output {quoted(name)} is not defined")
+        _check_order(nodes, where)
+
+    def _node_texts(self, node: onnx.NodeProto, where: str) -> None:
+        self._texts(
+            where, node.op_type, node.domain, node.overload, node.name, node.doc_string,
+            *node.input, *node.output,
+        )  # fmt: skip
+        if not node.op_type:
+            raise Damage("structure", where, "it has no operator")
+        self._properties(node.metadata_props, where)
+        for attr in node.attribute:
+            self._texts(where, attr.name, attr.doc_string, attr.ref_attr_name)
+
+    def _attribute(
+        self, attr: onnx.AttributeProto, where: str, outside: set[str] | None, depth: int
+    ) -> None:
+        place = f"{where}, attribute {quoted(attr.name)}"
+        if not attr.name:
+            raise Damage("structure", place, "it has no name")
+        held = [f.name for f, _ in attr.ListFields() if f.name in _VALUES]
+        wanted = _HELD.get(attr.type)
+        if attr.ref_attr_name:
+            if held:
+                raise Damage("structure", place, "it refers to a parameter and has a value, too")
+            return
+        if len(held) > 1 or (wanted is not None and held and held != [wanted]):
+            name = _A.AttributeType.Name(attr.type)
+            what = f"its type is {name}, and it holds {', '.join(held)}"
+            raise Damage("structure", place, what)
+        if not held:
+            return
+        for tensor in _values(attr, held[0], "t", "tensors"):
+            check_tensor(tensor, place, self.data)
+        for sparse in _values(attr, held[0], "sparse_tensor", "sparse_tensors"):
+            check_sparse(sparse, place, self.data)
+        for kind in _values(attr, held[0], "tp", "type_protos"):
+            _check_type(kind, place, 0)
+        for graph in _values(attr, held[0], "g", "graphs"):
+            inner = f"{where}, {quoted(attr.name)} graph {quoted(graph.name)}"
+            self._graph(graph, inner, outside, depth + 1)
+
+    def _info(self, info: onnx.ValueInfoProto, where: str) -> None:
+        self._texts(where, info.name, info.doc_string)
+        self._properties(info.metadata_props, where)
+        if info.HasField("type"):
+            _check_type(info.type, f"{where} {quoted(info.name)}", 0)
+
+    def _properties(self, entries: Sequence[onnx.StringStringEntryProto], where: str) -> None:
+        for entry in entries:
+            self._texts(f"{where}, metadata", entry.key, entry.value)
+
+    @staticmethod
+    def _texts(where: str, *values: object) -> None:
+        """Refuse bytes that are not UTF-8: protobuf gives them as bytes, or not at all."""
+        for value in values:
+            if not is_text(value):
+                raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
+
+    @staticmethod
+    def _once(word: str, names: Sequence[str], where: str) -> None:
+        if len(set(names)) == len(names):
+            return
+        for name, count in Counter(names).items():
+            if count > 1 and name:
+                raise Damage("structure", where, f"the {word} {quoted(name)} is defined twice")
+
+
+def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequence[Any]:
+    """The values of one kind that an attribute holds."""
+    if held == one:
+        return [getattr(attr, one)]
+    return list(getattr(attr, many)) if held == many else []
+
+
+def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
+    """Check one type, those inside it too."""
+    if depth > TYPE_NESTING:
+        raise Damage("limit", where, f"its type is nested more than {TYPE_NESTING} deep")
+    if not is_text(proto.denotation):
+        raise Damage("structure", where, "the denotation of its type is not UTF-8")
+    which = proto.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(proto, which)
+        if tensor.elem_type not in _ELEMENTS:
+            raise Damage("data", where, f"it has the unknown element type {tensor.elem_type}")
+        for dim in tensor.shape.dim:
+            if not is_text(dim.dim_param, dim.denotation):
+                raise Damage("structure", where, "the name of a dimension is not UTF-8")
+    elif which == "sequence_type":
+        _check_type(proto.sequence_type.elem_type, where, depth + 1)
+    elif which == "optional_type":
+        _check_type(proto.optional_type.elem_type, where, depth + 1)
+    elif which == "map_type":
+        if proto.map_type.key_type not in _ELEMENTS:
+            raise Damage("data", where, f"it has the unknown key type {proto.map_type.key_type}")
+        _check_type(proto.map_type.value_type, where, depth + 1)
+    elif which == "opaque_type":
+        opaque = proto.opaque_type
+        if not is_text(opaque.domain, opaque.name):
+            raise Damage("structure", where, "the name of its type is not UTF-8")
+
+
+def _check_order(nodes: Sequence[onnx.NodeProto], where: str) -> None:
+    """Refuse nodes that read each other's outputs in a cycle."""
+    made: dict[str, int] = {}
+    sorted_so_far = True
+    for number, node in enumerate(nodes):
+        for name in node.output:
+            made.setdefault(name, number)
+    for number, node in enumerate(nodes):
+        if any(made.get(name, -1) >= number for name in node.input if name):
+            sorted_so_far = False
+            break
+    if sorted_so_far:
+        return
+    reads = {n: {made[i] for i in node.input if i in made} for n, node in enumerate(nodes)}
+    try:
+        TopologicalSorter(reads).prepare()
+    except CycleError as error:
+        names = " -> ".join(quoted(next(iter(nodes[n].output), "")) for n in error.args[1])
+        raise Damage("structure", where, f"values are computed from each other: {names}") from None
+
+
+__all__ = ["NESTING", "check_model"]

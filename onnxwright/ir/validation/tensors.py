@@ -1,0 +1,208 @@
+"""Tensors of a model: the declared type and shape against the data that is there.
+
+Checked before anything allocates memory for a tensor: afterwards a tensor needs no more memory than
+its bytes in the file, but for sparse ones, whose dense size is limited.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, is_text
+from onnxwright.ir.validation.external import Files, entries_of
+from onnxwright.types.dtypes import DType
+
+SPARSE_LIMIT = 1 << 31
+"""The most bytes that a sparse tensor may have when it is written out."""
+
+_T = onnx.TensorProto
+_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+# Where the numbers of a type are, and how many entries of the field one element takes.
+_WIDE: dict[int, tuple[str, int]] = {
+    _T.FLOAT: ("float_data", 1),
+    _T.COMPLEX64: ("float_data", 2),
+    _T.INT64: ("int64_data", 1),
+    _T.STRING: ("string_data", 1),
+    _T.DOUBLE: ("double_data", 1),
+    _T.COMPLEX128: ("double_data", 2),
+    _T.UINT32: ("uint64_data", 1),
+    _T.UINT64: ("uint64_data", 1),
+}
+_RANGES: dict[DType, tuple[int, int]] = {
+    DType.BOOL: (0, 1),
+    DType.INT8: (-128, 127),
+    DType.UINT8: (0, 255),
+    DType.INT16: (-(1 << 15), (1 << 15) - 1),
+    DType.UINT16: (0, (1 << 16) - 1),
+}
+
+
+def check_tensor(tensor: onnx.TensorProto, where: str, data: Files | None) -> None:
+    """Refuse a tensor whose data does not fit its type and shape.
+
+    Args:
+        tensor: the tensor.
+        where: where it is, for messages.
+        data: where data in other files is; None where that is not looked at.
+
+    Raises:
+        Damage: it does not fit.
+    """
+    if not is_text(tensor.name, tensor.doc_string):
+        raise Damage("structure", where, "its name or doc string is not UTF-8 text")
+    kind, count = dtype_of(tensor, where), count_of(tensor.dims, where)
+    if tensor.HasField("segment"):
+        raise Damage("data", where, "it is one segment of a tensor, which no runtime reads")
+    if tensor.data_location == _T.EXTERNAL:
+        _check_external(tensor, kind, count, where, data)
+        return
+    held = [(field, len(getattr(tensor, field))) for field in _FIELDS]
+    used = [(field, n) for field, n in held if n]
+    raw = tensor.HasField("raw_data")
+    if len(used) + (raw and bool(tensor.raw_data)) > 1:
+        names = ", ".join([*(["raw_data"] if raw else []), *(field for field, _ in used)])
+        raise Damage("data", where, f"its data is stored twice: {names}")
+    if raw and not used:
+        _check_raw(tensor, kind, count, where)
+        return
+    field, wanted = _stored_in(kind, count)
+    for name, _ in used:
+        if name != field:
+            raise Damage("data", where, f"a tensor of {kind} has its data in {field}, not {name}")
+    found = dict(held)[field]
+    if found != wanted:
+        what = (
+            f"its shape {shape_text(tensor)} needs {wanted:,} entries of {field}, it has {found:,}"
+        )
+        raise Damage("data", where, what)
+    if field == "int32_data" and found and kind in _RANGES:
+        low, high = _RANGES[kind]
+        array = np.array(tensor.int32_data, np.int64)
+        if int(array.min()) < low or int(array.max()) > high:
+            raise Damage("data", where, f"its numbers do not fit in {kind}")
+
+
+def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
+    """The element type of a tensor.
+
+    Args:
+        tensor: the tensor.
+        where: where it is, for messages.
+
+    Returns:
+        The type.
+
+    Raises:
+        Damage: the number does not stand for an ONNX element type.
+    """
+    try:
+        return DType(tensor.data_type)
+    except ValueError:
+        number = tensor.data_type
+        words = "has no element type" if not number else f"has the unknown element type {number}"
+        raise Damage("data", where, f"it {words}") from None
+
+
+def count_of(dims: object, where: str) -> int:
+    """How many elements a shape has.
+
+    Args:
+        dims: the dimensions.
+        where: where the tensor is, for messages.
+
+    Returns:
+        Their product.
+
+    Raises:
+        Damage: a dimension is negative.
+    """
+    count = 1
+    for dim in dims:  # type: ignore[attr-defined]  # a repeated field of protobuf
+        if dim < 0:
+            raise Damage("data", where, f"it has the dimension {dim}, which is negative")
+        count *= dim
+    return count
+
+
+def shape_text(tensor: onnx.TensorProto | onnx.SparseTensorProto) -> str:
+    """A shape in a message, such as `[2, 3]`."""
+    dims = [str(d) for d in tensor.dims[:8]]
+    return f"[{', '.join(dims)}{', ...' if len(tensor.dims) > 8 else ''}]"
+
+
+def _stored_in(kind: DType, count: int) -> tuple[str, int]:
+    """The field that holds a type's numbers, and how many entries a count of elements takes."""
+    field, each = _WIDE.get(int(kind), ("int32_data", 1))
+    if kind.bits < 8 and kind is not DType.BOOL and kind.bits in (2, 4):
+        per_byte = 8 // kind.bits
+        return field, -(-count // per_byte)
+    return field, count * each
+
+
+def nbytes_of(kind: DType, count: int) -> int:
+    """How many bytes the elements of a tensor take, small types packed."""
+    return -(-count * kind.bits // 8) if kind.bits in (2, 4) else count * -(-kind.bits // 8)
+
+
+def _check_raw(tensor: onnx.TensorProto, kind: DType, count: int, where: str) -> None:
+    if kind is DType.STRING:
+        raise Damage("data", where, "strings cannot be stored in raw_data")
+    found, wanted = len(tensor.raw_data), nbytes_of(kind, count)
+    if found != wanted:
+        what = (
+            f"its type {kind} and shape {shape_text(tensor)} need {wanted:,} bytes, "
+            f"raw_data has {found:,}"
+        )
+        raise Damage("data", where, what)
+
+
+def _check_external(
+    tensor: onnx.TensorProto, kind: DType, count: int, where: str, data: Files | None
+) -> None:
+    if kind is DType.STRING:
+        raise Damage("external", where, "strings cannot be stored in another file")
+    entries = entries_of(tensor, where)
+    if data is not None:
+        data.check(entries, nbytes_of(kind, count), where)
+
+
+def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None) -> None:
+    """Refuse a sparse tensor whose indices do not fit, or that is too large written out.
+
+    Args:
+        sparse: the tensor.
+        where: where it is, for messages.
+        data: where data in other files is.
+
+    Raises:
+        Damage: it does not fit.
+
+    Source:
+        onnx.proto (`SparseTensorProto`).
+    """
+    check_tensor(sparse.values, f"{where}, values", data)
+    check_tensor(sparse.indices, f"{where}, indices", data)
+    dense = count_of(sparse.dims, where)
+    kind = dtype_of(sparse.values, where)
+    if dense * max(kind.bits // 8, 1) > SPARSE_LIMIT:
+        what = f"its shape {shape_text(sparse)} is over {SPARSE_LIMIT >> 30} GB when written out"
+        raise Damage("limit", where, what, "store it as inputs of the operators that read it")
+    if len(sparse.values.dims) != 1:
+        raise Damage("data", where, "the values of a sparse tensor are a vector")
+    count, rank = int(sparse.values.dims[0]), len(sparse.dims)
+    shape = list(sparse.indices.dims)
+    if sparse.indices.data_type != _T.INT64 or shape not in ([count], [count, rank]):
+        what = f"the indices of {count} values are INT64[{count}] or INT64[{count}, {rank}]"
+        raise Damage("data", where, what)
+    if sparse.indices.data_location == _T.EXTERNAL or not count:
+        return
+    raw = sparse.indices.raw_data
+    array = np.frombuffer(raw, "<i8") if raw else np.array(sparse.indices.int64_data, np.int64)
+    bounds = [dense] if len(shape) == 1 else list(sparse.dims)
+    array = array.reshape(count, len(bounds))
+    if (array < 0).any() or (array >= np.array(bounds, np.int64)).any():
+        raise Damage("data", where, f"an index is outside the shape {shape_text(sparse)}")
+
+
+__all__ = ["SPARSE_LIMIT", "check_sparse", "check_tensor", "nbytes_of"]

@@ -1,0 +1,235 @@
+"""Fold nodes whose inputs are all weights: what they compute becomes an initializer.
+
+Weights that a model only wants in another form (the gates of an LSTM in another order, `1 + w`,
+`-exp(w)`) take no node and no time at run time.  The model does not grow by it: where weights are
+needed as they are, too, they are not written a second time, and large results stay nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.operators import ALWAYS, facts
+from onnxwright.optimizer.weight_sources import (
+    Derived,
+    Names,
+    WeightSource,
+    combined,
+    drop_unused,
+    is_fixed,
+)
+
+# Bytes that a group of nodes may add to the model, if no weight stays that it reads.
+FOLD_LIMIT = 256 * 1024
+# Arrays of at most so many bytes do not tie groups together.
+_SMALL = 1024
+
+
+def fold_constants(
+    model: ir.Model,
+    fixed: frozenset[str] = frozenset(),
+    *,
+    limit: int = FOLD_LIMIT,
+    exact: bool = False,
+) -> None:
+    """Let initializers take the place of what is computed from initializers alone.
+
+    Args:
+        model: the model; it is changed.
+        fixed: names of initializers that stay what they are.
+        limit: bytes that a group of nodes may add to the model.
+        exact: fold only what moves elements: its result is the same bits on every machine.
+    """
+    graph = model.graph
+    frozen: dict[ir.Node, None] = {}
+    for node in graph:
+        if (not exact or _moves(node)) and _is_frozen(graph, node, frozen, fixed):
+            frozen[node] = None
+    if not frozen:
+        return
+    names = Names(graph)
+    for group in _groups(list(frozen)):
+        results = _results(group)
+        if results is not None and _is_worth_it(group, results, limit):
+            _replace(names, model, group, results)
+
+
+def _is_frozen(
+    graph: ir.Graph, node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]
+) -> bool:
+    if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
+        return False
+    if any(_bytes(output) is None for output in node.outputs) or _widens(node):
+        return False
+    for value in node.inputs:
+        if value is None or value.producer() in frozen:
+            continue
+        if not is_fixed(graph, value) or value.name in fixed:
+            return False
+    return True
+
+
+def _moves(node: ir.Node) -> bool:
+    return facts(node.op_type, node.domain).moves_data
+
+
+def _widens(node: ir.Node) -> bool:
+    """Whether a node makes weights of half precision larger, which are stored as they are."""
+    value, output = node.inputs[0], node.outputs[0]
+    if node.op_type != "Cast" or value is None:
+        return False
+    return (_bytes(output) or 0) > max(_bytes(value) or 0, _SMALL)
+
+
+def _bytes(value: ir.Value) -> int | None:
+    """The bytes of a value; None where its size is not known, or its elements have none."""
+    if value.shape is None or value.dtype is None or value.dtype == ir.DataType.STRING:
+        return None
+    sizes = [size for size in value.shape if isinstance(size, int)]
+    if len(sizes) != len(value.shape):
+        return None
+    return math.ceil(math.prod(sizes) * value.dtype.itemsize)
+
+
+def _groups(nodes: list[ir.Node]) -> list[list[ir.Node]]:
+    """Nodes that share a value, small initializers aside, each group in the order of the graph."""
+    parent = {node: node for node in nodes}
+
+    def root(node: ir.Node) -> ir.Node:
+        while parent[node] is not node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    readers: dict[ir.Value, ir.Node] = {}
+    for node in nodes:
+        for value in node.inputs:
+            if value is None:
+                continue
+            maker = value.producer()
+            other = maker
+            if maker is None and value.const_value is not None:
+                if value.const_value.nbytes <= _SMALL:
+                    continue
+                other = readers.setdefault(value, node)
+            if other in parent:
+                parent[root(node)] = root(other)
+    found: dict[ir.Node, list[ir.Node]] = {}
+    for node in nodes:
+        found.setdefault(root(node), []).append(node)
+    return list(found.values())
+
+
+def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
+    """The values of a group that others read; None where one is a result of the model."""
+    inside = set(group)
+    found = []
+    for node in group:
+        for value in node.outputs:
+            if value.is_graph_output():
+                return None
+            if any(use.node not in inside for use in value.uses()):
+                found.append(value)
+    return found
+
+
+def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: int) -> bool:
+    """Whether the model stays as small as it is, if the results are initializers."""
+    inside = set(group)
+    growth = sum(_bytes(value) or 0 for value in results)
+    slack = limit
+    for value in {v: None for node in group for v in node.inputs if v is not None}:
+        tensor: Any = value.const_value
+        if tensor is None:
+            continue
+        if value.is_graph_output() or any(use.node not in inside for use in value.uses()):
+            slack = 0 if _is_weight(tensor) else slack
+        else:
+            growth -= tensor.nbytes
+    return growth <= slack
+
+
+def _replace(
+    names: Names, model: ir.Model, group: Sequence[ir.Node], results: Sequence[ir.Value]
+) -> None:
+    version = model.graph.opset_imports.get("", 1)
+    read = list({v: None for node in group for v in node.inputs if v is not None})
+    for value in results:
+        cone, inputs = _cone(value, set(group))
+        made = _made(value, cone, inputs, version)
+        first = max(inputs, key=_importance)
+        new = names.add(f"{first.name}.folded", made, described=bool(first.metadata_props))
+        ir.convenience.replace_all_uses_with(value, new)
+    model.graph.remove(list(group), safe=True)
+    drop_unused(model.graph, [v for v in read if v.is_initializer()])
+
+
+def _importance(value: ir.Value) -> tuple[bool, int]:
+    """Weights before constants, and the larger before the smaller."""
+    tensor: Any = value.const_value
+    return _is_weight(tensor), tensor.nbytes
+
+
+def _is_weight(tensor: Any) -> bool:
+    """Whether a tensor is of the module, not a constant of the program."""
+    return type(tensor) is not ir.Tensor
+
+
+def _cone(value: ir.Value, inside: set[ir.Node]) -> tuple[list[ir.Node], list[ir.Value]]:
+    """The nodes that make a value, in order, and the initializers they read."""
+    nodes: dict[ir.Node, None] = {}
+    inputs: dict[ir.Value, None] = {}
+    waiting: list[tuple[ir.Node, bool]] = [(value.producer(), False)]  # type: ignore[list-item]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            nodes[node] = None
+            continue
+        if node in nodes:
+            continue
+        waiting.append((node, True))
+        for one in node.inputs:
+            if one is None:
+                continue
+            maker = one.producer()
+            if maker in inside:
+                waiting.append((maker, False))
+            else:
+                inputs[one] = None
+    return list(nodes), list(inputs)
+
+
+def _made(
+    value: ir.Value, cone: Sequence[ir.Node], inputs: Sequence[ir.Value], version: int
+) -> WeightSource:
+    assert value.dtype is not None
+    assert value.shape is not None
+    dtype, shape = value.dtype, [d for d in value.shape if isinstance(d, int)]
+    feeds = [str(v.name) for v in inputs]
+    nodes = [ir.to_proto(node) for node in cone]
+    output = str(value.name)
+
+    def compute(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        from onnx.reference import ReferenceEvaluator
+
+        graph = onnx.helper.make_graph(
+            nodes,
+            "weights",
+            [onnx.ValueInfoProto(name=name) for name in feeds],
+            [onnx.ValueInfoProto(name=output)],
+        )
+        imports = [onnx.helper.make_opsetid("", version)]
+        run = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports))
+        results: Any = run.run(None, dict(zip(feeds, arrays, strict=True)))
+        return np.asarray(results[0])
+
+    return combined(inputs, lambda tensors: Derived(compute, tensors, dtype, shape))
+
+
+__all__ = ["FOLD_LIMIT", "fold_constants"]

@@ -1,0 +1,298 @@
+"""Initializers made of weights of the module: what they are made of, and how they follow it.
+
+A model need not hold its weights as the module has them: some are stored transposed, some are
+folded into others.  Each such initializer remembers its sources, so that weights loaded later find
+their way, and nothing is computed before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.types.dtypes import DType
+
+# Where an initializer keeps its `WeightSource`, and where a model says so to whoever reads it.
+_KEY = "onnxwright.made_of"
+
+Array = np.ndarray[Any, Any]
+
+
+class LazyWeight(Protocol):
+    """What a tensor of another library may offer; tensors of onnx_ir do without."""
+
+    def is_missing(self) -> bool:
+        """Whether it has no numbers yet, so that reading it would fail."""
+
+    def permuted(self, perm: Sequence[int]) -> Any:
+        """The tensor with its axes in another order, over the same memory."""
+
+
+class Derived(ir.LazyTensor):
+    """A tensor that is computed from others each time it is read.
+
+    Args:
+        compute: makes the array from those of the sources.
+        sources: the tensors it is computed from.
+        dtype, shape: of its elements, and its own.
+        name: its name.
+    """
+
+    __slots__ = ("sources",)
+
+    def __init__(
+        self,
+        compute: Callable[[Sequence[Array]], Array],
+        sources: Sequence[Any],
+        dtype: ir.DataType,
+        shape: Sequence[int],
+        name: str | None = None,
+    ) -> None:
+        def made() -> Any:
+            array = np.asarray(compute([t.numpy() for t in sources]))
+            assert array.shape == tuple(shape)
+            wanted = DType(int(dtype)).numpy
+            return ir.Tensor(array.astype(wanted, copy=False), dtype=dtype)
+
+        super().__init__(made, dtype=dtype, shape=ir.Shape(shape), name=name)
+        self.sources = tuple(sources)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSource:
+    """What an initializer is made of.
+
+    Fields:
+        names: the initializers it stands for, as the module names them.
+        tensors: what these hold, as the module has it.
+        make: the tensor of the initializer for theirs; it reads none of them.
+    """
+
+    names: tuple[str, ...]
+    tensors: tuple[Any, ...]
+    make: Callable[[Sequence[Any]], Any]
+
+
+def source_of(value: ir.Value) -> WeightSource:
+    """What an initializer is made of; of itself, where nothing was done to it.
+
+    Args:
+        value: the initializer.
+
+    Returns:
+        Its sources.
+    """
+    found = value.meta.get(_KEY)
+    if isinstance(found, WeightSource):
+        return found
+    return WeightSource((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
+
+
+def set_source(value: ir.Value, made: WeightSource) -> None:
+    """Let an initializer hold what is made of others.
+
+    Args:
+        value: the initializer; its tensor, type and shape are set.
+        made: its sources.
+    """
+    tensor = made.make(made.tensors)
+    tensor.name = value.name
+    value.const_value = tensor
+    value.shape = ir.Shape(list(tensor.shape))
+    value.type = ir.TensorType(tensor.dtype)
+    value.meta[_KEY] = made
+
+
+def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -> WeightSource:
+    """What an initializer made of other initializers is made of in the end.
+
+    Args:
+        values: the initializers.
+        make: makes the tensor from theirs.
+
+    Returns:
+        The sources of all of them, each once.
+    """
+    parts = [source_of(value) for value in values]
+    places: dict[str, int] = {}
+    tensors: list[Any] = []
+    for part in parts:
+        for name, tensor in zip(part.names, part.tensors, strict=True):
+            if name not in places:
+                places[name] = len(tensors)
+                tensors.append(tensor)
+    plan = [(part.make, [places[name] for name in part.names]) for part in parts]
+
+    def made(given: Sequence[Any]) -> Any:
+        return make([inner([given[n] for n in which]) for inner, which in plan])
+
+    return WeightSource(tuple(places), tuple(tensors), made)
+
+
+def sources(model: ir.Model) -> dict[str, Any]:
+    """The tensors that the initializers of a model are made of.
+
+    Args:
+        model: the model.
+
+    Returns:
+        The tensor of each name, as the module has it.
+    """
+    found: dict[str, Any] = {}
+    for value in model.graph.initializers.values():
+        if value.const_value is not None:
+            made = source_of(value)
+            found.update(zip(made.names, made.tensors, strict=True))
+    return found
+
+
+def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:
+    """Put other tensors in the place of sources; all that is made of them is made again.
+
+    Args:
+        model: the model; it is changed.
+        tensors: the new tensors by the names of `sources`, of the same shapes and types.
+    """
+    for value in model.graph.initializers.values():
+        made = source_of(value)
+        if value.const_value is None or not any(name in tensors for name in made.names):
+            continue
+        new = tuple(tensors.get(n, t) for n, t in zip(made.names, made.tensors, strict=True))
+        tensor = made.make(new)
+        tensor.name = value.name
+        value.const_value = tensor
+        if _KEY in value.meta:
+            value.meta[_KEY] = replace(made, tensors=new)
+
+
+def is_missing(tensor: Any) -> bool:
+    """Whether a weight has no numbers yet: a fake tensor, one on the meta device, one made of such.
+
+    Args:
+        tensor: a tensor of onnx_ir.
+
+    Returns:
+        True where reading it would fail.
+    """
+    if isinstance(tensor, Derived):
+        return any(is_missing(source) for source in tensor.sources)
+    ask = getattr(tensor, "is_missing", None)
+    return ask is not None and bool(ask())
+
+
+def is_fixed(graph: ir.Graph, value: ir.Value) -> bool:
+    """Whether a value is an initializer that nobody gives from outside.
+
+    Args:
+        graph: the main graph.
+        value: the value.
+
+    Returns:
+        True where it holds the same numbers at every run.
+    """
+    if value.is_graph_input() or value.const_value is None:
+        return False
+    return value.is_initializer() and graph.initializers.get(str(value.name)) is value
+
+
+class Names:
+    """The names of a graph, for new initializers.
+
+    Args:
+        graph: the main graph.
+    """
+
+    def __init__(self, graph: ir.Graph) -> None:
+        self.graph = graph
+        self._taken = {v.name for node in graph.all_nodes() for v in node.outputs}
+        self._taken.update(v.name for v in graph.inputs)
+
+    def add(self, name: str, made: WeightSource, *, described: bool) -> ir.Value:
+        """A new initializer that is made of others.
+
+        Args:
+            name: the name it asks for; a number is added where it is taken.
+            made: its sources.
+            described: whether the model says what they are.
+
+        Returns:
+            The initializer.
+        """
+        value = ir.Value(name=self.free(name))
+        set_source(value, made)
+        if described:
+            # Constants of the program are nobody's to change.
+            pairs = zip(made.names, made.tensors, strict=True)
+            weights = [name for name, tensor in pairs if type(tensor) is not ir.Tensor]
+            value.metadata_props[_KEY] = ", ".join(weights)
+        self.graph.initializers[str(value.name)] = value
+        return value
+
+    def constant(self, name: str, array: Array) -> ir.Value:
+        """A new initializer that holds an array.
+
+        Args:
+            name: the name it asks for.
+            array: the array.
+
+        Returns:
+            The initializer.
+        """
+        tensor = ir.Tensor(array, name=self.free(name))
+        value = ir.Value(
+            name=tensor.name,
+            shape=ir.Shape(array.shape),
+            type=ir.TensorType(tensor.dtype),
+            const_value=tensor,
+        )
+        self.graph.initializers[str(value.name)] = value
+        return value
+
+    def free(self, name: str) -> str:
+        """A name that nothing has yet; it is taken from now on.
+
+        Args:
+            name: the wanted one.
+
+        Returns:
+            It, or it with a number.
+        """
+        chosen, n = name, 0
+        while chosen in self.graph.initializers or chosen in self._taken:
+            n += 1
+            chosen = f"{name}_{n}"
+        self._taken.add(chosen)
+        return chosen
+
+
+def drop_unused(graph: ir.Graph, values: Iterable[ir.Value | None]) -> None:
+    """Let initializers go that nothing reads any more.
+
+    Args:
+        graph: the main graph; it is changed.
+        values: those that may be unused.
+    """
+    for value in values:
+        if value is None or value.uses() or value.is_graph_output() or value.is_graph_input():
+            continue
+        graph.initializers.pop(str(value.name), None)
+
+
+__all__ = [
+    "Derived",
+    "LazyWeight",
+    "Names",
+    "WeightSource",
+    "combined",
+    "drop_unused",
+    "is_fixed",
+    "is_missing",
+    "load_weights",
+    "set_source",
+    "source_of",
+    "sources",
+]

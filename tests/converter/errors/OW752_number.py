@@ -1,0 +1,3 @@
+from onnxwright import run_model
+
+run_model(7, [])

@@ -1,0 +1,268 @@
+"""Damaged and hostile models: every entry refuses them with an error of ours, and none hangs."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, parser
+
+import onnxwright as ow
+from onnxwright.cli.main import main
+from onnxwright.errors import ModelError
+from onnxwright.ir.loading import open_model
+from onnxwright.testing import assert_isomorphic, diff
+
+HEAD = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> '
+X = np.ones(2, np.float32)
+
+
+def model(body: str = "y = Add(x, w)") -> onnx.ModelProto:
+    """A model that reads an initializer `w`, which a test adds."""
+    return parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ {body} }}")
+
+
+def with_tensor(**fields: Any) -> onnx.ModelProto:
+    """A model with one initializer."""
+    made = model()
+    made.graph.initializer.add(**{"name": "w", "data_type": 1, "dims": [2], **fields})
+    return made
+
+
+def with_external(**entries: str) -> onnx.ModelProto:
+    """A model whose initializer is in another file."""
+    made = with_tensor(data_location=TensorProto.EXTERNAL)
+    for key, value in entries.items():
+        made.graph.initializer[0].external_data.add(key=key, value=value)
+    return made
+
+
+def with_sparse(dims: list[int], indices: list[int]) -> onnx.ModelProto:
+    """A model with a sparse initializer of two values."""
+    made = model()
+    sparse = made.graph.sparse_initializer.add(dims=dims)
+    sparse.values.CopyFrom(helper.make_tensor("w", 1, [2], [1.0, 2.0]))
+    sparse.indices.CopyFrom(helper.make_tensor("i", 7, [len(indices)], indices))
+    return made
+
+
+def doubling(count: int) -> onnx.ModelProto:
+    """Functions that each call the next one twice."""
+    text = f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.f0(x) }}"
+    for n in range(count):
+        text += (
+            f'<domain: "f", opset_import: ["" : 18, "f" : 1]> f{n} (a) => (c)'
+            f" {{ b = f.f{n + 1}(a) c = f.f{n + 1}(b) }}"
+        )
+    text += f'<domain: "f", opset_import: ["" : 18]> f{count} (a) => (c) {{ c = Relu(a) }}'
+    return parser.parse_model(text)
+
+
+def recursive() -> onnx.ModelProto:
+    """A function that calls itself in a branch."""
+    return parser.parse_model(
+        f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.f(x) }}"
+        '<domain: "f", opset_import: ["" : 18, "f" : 1]> f (a) => (c) { c = f.f(a) }'
+    )
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """Graphs in each other."""
+    made = model("c = Constant<value_int = 1>() y = Identity(x)")
+    graph = made.graph
+    for n in range(depth):
+        node = graph.node.add(op_type="If", input=["c"], output=[f"q{n}"])
+        graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
+        graph.name = f"g{n}"
+    return made
+
+
+def edited(change: Callable[[onnx.ModelProto], Any], body: str = "y = Relu(x)") -> onnx.ModelProto:
+    """A sound model with one thing changed."""
+    made = model(body)
+    change(made)
+    return made
+
+
+def not_utf8(tag: bytes) -> bytes:
+    """Bytes of a model in which a name is not UTF-8."""
+    return model("y = Relu(x)").SerializeToString().replace(tag, b"\xff" * len(tag))
+
+
+# What is wrong, and the code it gets.
+DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
+    "too few raw bytes": (lambda: with_tensor(raw_data=b"1234"), "OW750"),
+    "a huge shape": (lambda: with_tensor(dims=[1 << 40], raw_data=b"1234"), "OW750"),
+    "a shape that overflows": (lambda: with_tensor(dims=[1 << 62, 1 << 62, 4]), "OW750"),
+    "no data": (lambda: with_tensor(), "OW750"),
+    "two kinds of data": (lambda: with_tensor(raw_data=b"12345678", float_data=[1, 2]), "OW750"),
+    "the wrong field": (lambda: with_tensor(int64_data=[1, 2]), "OW750"),
+    "an unknown type": (lambda: with_tensor(data_type=77, raw_data=b"12345678"), "OW750"),
+    "no type": (lambda: with_tensor(data_type=0, raw_data=b"12345678"), "OW750"),
+    "a negative dimension": (lambda: with_tensor(dims=[-2], raw_data=b"12345678"), "OW750"),
+    "strings in raw data": (lambda: with_tensor(data_type=8, raw_data=b"12345678"), "OW750"),
+    "numbers too large": (lambda: with_tensor(data_type=3, int32_data=[1, 300]), "OW750"),
+    "a segment": (lambda: with_tensor(raw_data=b"12345678", segment={"begin": 0}), "OW750"),
+    "an absolute path": (lambda: with_external(location="/etc/passwd"), "OW743"),
+    "a path upward": (lambda: with_external(location="../w.bin"), "OW743"),
+    "a path upward on Windows": (lambda: with_external(location="..\\w.bin"), "OW743"),
+    "a drive": (lambda: with_external(location="C:\\w.bin"), "OW743"),
+    "an offset that is not a number": (lambda: with_external(location="w", offset="x"), "OW743"),
+    "a negative length": (lambda: with_external(location="w", length="-8"), "OW743"),
+    "a name with a NUL": (lambda: with_external(location="w\0"), "OW743"),
+    "a huge sparse tensor": (lambda: with_sparse([1 << 20, 1 << 20], [0, 1]), "OW751"),
+    "a sparse index outside": (lambda: with_sparse([4], [0, 4]), "OW750"),
+    "a negative sparse index": (lambda: with_sparse([4], [0, -1]), "OW750"),
+    "sparse indices of another count": (lambda: with_sparse([4], [0, 1, 2]), "OW750"),
+    "exponential expansion": (lambda: doubling(40), "OW751"),
+    "functions too deep": (lambda: doubling_chain(300), "OW751"),
+    "recursion": (recursive, "OW744"),
+    "nested graphs": (lambda: nested(60), "OW751"),
+    "a value defined twice": (lambda: model("y = Relu(x) y = Neg(x)"), "OW744"),
+    "an attribute given twice": (
+        lambda: model("y = LeakyRelu<alpha = 1.0, alpha = 2.0>(x)"),
+        "OW744",
+    ),
+    "an initializer given twice": (
+        lambda: edited(
+            lambda m: m.graph.initializer.extend([helper.make_tensor("w", 1, [2], [1.0, 2.0])] * 2)
+        ),
+        "OW744",
+    ),
+    "an attribute of two types": (
+        lambda: edited(lambda m: m.graph.node[0].attribute.add(name="a", type=1, i=3)),
+        "OW744",
+    ),
+    "values in a cycle": (lambda: model("y = Add(x, a) a = Relu(y)"), "OW744"),
+    "two versions of a domain": (
+        lambda: edited(lambda m: m.opset_import.add(domain="", version=7)),
+        "OW744",
+    ),
+    "a node without an operator": (
+        lambda: edited(lambda m: setattr(m.graph.node[0], "op_type", "")),
+        "OW744",
+    ),
+    "a type of unknown elements": (
+        lambda: edited(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 99)),
+        "OW750",
+    ),
+    "an operator's name that is not UTF-8": (lambda: not_utf8(b"Relu"), "OW744"),
+    "bytes that are not a model": (lambda: b"\x08\x07garbage", "OW741"),
+    "no bytes": (lambda: b"", "OW741"),
+    "half a model": (lambda: model("y = Relu(x)").SerializeToString()[:-20], "OW741"),
+}
+
+
+def doubling_chain(count: int) -> onnx.ModelProto:
+    """Functions that each call the next one."""
+    made = doubling(1)
+    del made.functions[:]
+    for n in range(count):
+        body = [helper.make_node(f"f{n + 1}" if n + 1 < count else "Relu", ["a"], ["c"])]  # noqa: TID251 - as others write it
+        body[0].domain = "f" if n + 1 < count else ""
+        opsets = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
+        made.functions.append(helper.make_function("f", f"f{n}", ["a"], ["c"], body, opsets))
+    return made
+
+
+ENTRIES: dict[str, Callable[[Any], Any]] = {
+    "open_model": open_model,
+    "show": lambda m: str(ow.show(m)),
+    "to_script": ow.to_script,
+    "diff": lambda m: str(diff(m, m)),
+    "debug": lambda m: ow.debug(m, [X]),
+    "run_model": lambda m: ow.run_model(m, [X]),
+    "CompiledModel": ow.CompiledModel,
+    "first_divergence": lambda m: ow.first_divergence(m, m, [X]),
+    "assert_isomorphic": lambda m: assert_isomorphic(m, m),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_models_are_refused(name: str, entry: str) -> None:
+    make, code = DAMAGED[name]
+    with pytest.raises(ModelError) as caught:
+        ENTRIES[entry](make())
+    assert caught.value.diagnostic.code == code
+    assert caught.value.diagnostic.span is not None
+    assert caught.value.diagnostic.span.file == __file__
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_commands_end_with_status_2(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = DAMAGED[name][0]()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    for command in (["show"], ["to-script"], ["run", "--random"], ["run", "--trace", "--random"]):
+        assert main([command[0], str(path), *command[1:]]) == 2
+    for command in (["diff"], ["compare", "--random"]):
+        assert main([command[0], str(path), str(path), *command[1:]]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "Traceback" not in err
+    assert "bug" not in err
+
+
+def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
+    made = model("y = Relu(x)")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    import onnx_ir
+
+    for source in (made, made.SerializeToString(), path, str(path), onnx_ir.from_proto(made)):
+        assert "Relu" in str(ow.show(source))
+        assert ow.run_model(source, [X])[0].tolist() == [1, 1]
+        assert "Relu" in ow.to_script(source)
+    with path.open("rb") as file:
+        assert not diff(file, made)
+    with pytest.raises(ModelError, match="binary mode"):
+        ow.show(io.StringIO("text"))
+
+
+FILES: dict[str, Callable[[Path], Any]] = {
+    "missing": lambda p: None,
+    "a FIFO": os.mkfifo,
+    "a folder": lambda p: p.mkdir(),
+    "an endless device": lambda p: p.symlink_to("/dev/zero"),
+    "a link out of the folder": lambda p: p.symlink_to(_outside(p)),
+    "a hard link out of the folder": lambda p: os.link(_outside(p), p),
+    "too short": lambda p: p.write_bytes(b"1234"),
+}
+
+
+def _outside(path: Path) -> Path:
+    secret = path.parent.parent / "secret"
+    secret.write_bytes(b"12345678")
+    return secret
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_external_data_stays_in_the_folder(what: str, tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    FILES[what](folder / "w.bin")
+    path = folder / "m.onnx"
+    path.write_bytes(with_external(location="w.bin").SerializeToString())
+    for entry in ("debug", "run_model", "CompiledModel", "first_divergence", "to_script"):
+        with pytest.raises(ModelError, match="OW743"):
+            ENTRIES[entry](path)
+    if what != "missing":
+        for entry in ("show", "diff", "assert_isomorphic"):
+            with pytest.raises(ModelError, match="OW743"):
+                ENTRIES[entry](path)
+
+
+def test_external_data_inside_the_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(b"....." + np.array([1, 2], np.float32).tobytes())
+    path = tmp_path / "m.onnx"
+    path.write_bytes(with_external(location="w.bin", offset="5", length="8").SerializeToString())
+    assert ow.debug(path, [X]).outputs["y"].tolist() == [2, 3]

@@ -1,0 +1,30 @@
+"""Every node test of onnx, converted up and down, computes the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.optimizer.versions import backend_cases
+
+
+def run(cases, targets):
+    total = backend_cases.Result()
+    for case in cases:
+        found = backend_cases.check(case, targets)
+        total.counts += found.counts
+        total.wrong += found.wrong
+    assert total.wrong == []
+    return total.counts
+
+
+def test_a_share_of_the_cases():
+    counts = run(backend_cases.load()[::24], (9, 13, 18, 23))
+    assert counts["up equal"] > 60
+    assert counts["down equal"] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", backend_cases.TARGETS)
+def test_all_cases(target):
+    counts = run(backend_cases.load(), (target,))
+    assert counts["up equal"] + counts["down equal"] + counts["same equal"] > 700

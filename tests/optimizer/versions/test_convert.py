@@ -1,0 +1,212 @@
+"""What `convert_version` keeps, what it refuses, and what it gives back."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import numpy_helper, parser
+
+import onnxwright as ow
+from onnxwright.errors import ConversionError, ConversionValueError, ModelToolError
+from tests.optimizer.versions.backend_cases import run, same
+
+
+def model_of(version, text, functions="", ir_version=10, imports=""):
+    head = f'<ir_version: {ir_version}, opset_import: ["" : {version}{imports}]>'
+    return parser.parse_model(f"{head} {text} {functions}")
+
+
+SMALL = (
+    "g (float[2,3] x, float[9] unused) => (float[2] y) { y = ReduceSum<axes=[1], keepdims=0>(x) }"
+)
+
+
+def test_the_same_version_changes_nothing():
+    model = model_of(20, "g (float[2,3] x) => (float[2,3] y) { z = Gelu(x) y = HardSwish(z) }")
+    made = ow.convert_version(model, 20)
+    assert onnx.printer.to_text(made) == onnx.printer.to_text(model)
+    assert made is not model
+
+
+def test_interface_names_and_metadata_stay():
+    model = model_of(11, SMALL)
+    model.graph.node[0].name = "sum"
+    entry = model.graph.node[0].metadata_props.add()
+    entry.key, entry.value = "onnxwright.origin", "model.py:3:4"
+    model.metadata_props.add(key="author", value="me")
+    made = ow.convert_version(model, 18)
+    assert [i.name for i in made.graph.input] == ["x", "unused"]
+    assert made.graph.output == model.graph.output
+    assert made.metadata_props == model.metadata_props
+    constant, node = made.graph.node
+    assert node.name == "sum"
+    assert constant.name == "sum/Constant"
+    assert {p.key: p.value for n in (node, constant) for p in n.metadata_props} == {
+        "onnxwright.origin": "model.py:3:4"
+    }
+    assert model.graph.node[0].attribute[0].name == "axes"  # what was given did not change
+
+
+def test_kinds(tmp_path):
+    model = model_of(11, SMALL)
+    assert isinstance(ow.convert_version(model, 13), onnx.ModelProto)
+    assert isinstance(ow.convert_version(ir.from_proto(model), 13), ir.Model)
+    path = tmp_path / "a.onnx"
+    onnx.save(model, path)
+    assert isinstance(ow.convert_version(path, 13), ir.Model)
+    target = ow.convert_version(path, 13, output=tmp_path / "b.onnx")
+    assert onnx.load(target).opset_import[0].version == 13
+    with pytest.raises(ModelToolError, match="OW875"):
+        ow.convert_version(tmp_path / "no.onnx", 13)
+    (tmp_path / "bad.onnx").write_bytes(b"nonsense")
+    with pytest.raises(ModelToolError, match="OW875"):
+        ow.convert_version(tmp_path / "bad.onnx", 13)
+
+
+def test_weights_in_files_are_not_read(tmp_path):
+    model = model_of(11, "g (float[2,3] x) => (float[2,3] y) { y = Add(x, w) }")
+    weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    path = tmp_path / "a.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="a.bin", size_threshold=0)
+    made = ow.convert_version(path, 18)
+    tensor = made.graph.initializers["w"].const_value
+    assert isinstance(tensor, ir.ExternalTensor)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    target = ow.convert_version(path, 18, output=folder / "b.onnx")
+    x = np.ones((2, 3), np.float32)
+    assert same([x + weight], run(onnx.load(target), [x]))
+
+
+FUNCTION = """
+<domain: "f", opset_import: ["" : 11]>
+total <axis> (x) => (y) { y = ReduceSum<axes: ints = @axis, keepdims: int = 0>(x) }
+"""
+
+
+def test_functions_are_converted():
+    model = model_of(
+        11,
+        "g (float[2,3] x) => (float[2] y) { y = f.mean(x) }",
+        '<domain: "f", opset_import: ["" : 11]> mean (x) => (y) '
+        "{ y = ReduceSum<axes=[1], keepdims=0>(x) }",
+        imports=', "f" : 1',
+    )
+    made = ow.convert_version(model, 18)
+    (function,) = made.functions
+    assert [n.op_type for n in function.node] == ["Constant", "ReduceSum"]
+    assert {o.domain: o.version for o in function.opset_import}[""] == 18
+    x = np.ones((2, 3), np.float32)
+    assert same(run(model, [x]), run(made, [x]))
+
+
+def test_a_function_that_needs_its_arguments_is_inlined():
+    model = model_of(
+        11,
+        "g (float[2,3] x) => (float[2] y) { y = f.total<axis=[1]>(x) }",
+        FUNCTION,
+        imports=', "f" : 1',
+    )
+    made = ow.convert_version(model, 18)
+    assert not made.functions
+    x = np.ones((2, 3), np.float32)
+    assert same([np.full(2, 3, np.float32)], run(made, [x]))
+
+
+def test_other_domains_keep_their_version():
+    model = model_of(
+        11,
+        "g (string[3] x) => (int64[3] y) "
+        '{ y = ai.onnx.ml.LabelEncoder<classes_strings=["a","b"], default_int64=-1>(x) }',
+        imports=', "ai.onnx.ml" : 1',
+    )
+    made = ow.convert_version(model, 18)
+    assert {o.domain: o.version for o in made.opset_import} == {"": 18, "ai.onnx.ml": 1}
+    newer = ow.convert_version(model, domains={"ai.onnx.ml": 3})
+    x = np.array(["b", "a", "c"], dtype=object)
+    assert same(run(model, [x]), run(newer, [x]))
+    assert same(run(model, [x]), run(ow.convert_version(newer, domains={"ai.onnx.ml": 1}), [x]))
+
+
+def test_everything_that_cannot_be_converted_is_reported_at_once():
+    model = model_of(
+        23,
+        "g (float[2,3] x, string[2] s, bool c) => (float[2,3] y, string[2] t, float[a,b] z) { "
+        "y = Cast<to=1>(x) t = StringConcat(s, s) "
+        "z = If(c) <then_branch = p () => (float[2,3] u) { u = Det9(x) }, "
+        "else_branch = q () => (float[2,3] v) { v = CumProd9(x) }> }",
+    )
+    body = model.graph.node[2].attribute
+    for attr, name in zip(body, ("BitCast", "Col2Im")):
+        attr.g.node[0].op_type = name
+    body[1].g.node[0].metadata_props.add(key="onnxwright.origin", value="net.py:7:3")
+    before = model.SerializeToString()
+    with pytest.raises(ConversionError) as caught:
+        ow.convert_version(model, 13)
+    found = {d.operation: d for d in caught.value.diagnostics}
+    assert {"StringConcat", "Col2Im"} <= set(found)
+    assert "net.py:7:3" in found["Col2Im"].place
+    assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("version", [0, 6, 99, "18", None, True, 17.5])
+def test_versions_that_do_not_exist(version):
+    with pytest.raises(ConversionValueError):
+        ow.convert_version(model_of(11, SMALL), version)
+
+
+def test_ir_version_goes_with_the_opset():
+    model = model_of(11, SMALL, ir_version=6)
+    assert ow.convert_version(model, 23).ir_version >= 11
+    assert ow.convert_version(ow.convert_version(model, 23), 9).ir_version == 4
+    assert ow.convert_version(model, 13, ir_version=12).ir_version == 12
+    with pytest.raises(ConversionValueError, match="OW872"):
+        ow.convert_version(model, 23, ir_version=5)
+
+
+def test_initializers_that_are_inputs_are_not_constants():
+    model = model_of(13, "g (float[4] x, int64[1] k) => (float[a] y) { y = Squeeze(x, k) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0]), "k"))
+    with pytest.raises(ConversionError, match="computed when the model runs"):
+        ow.convert_version(model, 12)
+
+
+def test_captured_values_stay_connected():
+    """A replaced node whose result is read only in a branch."""
+    model = model_of(
+        9,
+        "g (float[2,3] x, bool c) => (float[a,b] y) { s = Softmax<axis=0>(x) y = If(c) "
+        "<then_branch = t () => (float[2,3] p) { p = Relu(s) }, "
+        "else_branch = e () => (float[2,3] q) { q = Neg(s) }> }",
+    )
+    made = ow.convert_version(model, 18)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for flag in (True, False):
+        given = [x, np.array(flag)]
+        assert same(run(model, given), run(made, given))
+
+
+def test_trainable_weights_stay_whatever_their_values():
+    model = model_of(
+        11,
+        "g (float[2,3] x) => (float[2,3] y) "
+        "{ a = Mul(x, one) b = Add(a, zero) y = Softmax<axis=0>(b) }",
+    )
+    for name, value in (("one", 1), ("zero", 0)):
+        array = np.full(3, value, np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    made = ow.convert_version(model, 18)
+    assert [n.op_type for n in made.graph.node][:2] == ["Mul", "Add"]
+    assert made.graph.initializer == model.graph.initializer
+
+
+def test_bfloat16_is_computed_in_float_where_it_must():
+    model = model_of(
+        22, "g (bfloat16[3] x) => (bfloat16[3] y) { a = Elu(x) y = Gelu(a) }", ir_version=10
+    )
+    made = ow.convert_version(model, 17)
+    onnx.checker.check_model(made, full_check=True)
+    assert "Cast" in [n.op_type for n in made.graph.node]
