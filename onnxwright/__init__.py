@@ -64,6 +64,13 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import optimize as optimize
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.model_tools import compose as compose
+    from onnxwright.optimizer.model_tools import extract as extract
+    from onnxwright.optimizer.model_tools import initializers_to_inputs as initializers_to_inputs
+    from onnxwright.optimizer.model_tools import inputs_to_initializers as inputs_to_initializers
+    from onnxwright.optimizer.model_tools import rename as rename
+    from onnxwright.optimizer.model_tools import set_initializer as set_initializer
+    from onnxwright.optimizer.model_tools import set_shapes as set_shapes
     from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
@@ -80,6 +87,13 @@ _HOMES = {
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
     "convert_version": "onnxwright.optimizer.versions.api",
+    "compose": "onnxwright.optimizer.model_tools",
+    "extract": "onnxwright.optimizer.model_tools",
+    "initializers_to_inputs": "onnxwright.optimizer.model_tools",
+    "inputs_to_initializers": "onnxwright.optimizer.model_tools",
+    "rename": "onnxwright.optimizer.model_tools",
+    "set_initializer": "onnxwright.optimizer.model_tools",
+    "set_shapes": "onnxwright.optimizer.model_tools",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
@@ -138,6 +152,7 @@ _MODULES = {
     "onnx_opset": "onnxwright.onnx_opset",
     "onnx_types": "onnxwright.onnx_types",
     "tensor": "onnxwright.tensor",
+    "torch_onnx": "onnxwright.torch_onnx",
     # The function of this name and the module are one: the module can be called.
     "evaluator": "onnxwright.evaluator",
 }

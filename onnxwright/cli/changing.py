@@ -1,7 +1,8 @@
-"""`convert`: a model in another opset version."""
+"""`convert`, `extract`, `compose`, `set-shapes`, `rename`: a model changed as a whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,77 @@ def add(commands: Any) -> None:
         ],
         _convert,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
     made.add_argument(
         "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
     )
     made.add_argument("--ir-version", type=int, metavar="N")
-    _add_output(made)
+    add_output(made)
+    made = command(
+        commands,
+        "extract",
+        "write the part of a model between named values",
+        ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
+        _extract,
+    )
+    add_model(made)
+    made.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
+    made.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
+    add_output(made)
+    made = command(
+        commands,
+        "compose",
+        "connect the outputs of one model to the inputs of another",
+        [
+            "onnxwright compose body.onnx head.onnx -o whole.onnx",
+            "onnxwright compose a.onnx b.onnx --connect y=x --prefix b_ -o ab.onnx",
+        ],
+        _compose,
+    )
+    add_model(made)
+    made.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
+    made.add_argument(
+        "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
+    )
+    made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
+    add_output(made)
+    made = command(
+        commands,
+        "set-shapes",
+        "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
+        [
+            "onnxwright set-shapes model.onnx --shape x=batch,3,? -o dynamic.onnx",
+            "onnxwright set-shapes model.onnx --dim batch=1 -o fixed.onnx",
+        ],
+        _set_shapes,
+    )
+    add_model(made)
+    made.add_argument(
+        "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
+    )
+    made.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
+    add_output(made)
+    made = command(
+        commands,
+        "rename",
+        "rename inputs, outputs, other values and dimensions",
+        ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
+        _rename,
+    )
+    add_model(made)
+    for kind in ("inputs", "outputs", "values", "dims"):
+        made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
+    add_output(made)
 
 
-def _add_model(made: Any) -> None:
+def add_model(made: Any) -> None:
+    """Add the argument for the model."""
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
 
 
-def _add_output(made: Any) -> None:
+def add_output(made: Any) -> None:
+    """Add the argument for the result."""
     made.add_argument("-o", "--output", metavar="FILE", required=True, help="- for a pipe")
     add_json(made)
 
@@ -47,9 +105,72 @@ def _convert(given: Any) -> int:
     if given.opset is None and not domains:
         raise Trouble("say what to convert to with --opset or --domain")
     made = convert_version(
-        _model(given.model), given.opset, domains=domains, ir_version=given.ir_version
+        model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
     )
-    return _written(given, made)
+    write_result(given, made)
+    return OK
+
+
+def _extract(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import extract
+
+    model = model_of(given.model)
+    write_result(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+    return OK
+
+
+def _compose(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import compose
+
+    pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
+    made = compose(model_of(given.model), model_of(given.second), pairs, prefix=given.prefix)
+    write_result(given, made)
+    return OK
+
+
+def _set_shapes(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import set_shapes
+
+    if not given.shape and not given.dim:
+        raise Trouble("say what changes with --shape or --dim")
+    shapes = {
+        name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
+        for name, dims in (_pair(text, "--shape") for text in given.shape or ())
+    }
+    dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in given.dim or ())}
+    write_result(given, set_shapes(model_of(given.model), shapes, dims=dims))
+    return OK
+
+
+def _rename(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import rename
+
+    names = {}
+    for kind in ("inputs", "outputs", "values", "dims"):
+        texts = [text for text in (getattr(given, kind) or "").split(",") if text]
+        names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
+    if not any(names.values()):
+        raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
+    made = rename(
+        model_of(given.model),
+        inputs=names["inputs"],
+        outputs=names["outputs"],
+        values=names["values"],
+        dims=names["dims"],
+    )
+    write_result(given, made)
+    return OK
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise Trouble(f"{option} takes NAME=VALUE, not {text}")
+    return name, value
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _domain(text: str) -> tuple[str, int]:
@@ -59,7 +180,7 @@ def _domain(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _model(argument: str) -> Any:
+def model_of(argument: str) -> Any:
     """A model: a file as its path, so that weights are not read; the rest as a ModelProto."""
     if argument.endswith((".onnx", ".textproto", ".onnxtxt", ".json")):
         check_file(Path(argument))
@@ -68,11 +189,11 @@ def _model(argument: str) -> Any:
     return load(argument).proto
 
 
-def _written(given: Any, made: Any) -> int:
-    """Write the result and say what it is."""
+def write_result(given: Any, made: Any, more: Mapping[str, Any] | None = None) -> None:
+    """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 
-    from onnxwright.optimizer.model_tools.files import save
+    from onnxwright.optimizer.model_files import save
 
     if given.output.endswith(".onnx"):
         check_folder(Path(given.output))
@@ -81,17 +202,16 @@ def _written(given: Any, made: Any) -> int:
     else:
         write_model(given.output, ir.to_proto(made) if isinstance(made, ir.Model) else made)
     if given.output == "-":
-        return OK
+        return
     graph = made.graph
     nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
         list(graph)
     )  # fmt: skip
     if given.json:
-        print_json({"path": given.output, "nodes": nodes})
+        print_json({"path": given.output, "nodes": nodes, **(more or {})})
     else:
         size = Path(given.output).stat().st_size
         print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
-    return OK
 
 
-__all__ = ["add"]
+__all__ = ["add", "add_model", "add_output", "model_of", "write_result"]
