@@ -366,6 +366,20 @@ class ONNXProgram:
         checks.inputs(() if args is None else args, kwargs)
         return tuple(args or ()), dict(kwargs or {})
 
+    def with_model(self, model: ir.Model) -> Self:
+        """The program with another model that takes and gives the same.
+
+        Args:
+            model: the model, such as the optimized one of this program.
+
+        Returns:
+            A new program.
+        """
+        made = self.__copy__()
+        made.model = made._built.model = model
+        made.release()
+        return made
+
     def optimize(self) -> None:
         """Remove repeated nodes, what nothing reads, and what is computed from weights alone.
 
