@@ -120,6 +120,9 @@ class Calls(Bodies):
             made = self.exact_op(op, args, kwargs, span, wanted)
             if made is not None:
                 return made
+        if op.name == "OptionalHasElement" and not op.domain:
+            if not any(a is not None for a in (*args, kwargs.get("input"))):
+                return False  # decided now, so that an `if` on it is, too
         signature = op.signature
         graphs = (
             {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}

@@ -310,7 +310,8 @@ class _Parser:
 
     def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> hir.Parameter:
         made = None if default is None else self.expr(default)
-        return hir.Parameter(self.span(arg), arg.arg, kind, made)
+        text = None if arg.annotation is None else ast.unparse(arg.annotation)
+        return hir.Parameter(self.span(arg), arg.arg, kind, made, text)
 
     def do_Assert(self, node: ast.Assert) -> list[hir.Statement]:
         message = None if node.msg is None else self.expr(node.msg)

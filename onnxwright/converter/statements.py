@@ -12,8 +12,6 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.types.annotations import ValueSpec, parse_annotation
-from onnxwright.types.kinds import fits
 
 
 class Statements(ExactLoops):
@@ -48,29 +46,9 @@ class Statements(ExactLoops):
         target = s.targets[0]
         if not isinstance(target, hir.NameTarget) or not isinstance(value, GraphValue):
             return
-        names = self.outer_names()
-        try:
-            spec = parse_annotation(eval(s.annotation or "", names))  # noqa: S307 - the user's own
-        except Exception:  # noqa: BLE001 - an annotation that does not evaluate says nothing
-            return
-        if not isinstance(spec, ValueSpec) or not spec.types or value.kind is None:
-            return
-        if not any(fits(value.kind, wanted) for wanted in spec.types):
-            fail(
-                messages.AnnotationMismatch(
-                    name=target.id, wanted=str(spec), got=str(value.kind), span=s.value.span
-                )
-            )
-
-    def outer_names(self) -> dict[str, Any]:
-        """The globals and closure of the function being lowered, for its own annotations."""
-        outer: Any = self.frame
-        while hasattr(outer, "outer"):
-            outer = outer.outer
-        return {
-            **outer.function.__globals__,
-            **{name: outer[name] for name in outer.cells if name in outer},
-        }
+        kind = self.annotated_type(target.id, s.annotation, value.kind, s.value.span)
+        if kind is not None:
+            self.b.recorder.info(value.value).annotated = kind
 
     def if_(self, s: hir.If) -> None:
         test = self.evaluate(s.test)
