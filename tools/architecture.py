@@ -70,6 +70,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.dsl.function", "onnxwright.eager.*"): (
         "decorating only registers; the first call loads the eager mode"
     ),
+    ("onnxwright.dsl.function", "onnxwright.optimizer.optimize"): (
+        "a script is optimized when somebody asks"
+    ),
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
     ),
