@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-from typing import Any
 
 import onnx
 
@@ -23,13 +21,12 @@ from onnxwright.decompiler.layout import (
     join,
     long_text,
     mapping,
-    marked,
     render,
     text,
 )
 from onnxwright.decompiler.loops import LoopBody
+from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.planning import ordered
-from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.decompiler.writer import rest_of_graph
 from onnxwright.types.kinds import AttrKind
@@ -51,14 +48,11 @@ _PYTHON_KIND = {
     AttrKind.TYPE_PROTOS: "list[onnx.TypeProto]",
     AttrKind.SPARSE_TENSORS: "list[onnx.SparseTensorProto]",
 }
-_FROM_ONNXWRIGHT = frozenset(
-    {"Details", "External", "Op", "Opset", "DType", "graph", "initializer"}
-)
 
 
 def write_model(
     model: onnx.ModelProto, options: Options, name: str | None, sugar: Sugar | None = None
-) -> tuple[str, Module]:
+) -> Module:
     """A model as a module that ends with `make_model()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
     bodies = [_declare(module, f) for f in model.functions]
@@ -85,12 +79,13 @@ def write_model(
     count = len(model.graph.node)
     size = f"{count} node{'' if count == 1 else 's'}"
     title = f"An ONNX model with {size}; `make_model()` gives it back."
-    return _assemble(module, title, [*blocks_text, lines, ending]), module
+    module.title, module.blocks = title, [*blocks_text, lines, ending]
+    return module
 
 
 def write_function(
     function: onnx.FunctionProto, options: Options, name: str | None, sugar: Sugar | None = None
-) -> tuple[str, Module]:
+) -> Module:
     """A function as a module that ends with `make_function()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
     held = _declare(module, function, name)
@@ -98,7 +93,8 @@ def write_function(
     made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
     ending = ["def make_function():", f'    """The function."""\n    return {made}']
     title = "An ONNX function; `make_function()` gives it back."
-    return _assemble(module, title, [block, ending]), module
+    module.title, module.blocks = title, [block, ending]
+    return module
 
 
 def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
@@ -141,15 +137,15 @@ def _function(
     python, _ = held
     module.uses.add("script")
     opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
-    scope = link_graph(f)
-    kinds = _attribute_kinds(scope)
+    graph = link_graph(f)
+    kinds = _attribute_kinds(graph)
     given = {p.name: p for p in f.attribute_proto}
     attributes: dict[str, str] = {}
     names = [*f.attribute, *given]
-    body = LoopBody(scope, module, opsets, attributes)
+    body = LoopBody(graph, module, opsets, attributes)
     for name in names:
         attributes[name] = body.names.take(name, "attribute")
-    params = [body.input_name(w) for w in scope.inputs]
+    params = [body.input_name(w) for w in graph.inputs]
     rest = onnx.FunctionProto()
     keywords = [
         _parameter(module, name, attributes[name], kinds, given.get(name), rest) for name in names
@@ -160,7 +156,7 @@ def _function(
     if keywords:
         params += ["*", *sorted(keywords, key=lambda k: "=" in k)]
     written = body.write()
-    for w in (*scope.inputs, *scope.outputs):
+    for w in (*graph.inputs, *graph.outputs):
         body.facts.value(w, w.info)
     facts = body.facts
     facts.metadata = properties(f.metadata_props)
@@ -220,11 +216,11 @@ def _parameter(
     return f"{python}: {annotation} = {flatten(value_expression(value, number))}"
 
 
-def _attribute_kinds(scope: ProtoGraph) -> dict[str, int]:
+def _attribute_kinds(graph: ProtoGraph) -> dict[str, int]:
     """The kind of each attribute parameter, by how it is used."""
     found: dict[str, int] = {}
-    for unit in scope.all_units():
-        for attr in unit.proto.attribute:
+    for node in graph.all_nodes():
+        for attr in node.proto.attribute:
             if attr.ref_attr_name and attr.type:
                 found.setdefault(attr.ref_attr_name, attr.type)
     return found
@@ -234,58 +230,58 @@ def _attribute_kinds(scope: ProtoGraph) -> dict[str, int]:
 
 
 def _main(
-    module: Module, scope: ProtoGraph, opsets: dict[str, int], python: str
+    module: Module, graph: ProtoGraph, opsets: dict[str, int], python: str
 ) -> tuple[list[str], Facts]:
     module.uses.add("script")
-    graph = scope.proto
-    assert isinstance(graph, onnx.GraphProto)
-    body = LoopBody(scope, module, opsets, {})
+    proto = graph.proto
+    assert isinstance(proto, onnx.GraphProto)
+    body = LoopBody(graph, module, opsets, {})
     params = []
-    for w in scope.inputs:
+    for w in graph.inputs:
         held = body.input_name(w)
         params.append(_input(module, body, w, held))
-    unread = {w for w in scope.initializers if not w.uses and not w.is_output}
+    unread = {w for w in graph.initializers if not w.uses and not w.is_output}
     # NOTE: in order of first use, which is the order in which compiling finds them.
-    place = {w: n for n, w in enumerate(_read_in_order(scope))}
-    for w in sorted(scope.initializers, key=lambda w: place.get(w, len(place))):
+    place = {w: n for n, w in enumerate(_read_in_order(graph))}
+    for w in sorted(graph.initializers, key=lambda w: place.get(w, len(place))):
         if w.input_index is None and w not in unread:
             _global_initializer(module, body, w)
     written = body.write()
-    for w in scope.initializers:
+    for w in graph.initializers:
         if w.input_index is not None or w in unread:
             body.facts.initializers.append(_loose_initializer(module, w))
     annotations = []
-    for w in scope.outputs:
+    for w in graph.outputs:
         info = w.info or onnx.ValueInfoProto()
-        info = next((o for o in graph.output if o.name == w.name), info)
+        info = next((o for o in proto.output if o.name == w.name), info)
         annotations.append(_annotation(module, body, w, info))
     result = ""
     if annotations and all(a is not None for a in annotations):
         shown = [a for a in annotations if a is not None]
         result = shown[0] if len(shown) == 1 else f"tuple[{', '.join(shown)}]"
     else:
-        for w in scope.outputs:
+        for w in graph.outputs:
             if w.info is not None and not is_plain(w.info.type):
                 body.facts.type_of(w, w.info.type)
     facts = body.facts
-    facts.metadata = properties(graph.metadata_props)
-    facts.extra = rest_of_graph(graph, scope)
-    doc = _docstring(graph.doc_string)
-    if doc is None and graph.doc_string:
-        facts.doc_string = graph.doc_string
+    facts.metadata = properties(proto.metadata_props)
+    facts.extra = rest_of_graph(proto, graph)
+    doc = _docstring(proto.doc_string)
+    if doc is None and proto.doc_string:
+        facts.doc_string = proto.doc_string
     decorator = call("script", **_default_opset(module, body, written, opsets))
     return _definition(decorator, python, params, result, doc, written), facts
 
 
-def _read_in_order(scope: ProtoGraph) -> dict[ProtoValue, None]:
+def _read_in_order(graph: ProtoGraph) -> dict[ProtoValue, None]:
     """The values that nodes read, in the order in which calls are compiled."""
     found: dict[ProtoValue, None] = {}
-    for unit in ordered(scope.units):
-        found.update(dict.fromkeys(w for w in unit.inputs if w is not None))
-        for scopes in unit.graphs.values():
-            for inner in scopes:
+    for node in ordered(graph.nodes):
+        found.update(dict.fromkeys(w for w in node.inputs if w is not None))
+        for graphs in node.subgraphs.values():
+            for inner in graphs:
                 found.update(_read_in_order(inner))
-    found.update(dict.fromkeys(scope.outputs))
+    found.update(dict.fromkeys(graph.outputs))
     return found
 
 
@@ -310,15 +306,13 @@ def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
     body.names.reserve(python)
     body.places.name(w, python)
     body.facts.value(w, w.info)
-    expression = module.initializer(w, python)
-    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
+    module.weight(w, python, python)
 
 
 def _loose_initializer(module: Module, w: ProtoValue) -> str:
     """An initializer that nothing reads, or one that is an input's default."""
     python = module.names.take(f"{w.name}_value", "value")
-    expression = module.initializer(w, "")
-    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
+    module.weight(w, python, "")
     return python
 
 
@@ -347,54 +341,6 @@ def _definition(
     if doc is not None:
         lines.append(f"    {doc}")
     return [*lines, *indented(body)]
-
-
-def _assemble(module: Module, title: str, blocks: list[list[str]]) -> str:
-    uses = module.uses
-    top = [*module.opset_lines.values()]
-    if "folder" in uses:
-        folder = module.options.weights_folder
-        path = "Path(__file__).parent"
-        top.append(f"folder = {path}" + (f" / {text(folder)}" if folder else ""))
-    if "weights" in uses:
-        top.append(f"weights = np.load(Path(__file__).parent / {text(module.options.npz)})")
-    parts = [f'"""{title}"""\n', "\n".join(_imports(module))]
-    if top:
-        parts.append("\n" + "\n".join(top))
-    if module.lines:
-        parts.append("\n" + "\n".join(module.lines))
-    parts.extend("\n\n" + "\n".join(block) for block in blocks)
-    return "\n".join(parts) + "\n"
-
-
-def _import_order(name: str) -> tuple[Any, ...]:
-    """As import sorters have it: constants, classes, the rest; numbers by their value."""
-    parts = [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]
-    return not name.isupper(), not name[0].isupper(), parts
-
-
-def _imports(module: Module) -> list[str]:
-    """The import statements: the standard library, other packages, this one."""
-    uses = module.uses
-    standard = ["from collections.abc import Sequence"] if "Sequence" in uses else []
-    standard += ["from pathlib import Path"] if "Path" in uses else []
-    others = [f"import {name}" for name in ("ml_dtypes",) if name in uses]
-    others += ["import numpy as np"] if "np" in uses else []
-    others += ["import onnx"] if "onnx" in uses else []
-    renamed = [f"{n} as {alias}" for n, alias in module.imports.items() if alias]
-    names = {n for n in uses if n in _FROM_ONNXWRIGHT or n.isupper() or n == "script"}
-    names.update(n for n, alias in module.imports.items() if not alias)
-    listing = sorted(names, key=_import_order)
-    ours = "from onnxwright import "
-    line = ours + ", ".join(listing)
-    if len(line) > 100:
-        line = ours + "(\n" + "".join(f"    {n},\n" for n in listing) + ")"
-    own = [line] if listing else []
-    own += [ours + entry for entry in sorted(renamed)]
-    lines: list[str] = []
-    for group in (standard, others, own):
-        lines += ["", *group] if lines and group else group
-    return lines
 
 
 __all__ = ["write_function", "write_model"]

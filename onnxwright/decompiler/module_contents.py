@@ -66,6 +66,9 @@ class Module:
         reasons: what could not be written in the best way, and why.
         sugar: what may be written with operators and numbers.
         count: how many nodes have been written.
+        title, blocks: the docstring, and the functions line by line.
+        trial_uses: names to import for the arrays that stand for weights while a text is tried.
+        is_body_hollow: whether an array inside a function stands for a weight.
     """
 
     options: Options
@@ -79,6 +82,11 @@ class Module:
     reasons: list[str] = field(default_factory=list)
     sugar: Sugar = field(default_factory=lambda: Sugar(on=False))
     count: int = 0
+    title: str = ""
+    blocks: list[list[str]] = field(default_factory=list)
+    trial_uses: set[str] = field(default_factory=set)
+    is_body_hollow: bool = False
+    _weights: list[tuple[int, ProtoValue, str, str]] = field(default_factory=list)
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -188,22 +196,54 @@ class Module:
         self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
         return f"weights[{text(key)}]"
 
-    def initializer(self, wire: ProtoValue, python: str) -> Expr:
-        """`initializer(...)` for a value that a graph holds from the start."""
+    def weight(self, value: ProtoValue, python: str, known_as: str) -> None:
+        """Write an initializer as a statement at the top.
+
+        Args:
+            value: the initializer.
+            python: the name it is bound to.
+            known_as: the name it has where none is written.
+        """
+        self._weights.append((len(self.lines), value, python, known_as))
+        self.lines.append(self._weight_line(value, python, known_as))
+
+    def _weight_line(self, value: ProtoValue, python: str, known_as: str) -> str:
+        uses = self.uses
+        if self.options.hollow:
+            self.uses = self.trial_uses
+        try:
+            expression = self.initializer(value, known_as)
+        finally:
+            self.uses = uses
+        return marked(f"{python} = {render(expression, len(python) + 3)}")
+
+    def fill_weights(self, options: Options) -> None:
+        """Write the weights of a text that was tried with zeros in their place.
+
+        Args:
+            options: those of the text that is wanted; they differ in nothing else.
+        """
+        self.options = options
+        self.trial_uses = set()
+        for place, value, python, known_as in self._weights:
+            self.lines[place] = self._weight_line(value, python, known_as)
+
+    def initializer(self, value: ProtoValue, python: str) -> Expr:
+        """`initializer(...)` for a array that a graph holds from the start."""
         self.uses.add("initializer")
-        name = {} if python == wire.name else {"name": text(wire.name)}
-        tensor = wire.tensor
+        name = {} if python == value.name else {"name": text(value.name)}
+        tensor = value.tensor
         if isinstance(tensor, onnx.SparseTensorProto):
             self.uses.add("np")
             kind = DType(tensor.values.data_type)
             held = f"np.zeros({tuple(tensor.dims)}, {_numpy_name(kind, self.uses)})"
             plain = data(tensor.SerializeToString(deterministic=True))
-            return call("initializer", held, name=text(wire.name), sparse=plain)
+            return call("initializer", held, name=text(value.name), sparse=plain)
         assert tensor is not None
         if tensor.doc_string:
             name["doc_string"] = text(tensor.doc_string)
         if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
-            return call("initializer", self._external(tensor), **{"name": text(wire.name), **name})
+            return call("initializer", self._external(tensor), **{"name": text(value.name), **name})
         size = int(np.prod(list(tensor.dims)))
         if self.options.hollow and size > _LARGE:
             # Only named: together such weights may be more than a model in memory can hold.
@@ -215,8 +255,8 @@ class Module:
             self.uses.add("np")
             held = _numpy_name(DType(tensor.data_type), self.uses)
             return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
-        value = self._numbers(tensor, wire.name)
-        expression = self.array(value, wire.name, tensor, inline=False)
+        array = self._numbers(tensor, value.name)
+        expression = self.array(array, value.name, tensor, inline=False)
         return call("initializer", expression, **name)
 
     def _numbers(self, tensor: onnx.TensorProto, name: str) -> Any:
