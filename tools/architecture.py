@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("exporter",),
     ("testing",),
     # The last are modules under names that other projects use.
-    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator"),
+    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx"),
     ("__main__",),
 )
 
@@ -69,6 +69,9 @@ LAZY: dict[tuple[str, str], str] = {
     ),
     ("onnxwright.dsl.function", "onnxwright.eager.*"): (
         "decorating only registers; the first call loads the eager mode"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.optimizer.optimize"): (
+        "a script is optimized when somebody asks"
     ),
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"

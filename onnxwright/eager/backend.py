@@ -78,6 +78,16 @@ class EagerBackend:
                 evaluator.remember(key, FastCall(op, prepared, None))
         return tuple(as_values(results))
 
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[Any | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[Any, ...]:
+        """As `emit`: nothing is left out of an eager run."""
+        return self.emit(op, inputs, attributes, outputs)
+
     def type_of(self, value: Any) -> OnnxType | None:
         """The type of a value, with its shape."""
         array = getattr(value, "value", None)
