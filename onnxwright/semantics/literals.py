@@ -100,7 +100,7 @@ def _check_range(b: Backend[Any], array: Array, dtype: DType) -> None:
             _does_not_fit(b, number, dtype)
 
 
-def _does_not_fit(b: Backend, number: object, dtype: DType) -> NoReturn:
+def _does_not_fit(b: Backend[Any], number: object, dtype: DType) -> NoReturn:
     """Refuse a number that an element type does not hold."""
     shown = describe(number) if isinstance(number, (list, tuple)) else short_number(number)
     fail(messages.NumberDoesNotFit(number=shown, dtype=dtype.name, span=b.here()))
