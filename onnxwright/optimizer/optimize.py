@@ -367,7 +367,7 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     if isinstance(model, ir.Model):
         return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
-        return ir.from_proto(open_model(model).proto), ir.to_proto
+        return ir.from_proto(open_model(model).proto), lambda made: _as_proto(made, model)
     if isinstance(model, bytes):
         return ir.from_proto(open_model(model).proto), lambda made: made
     if isinstance(model, (str, os.PathLike)):
@@ -380,6 +380,17 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
         name="model", given=f"an object of type {type(model).__name__}",
         wanted="a ModelProto, an onnx_ir.Model, a path or an ONNXProgram", span=user_span(),
     ))  # fmt: skip
+
+
+def _as_proto(made: ir.Model, source: onnx.ModelProto) -> onnx.ModelProto:
+    """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
+    proto: onnx.ModelProto = ir.to_proto(made)
+    held = {i.name for i in proto.graph.initializer} - {v.name for v in source.graph.value_info}
+    kept = [v for v in proto.graph.value_info if v.name not in held]
+    if len(kept) < len(proto.graph.value_info):
+        del proto.graph.value_info[:]
+        proto.graph.value_info.extend(kept)
+    return proto
 
 
 def _choice(name: str, given: str, known: Sequence[str]) -> str:
