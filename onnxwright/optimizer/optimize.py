@@ -13,6 +13,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnxwright.builder.closing import all_nodes
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -164,11 +165,20 @@ def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
     made = replay_model(
         model,
-        ReplayOptions(version=options.version or None, handler=rewriter, inline=options.inline),
+        ReplayOptions(
+            version=options.version or None,
+            handler=rewriter,
+            inline=options.inline,
+            prepare=_fold_exactly if options.scope.level == "exact" else None,
+        ),
     )
     if rewriter is not None:
         _add_functions(made, rewriter)
     return made
+
+
+def _fold_exactly(b: TracingBackend) -> None:
+    b.folds_exactly = True
 
 
 def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
