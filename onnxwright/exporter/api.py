@@ -18,6 +18,7 @@ from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
+from onnxwright.optimizer.versions.api import convert_in_place
 
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
@@ -44,6 +45,7 @@ def export(
     verify: bool = False,
     report: bool | str | Path = False,
     strict: bool = False,
+    size_branches: bool = False,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
@@ -54,8 +56,9 @@ def export(
         dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
             least.
-        opset_version: the version of the standard opset, from 18 to the newest that ONNX
-            Runtime loads (26).
+        opset_version: the version of the standard opset, from 7 to the newest that ONNX Runtime
+            loads (26); the model is built for 18 or newer, and converted to an older one
+            (`convert_version`).
         target: "onnxruntime-cpu": where ONNX Runtime's CPU has no kernel for an element type
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.
@@ -78,7 +81,10 @@ def export(
             dynamic; a difference is an error.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
             steps, operators and verification, also when the export fails; the error names them.
-        strict: make a result of another type or shape than torch's an error.
+        strict: make a result of another type or shape than torch's an error, and a decision by
+            sizes that the model takes as it was for the example inputs.
+        size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
+            `If`; the module is captured once for each side.
 
     Returns:
         The program.
@@ -88,6 +94,7 @@ def export(
             OW823, OW824), or the model computes something else (OW828, with `verify`).  Its
             `report` is the report of the export.
         ExportValueError: an argument cannot be used (OW825).
+        ConversionError: operators have no equivalent in an opset older than 18 (OW870).
 
     Source:
         torch.export; what torch.onnx.export offers.
@@ -117,10 +124,17 @@ def export(
     recorded = Report(opset_version, target, versions=recording.versions())
     with recording.report_on_exit(recorded, report):
         captured = capture_model(
-            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, recorded
+            model,
+            tuple(args),
+            dict(kwargs or {}),
+            dynamic_shapes,
+            capture,
+            recorded,
+            strict=strict,
+            size_branches=size_branches,
         )
         settings = Settings(
-            opset_version,
+            max(opset_version, checks.OLDEST_WRITTEN),
             Lowerings(custom_translation_table, fallback),
             input_names,
             output_names,
@@ -133,13 +147,17 @@ def export(
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))
-        built = build(captured.program, settings, recorded)
+        built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
-        result = ONNXProgram(built, captured.program, recorded, settings)
+        result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         if optimize:
             with recording.timed(recorded, "optimize"):
                 result.optimize()
+        if opset_version < checks.OLDEST_WRITTEN:
+            with recording.timed(recorded, "convert"):
+                # torch.export gives a dynamic dimension at least two elements by default.
+                convert_in_place(result.model, opset_version, ("nonempty",))
         recording.record_model(recorded, result.model, built.outputs)
         if verify:
             with recording.timed(recorded, "verify"):
