@@ -131,7 +131,7 @@ def _fast_key(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outp
         if kind is int or kind is str:
             shown: Any = value
         elif kind is float or (kind is list and all(type(v) in _KEY_TYPES for v in value)):
-            shown = repr(value)  # which tells 0.0 from -0.0
+            shown = repr(value)  # which distinguishes 0.0 and -0.0
         else:
             return None
         key.append(name)
@@ -143,7 +143,7 @@ _KEY_TYPES = frozenset({int, float, str})
 
 
 def _run_fast(fast: FastCall, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The outputs by the short path; None where it fails: the long one tells what is wrong."""
+    """The outputs by the short path; None where it fails: the long path raises the error."""
     prepared = fast.prepared
     try:
         if prepared.plain:
