@@ -123,8 +123,6 @@ class NamesToldApart(Diagnostic):
     title: ClassVar[str] = (
         "{place} is named `{chosen}`: another dimension already has the name `{name}`"
     )
-        "{place} is named `{chosen}`: another dimension already has the name `{name}`"
-    )
     label: ClassVar[str] = "exported here"
     help: ClassVar[str] = (
         "PyTorch does not see that the two are equal; write `torch.export.Dim({name!r})` in both "
