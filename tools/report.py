@@ -29,6 +29,7 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("builder/simplify.py", "_RULES"): "rewrites by the operator at their root",
     ("builder/simplify.py", "_reshape"): "the pattern of a rewrite",
     ("exporter/dimensions.py", "_FUNCTIONS"): "functions of sympy, not operators",
+    ("exporter/translate/branching.py", "_FOLDED"): "functions of sympy, not operators",
     ("optimizer/norm_folding.py", "_BEFORE"): "the pattern of a rewrite",
     ("optimizer/versions/fits.py", "_OF_NEW_TYPES"): "whose attributes are for new types only",
     ("optimizer/versions/fits.py", "_wider"): "whose type is an attribute or has no variable",
