@@ -269,6 +269,8 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
     if not isinstance(kind, TensorType) or kind.dtype is None:
         raise Trouble(f"no value for {name}: {kind} can be drawn at random; give it by --inputs")
     shape = [d if isinstance(d, int) else dims.get(d or "", 2) for d in kind.shape or ()]
+    if any(d < 0 for d in shape):
+        raise Trouble(f"no value for {name}: {kind} has a negative dimension")
     if kind.dtype is DType.STRING:
         return np.array(rng.choice(["a", "b"], shape), dtype=object)
     if kind.dtype.is_bool:

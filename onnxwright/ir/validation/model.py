@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Union
@@ -30,6 +30,11 @@ _HELD: dict[int, str] = {
     _A.SPARSE_TENSORS: "sparse_tensors", _A.TYPE_PROTOS: "type_protos",
 }  # fmt: skip
 _VALUES = frozenset(_HELD.values())
+# Operators of the standard domain that cannot be without their graphs.
+_BODIES: dict[str, tuple[str, ...]] = {
+    "If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",),
+    "SequenceMap": ("body",),
+}  # fmt: skip
 _ELEMENTS = {int(d) for d in DType} | {0}  # 0 stands for an unknown element type
 
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
@@ -116,7 +121,7 @@ class _Checker:
         self._once("attribute parameter", names, where)
         for attr in proto.attribute_proto:
             self._attribute(attr, where, set(), 0)
-        self._body(list(proto.input), proto.node, proto.output, where, self.around, 0)
+        self._body(list(proto.input), proto.node, list(proto.output), where, self.around, 0)
 
     def _graph(
         self, graph: onnx.GraphProto, where: str, outside: set[str] | None, depth: int
@@ -157,7 +162,7 @@ class _Checker:
         self,
         inputs: list[str],
         nodes: Sequence[onnx.NodeProto],
-        outputs: Iterable[str],
+        outputs: Sequence[str],
         where: str,
         outside: set[str] | None,
         depth: int,
@@ -174,8 +179,13 @@ class _Checker:
                     what = f"it reads {quoted(name)}, which is not defined"
                     raise Damage("structure", place, what)
             self._once("attribute", [a.name for a in node.attribute], place)
+            if inside is not None:
+                _check_bodies(node, place)
             for attr in node.attribute:
                 self._attribute(attr, place, inside, depth)
+        for name in (*inputs, *outputs) if inside is not None else ():
+            if not name:
+                raise Damage("structure", where, "an input or output has no name")
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
@@ -244,6 +254,16 @@ class _Checker:
         for name, count in Counter(names).items():
             if count > 1 and name:
                 raise Damage("structure", where, f"the {word} {quoted(name)} is defined twice")
+
+
+def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+    """Refuse an If, Loop, Scan or SequenceMap without its graphs."""
+    if node.domain not in ("", "ai.onnx"):
+        return
+    for name in _BODIES.get(node.op_type, ()):
+        given = next((a for a in node.attribute if a.name == name), None)
+        if given is None or not (given.HasField("g") or given.ref_attr_name):
+            raise Damage("structure", where, f"it has no graph {quoted(name)}")
 
 
 def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequence[Any]:
