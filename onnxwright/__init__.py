@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
     from onnxwright.dsl.exact import Details as Details
+    from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
     from onnxwright.eager import CompiledModel as CompiledModel
@@ -63,6 +64,13 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import optimize as optimize
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.model_tools import compose as compose
+    from onnxwright.optimizer.model_tools import extract as extract
+    from onnxwright.optimizer.model_tools import initializers_to_inputs as initializers_to_inputs
+    from onnxwright.optimizer.model_tools import inputs_to_initializers as inputs_to_initializers
+    from onnxwright.optimizer.model_tools import rename as rename
+    from onnxwright.optimizer.model_tools import set_initializer as set_initializer
+    from onnxwright.optimizer.model_tools import set_shapes as set_shapes
     from onnxwright.optimizer.versions.api import convert_version as convert_version
     from onnxwright.types import *  # noqa: F403
     from onnxwright.types.initializers import External as External
@@ -79,18 +87,26 @@ _HOMES = {
     "to_script": "onnxwright.decompiler",
     "diff": "onnxwright.compare.diffing",
     "convert_version": "onnxwright.optimizer.versions.api",
+    "compose": "onnxwright.optimizer.model_tools",
+    "extract": "onnxwright.optimizer.model_tools",
+    "initializers_to_inputs": "onnxwright.optimizer.model_tools",
+    "inputs_to_initializers": "onnxwright.optimizer.model_tools",
+    "rename": "onnxwright.optimizer.model_tools",
+    "set_initializer": "onnxwright.optimizer.model_tools",
+    "set_shapes": "onnxwright.optimizer.model_tools",
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",
+    "export_onnx_lib": "onnxwright.dsl.library",
+    "TracedOnnxFunction": "onnxwright.values",
     "show": "onnxwright.viz",
     "ScriptFunction": "onnxwright.dsl.function",
     "OnnxFunction": "onnxwright.dsl.function",
     "Opset": "onnxwright.opset.opsets",
     "Op": "onnxwright.opset.op",
-    "evaluator": "onnxwright.eager",
     "default_evaluator": "onnxwright.eager",
     "set_default_evaluator": "onnxwright.eager",
     "Evaluator": "onnxwright.eager",
@@ -132,9 +148,12 @@ _MODULES = {
     "interop": "onnxwright.exporter.interop",
     "atenlib": "onnxwright.atenlib",
     "testing": "onnxwright.testing",
-    "values": "onnxwright.opset",
-    "onnx_opset": "onnxwright.opset",
-    "onnx_types": "onnxwright.types",
+    "values": "onnxwright.values",
+    "onnx_opset": "onnxwright.onnx_opset",
+    "onnx_types": "onnxwright.onnx_types",
+    "tensor": "onnxwright.tensor",
+    # The function of this name and the module are one: the module can be called.
+    "evaluator": "onnxwright.evaluator",
 }
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"

@@ -75,6 +75,34 @@ class ScriptAttributeError(ScriptError, AttributeError):
     """An attribute, or an operator of an opset, that does not exist."""
 
 
+class NeedsStaticValue(ScriptError):  # noqa: N818 - said of the value, caught by that name
+    """Something must be known while compiling and is not.
+
+    Where that depends on how a loop is compiled, the compiler catches it and unrolls the loop;
+    otherwise it reaches the user as the error it is.
+
+    Args:
+        diagnostics: what is wrong, as data.
+        region: the loop that must be unrolled, where only that one helps.
+    """
+
+    def __init__(self, *diagnostics: Diagnostic, region: object = None) -> None:
+        super().__init__(*diagnostics)
+        self.region = region
+
+
+class StaticTypeError(NeedsStaticValue, ScriptTypeError):
+    """A `ScriptTypeError` because a value is not known while compiling."""
+
+
+class StaticSyntaxError(NeedsStaticValue, ScriptSyntaxError):
+    """A `ScriptSyntaxError` because a value is not known while compiling."""
+
+
+class StaticAttributeError(NeedsStaticValue, ScriptAttributeError):
+    """A `ScriptAttributeError` because a value is not known while compiling."""
+
+
 class ModelError(ScriptValueError):
     """A model that cannot be read: damaged, contradictory, or too large.
 

@@ -6,15 +6,20 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.load import find, functions
 from onnxwright.atenlib.op import TABLE, AtenFunction, aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Skip, Tol, XFail
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import creation, custom, elementwise, like, reduction
 
 __all__ = [
     "TABLE",
     "AtenFunction",
     "Complex",
+    "Number",
+    "Op",
     "OpTest",
+    "Size",
     "Skip",
     "Tol",
+    "Value",
     "XFail",
     "aten",
     "creation",

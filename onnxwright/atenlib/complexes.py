@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.atenlib.helpers.constants import cast, full_like, scalar
+from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import complex_of
+from onnxwright.types.shapes import Shape
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,8 +24,8 @@ class Complex:
         real, imag: its parts, two values of one type and shape.
     """
 
-    real: Any
-    imag: Any
+    real: Value
+    imag: Value
 
     @property
     def onnx_dtype(self) -> DType:
@@ -31,18 +33,17 @@ class Complex:
         return complex_of(self.real.onnx_dtype)
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         """The dimensions, as those of the real part."""
         return self.real.shape
 
     @property
     def rank(self) -> int:
         """The number of dimensions."""
-        rank: int = self.real.rank
-        return rank
+        return self.real.rank
 
 
-def pack(op: Any, x: Complex) -> Any:
+def pack(op: Op, x: Complex) -> Any:
     """A real tensor with a last axis of two: real and imaginary parts.
 
     Args:
@@ -55,7 +56,7 @@ def pack(op: Any, x: Complex) -> Any:
     return op.Concat(op.Unsqueeze(x.real, [-1]), op.Unsqueeze(x.imag, [-1]), axis=-1)
 
 
-def unpack(op: Any, x: Any) -> Complex:
+def unpack(op: Op, x: Any) -> Complex:
     """The complex tensor of a real one whose last axis holds real and imaginary parts.
 
     Args:
@@ -68,12 +69,12 @@ def unpack(op: Any, x: Any) -> Complex:
     return Complex(op.Gather(x, 0, axis=-1), op.Gather(x, 1, axis=-1))
 
 
-def real_part(x: Any) -> Any:
+def real_part(x: Value) -> Value:
     """What a body asks for type and shape: a value, or the real part of a `Complex`."""
     return x.real if isinstance(x, Complex) else x
 
 
-def as_complex(op: Any, x: Any, part: DType) -> Complex:
+def as_complex(op: Op, x: Value | Number, part: DType) -> Complex:
     """A value or number as a complex tensor with parts of a type.
 
     Args:

@@ -18,7 +18,9 @@ import onnx
 from onnxwright.atenlib import standalone
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.rules import Rule
+from onnxwright.atenlib.protocols import Op
+from onnxwright.atenlib.rules import DEFAULT_TYPES, Rule, computed_type, wrap_number
+from onnxwright.atenlib.unsupported import unsupported
 from onnxwright.diagnostics.caller import is_internal, user_span
 from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -81,6 +83,8 @@ class AtenFunction:
             the imaginary part, None refuses.
         untested: why no OpInfo holds it, if none does.
         place: `file:line` of the body.
+        tensors: the parameters annotated `Value` and not also as a number: a Python number given
+            for one becomes a value, promoted as torch promotes numbers.
     """
 
     names: tuple[str, ...]
@@ -91,10 +95,12 @@ class AtenFunction:
     untested: str = ""
     place: str = ""
     parameters: dict[str, inspect.Parameter] = field(default_factory=dict)
+    tensors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         every = list(inspect.signature(self.body).parameters.values())[1:]
         self.parameters = {p.name: p for p in every}
+        self.tensors = tuple(p.name for p in every if _wants_value(p.annotation))
 
     @property
     def name(self) -> str:
@@ -123,7 +129,7 @@ class AtenFunction:
         self.complex_body = body
         return body
 
-    def __call__(self, op: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, op: Op, /, *args: Any, **kwargs: Any) -> Any:
         """Run or build it.
 
         Args:
@@ -138,7 +144,7 @@ class AtenFunction:
             AtenUnsupportedError: ONNX cannot express this use.
         """
         arguments = self.bind(args, kwargs)
-        dtype = self.rule.prepare(op, arguments)
+        dtype = self._prepare(op, arguments)
         result = self._run(op, arguments)
         return result if dtype is None else self._typed(op, result, dtype)
 
@@ -242,7 +248,23 @@ class AtenFunction:
                 given[p.name] = p.default
         return {name: given[name] for name in parameters}
 
-    def _run(self, op: Any, arguments: dict[str, Any]) -> Any:
+    def _prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
+        """Cast the arguments by the rule, and make values of numbers where the body wants them."""
+        given = [name for name in self.tensors if type(arguments[name]) in DEFAULT_TYPES]
+        if not given:
+            return self.rule.prepare(op, arguments)
+        promoted = self.rule.promoted
+        for name in given:
+            if name not in promoted:
+                wrap_number(op, arguments, name, DEFAULT_TYPES[type(arguments[name])])
+        dtype = self.rule.prepare(op, arguments)
+        for name in given:
+            if type(arguments[name]) in DEFAULT_TYPES:
+                common = computed_type([arguments[other] for other in promoted])
+                wrap_number(op, arguments, name, common)
+        return dtype
+
+    def _run(self, op: Op, arguments: dict[str, Any]) -> Any:
         body = self.body
         if any(map(_is_complex, arguments.values())):
             if self.complex_body is None:
@@ -255,7 +277,7 @@ class AtenFunction:
             body = self.complex_body
         return body(op, **arguments)
 
-    def _typed(self, op: Any, result: Any, dtype: DType) -> Any:
+    def _typed(self, op: Op, result: Any, dtype: DType) -> Any:
         """The first result in the type the rule promises."""
         if isinstance(result, (tuple, list)):
             if not result:
@@ -277,6 +299,17 @@ class AtenFunction:
         )
 
 
+# A parameter with one of these in its annotation takes Python numbers as they are.
+_TAKES_NUMBERS = frozenset({"Any", "Number", "Size", "bool", "complex", "float", "int", "object"})
+
+
+def _wants_value(annotation: Any) -> bool:
+    """Whether an annotation says that a body gets a value, and never a Python number."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    parts = {part.strip() for part in text.split("|")}
+    return "Value" in parts and not parts & _TAKES_NUMBERS
+
+
 def _is_complex(x: Any) -> bool:
     return isinstance(x, Complex) or (isinstance(x, (list, tuple)) and any(map(_is_complex, x)))
 
@@ -287,7 +320,7 @@ def _real(x: Any) -> Any:
     return x.real if isinstance(x, Complex) else x
 
 
-def _imag(op: Any, x: Any) -> Any:
+def _imag(op: Op, x: Any) -> Any:
     """The imaginary part: zero for a tensor of real numbers; masks and indices stay."""
     if isinstance(x, (list, tuple)):
         return [_imag(op, v) for v in x]
@@ -300,27 +333,6 @@ def _join(real: Any, imag: Any) -> Any:
     if isinstance(real, (list, tuple)):
         return type(real)([_join(r, i) for r, i in zip(real, imag, strict=True)])
     return Complex(real, imag)
-
-
-def unsupported(reason: str, *, name: str = "this operator", hint: str = "") -> NoReturn:
-    """Refuse a use that ONNX cannot express; for bodies.
-
-    Args:
-        reason: what cannot be done, as a clause ("mode `x` has no ONNX").
-        name: the operator, filled in by the caller where a body does not say.
-        hint: what to do instead.
-
-    Raises:
-        AtenUnsupportedError: always.
-    """
-    fail(
-        messages.AtenUnsupported(
-            name=name,
-            reason=reason,
-            hint=hint or "give a lowering of your own with `custom_translation_table`",
-            span=user_span(),
-        )
-    )
 
 
 def aten(

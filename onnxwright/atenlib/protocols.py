@@ -32,12 +32,12 @@ class Value(Protocol):
         """The number of dimensions."""
 
 
-# A Python number: an argument that torch's schema calls `Scalar`.
-Number: TypeAlias = bool | int | float | complex
+# A real Python number: what torch calls a `Scalar`.  Complex ones come where a body says so.
+Number: TypeAlias = bool | int | float
 # A number of elements: an int, or an INT64 value without dimensions where only the run knows it.
 Size: TypeAlias = int | Value
 # What an operator takes as an input: numbers and lists become constants.
-Operand: TypeAlias = Value | Number | Sequence[Any] | np.ndarray[Any, Any] | None
+Operand: TypeAlias = Value | Number | complex | Sequence[Any] | np.ndarray[Any, Any] | None
 
 
 class OpCall(Protocol):
@@ -47,17 +47,14 @@ class OpCall(Protocol):
         """Run it, or add it to the graph."""
 
 
-class AtenBackend(Protocol):
-    """What bodies ask of the backend itself."""
+class GraphBackend(semantics.Backend, Protocol):
+    """What bodies ask of a backend that builds a graph."""
 
-    def constant_value(self, value: Any, /) -> np.ndarray[Any, Any] | None:
-        """The array a value is known to hold while building."""
+    def made_by(self, value: Any, name: str, /) -> Any:
+        """The node that made a value, if it is one of an operator; else None."""
 
-    def weak_kind(self, value: Any, /) -> str | None:
-        """`bool`, `int` or `float` for a value that stands for a Python number, else None."""
-
-    def as_weak(self, value: Any, kind: str | None, /) -> Any:
-        """The value, marked as standing for a Python number of `kind` (None: a tensor)."""
+    def value_of(self, value: Any, /) -> Any:
+        """The value of an output of a node."""
 
 
 class Op(Protocol):
@@ -72,7 +69,7 @@ class Op(Protocol):
         """The version of the opset."""
 
     @property
-    def backend(self) -> AtenBackend:
+    def backend(self) -> semantics.Backend:
         """What runs or builds the operators."""
 
     def constant(self, array: np.ndarray[Any, Any], /) -> Value:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex
-from onnxwright.atenlib.helpers.constants import number
+from onnxwright.atenlib.helpers.constants import number, scalar
+from onnxwright.atenlib.protocols import Op
 from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import (
@@ -19,16 +21,17 @@ from onnxwright.types.promotion import (
     real_of,
 )
 
-_NUMBERS = (
-    (bool, DType.BOOL),
-    (int, DType.INT64),
-    (float, DType.FLOAT),
-    (complex, DType.COMPLEX64),
-)
+# The element type that torch gives a Python number of each kind.
+DEFAULT_TYPES: dict[type, DType] = {
+    bool: DType.BOOL,
+    int: DType.INT64,
+    float: DType.FLOAT,
+    complex: DType.COMPLEX64,
+}
 _WEAK = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
 
 
-def operand_of(op: Any, x: Any) -> Operand:
+def operand_of(op: Op, x: Any) -> Operand:
     """The element type and the strength of an argument, for type promotion.
 
     Args:
@@ -41,9 +44,9 @@ def operand_of(op: Any, x: Any) -> Operand:
     Raises:
         TypeError: it is none of these, or its type is not known.
     """
-    for kind, dtype in _NUMBERS:
-        if type(x) is kind:
-            return dtype, "number"
+    default = DEFAULT_TYPES.get(type(x))
+    if default is not None:
+        return default, "number"
     if isinstance(x, Complex):
         return x.onnx_dtype, "tensor" if x.rank else "zerodim"
     if is_value(x):
@@ -56,6 +59,39 @@ def operand_of(op: Any, x: Any) -> Operand:
     raise TypeError(f"expected a tensor or number of known type, got {x!r}")
 
 
+def computed_type(promoted: Sequence[Any]) -> DType:
+    """The element type that promoted arguments have; that of the numbers if there are no tensors.
+
+    Args:
+        promoted: arguments after `Rule.prepare`.
+
+    Returns:
+        The type.
+    """
+    for x in promoted:
+        if isinstance(x, Complex) or is_value(x):
+            dtype: DType = x.onnx_dtype
+            return dtype
+    numbers = [DEFAULT_TYPES[type(x)] for x in promoted if type(x) in DEFAULT_TYPES]
+    return functools.reduce(promote_types, numbers)
+
+
+def wrap_number(op: Op, arguments: dict[str, Any], name: str, dtype: DType) -> None:
+    """Make a value without dimensions of an argument that is a Python number.
+
+    Args:
+        op: the operators.
+        arguments: the arguments by name, changed in place.
+        name: the argument.
+        dtype: the element type of the value.
+    """
+    x = arguments[name]
+    if dtype.is_complex:
+        arguments[name] = as_complex(op, x, real_of(dtype))
+    else:
+        arguments[name] = scalar(op, x, dtype)
+
+
 @dataclass(frozen=True)
 class Rule:
     """What happens to arguments before a body runs, and the type of what it returns.
@@ -63,7 +99,7 @@ class Rule:
     The base rule changes nothing and promises nothing.
     """
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments in place.
 
         Args:
@@ -74,6 +110,11 @@ class Rule:
             The element type of the (first) result, None if the rule does not say.
         """
         return None
+
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """The arguments that are cast to one type, in which a Python number among them is read."""
+        return ()
 
     @property
     def every_result(self) -> bool:
@@ -90,7 +131,12 @@ class Elementwise(Rule):
     at_least: DType | None = None
     no_bfloat16: bool = False
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.over
+
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the arguments named in `over` to their common type."""
         flat: list[Any] = []
         for name in self.over:
@@ -119,7 +165,7 @@ class Reduction(Rule):
     over: str
     promote: Promotion
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Cast the tensor to the type the reduction is done in."""
         x = arguments[self.over]
         wanted = arguments.get("dtype")
@@ -140,7 +186,7 @@ class Like(Rule):
 
     name: str
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Nothing is cast."""
         value = arguments[self.name]
         if isinstance(value, (list, tuple)):
@@ -156,7 +202,7 @@ class Creation(Rule):
     name: str = "dtype"
     like: str | None = None
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Fill in `dtype`."""
         if arguments.get(self.name) is None:
             arguments[self.name] = arguments[self.like].onnx_dtype if self.like else DType.FLOAT
@@ -170,7 +216,7 @@ class Custom(Rule):
 
     function: Callable[[dict[str, Any]], DType | None] | None = None
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: dict[str, Any]) -> DType | None:
         """Nothing is cast."""
         return None if self.function is None else self.function(arguments)
 
@@ -264,7 +310,7 @@ def custom(function: Callable[[dict[str, Any]], DType | None] | None = None) -> 
     return Custom(function)
 
 
-def _to(op: Any, x: Any, dtype: DType) -> Any:
+def _to(op: Op, x: Any, dtype: DType) -> Any:
     """An argument in the type to compute in; Python numbers stay (a call types them)."""
     if dtype.is_complex:
         return as_complex(op, x, real_of(dtype))

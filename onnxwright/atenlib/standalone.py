@@ -127,7 +127,7 @@ def emit(
     proto: onnx.FunctionProto = ir.to_proto(made)
     del proto.value_info[:]
     context = onnx.checker.C.CheckerContext()
-    context.ir_version = lowest_ir_version(imports, backend.recorder.types.values())
+    context.ir_version = lowest_ir_version(imports, backend.recorder.known_types())
     context.opset_imports = {**imports, domain: 1}
     onnx.checker.check_function(proto, context, onnx.checker.C.LexicalScopeContext())
     return proto
@@ -192,7 +192,8 @@ def _left(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(_left(v) for v in x)
     if isinstance(x, Complex):
-        return wrap(np.asarray(x.real.value + 1j * x.imag.value, x.onnx_dtype.numpy))
+        real, imag = (part.value for part in (x.real, x.imag) if isinstance(part, Tensor))
+        return wrap(np.asarray(real + 1j * imag, x.onnx_dtype.numpy))
     return x
 
 

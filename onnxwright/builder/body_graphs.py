@@ -62,7 +62,7 @@ def unchanged(
         kind = None if first is None else first.kind
         same = all(from_type_proto(ir.to_proto(v).type) == kind for v in (before, after))
         if n < len(made) and same and adapters.complete(kind):
-            b.recorder.types[made[n].value] = kind
+            b.recorder.set_type(made[n].value, kind)
             adapters.set_type(made[n].value, kind)
             made[n] = b.wrap(made[n].value, kind)
     return tuple(made)

@@ -46,7 +46,7 @@ class Carrier:
         if not self._names or not wanted or value in self._named:
             return
         holder = b.recorder.holders.get(wanted)
-        if holder is not None and holder in self._named and holder not in b.recorder.gone:
+        if holder is not None and holder in self._named and holder not in b.recorder.dropped:
             return
         self._named[value] = wanted
         value.name = wanted
@@ -99,7 +99,7 @@ class Carrier:
         standard = producer.domain == ""
         kind = meet(made.kind, kind_of(source), trusted=not standard)
         if kind != made.kind:
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             adapters.set_type(value, kind)
             return b.wrap(value, kind, b.weak_kind(made))
         return made

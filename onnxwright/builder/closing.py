@@ -128,10 +128,10 @@ def _copy(b: BuildContext, value: ir.Value, hint: str | None) -> ir.Value:
     (made,) = recorder.node(
         "", "Identity", [value], [], 1, hint=hint or value.name, origin=recorder.last_origin
     )
-    kind = recorder.types.get(value)
-    recorder.types[made] = kind
+    kind = recorder.type_of(value)
+    recorder.set_type(made, kind)
     adapters.set_type(made, kind)
-    b.opsets.setdefault("", {}).setdefault(b.opset.version, None)
+    b.recorder.use_opset("", b.opset.version, None)
     return made
 
 
@@ -191,7 +191,7 @@ def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:
     used = {node.domain for node in all_nodes(nodes)}
     imports = {"": b.opset.version} if "" in used or not used else {}
     for domain in sorted(used - {""}):
-        imports[domain] = max(b.opsets.get(domain, {1: None}))
+        imports[domain] = max(b.recorder.opsets.get(domain, {1: None}))
     return imports
 
 
@@ -226,7 +226,7 @@ def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
     )
     return ir.Model(
         graph,
-        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.types.values()),
+        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.known_types()),
         producer_name=facts.producer_name,
         producer_version=__version__ if facts.producer_name == "onnxwright" else None,
         doc_string=facts.doc_string,

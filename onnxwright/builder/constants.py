@@ -70,7 +70,7 @@ class Pool:
         kind = TensorType(_dtype_of(array.dtype), array.shape)
         value = self._add(key, array, kind, name)
         if known:
-            self.recorder.known[value] = array
+            self.recorder.info(value).const_value = array
         return value
 
     def initializer(
@@ -161,7 +161,7 @@ class Pool:
         if array.dtype == object:
             texts = [s.decode() if isinstance(s, bytes) else s for s in array.ravel()]
             array = np.array(texts, dtype=object).reshape(array.shape)
-        self.recorder.known[value] = array
+        self.recorder.info(value).const_value = array
         self._known.setdefault(_key(array, array), value)
         return value
 
@@ -192,8 +192,8 @@ class Pool:
         value = ir.Value(name=names.unique(name) if name else None)
         names.for_good = before
         adapters.set_type(value, kind)
-        self.recorder.types[value] = kind
-        self.recorder.scopes[0].made.add(value)
+        self.recorder.set_type(value, kind)
+        self.recorder.scopes[0].made[value] = None
         if value.name is not None:
             self.recorder.holders[value.name] = value
         self.held[value] = (held, name)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from onnxwright.builder.constants import Pool
-from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
 from onnxwright.operators.op_call import OpCall
 from onnxwright.opset.op import Op
@@ -25,12 +24,10 @@ class BuildContext(RewriteContext, Protocol):
     Attributes:
         recorder: where nodes go.
         pool: the arrays the graph holds.
-        opsets: for each domain in use its versions.
     """
 
     recorder: Recorder
     pool: Pool
-    opsets: dict[str, dict[int, Span | None]]
 
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as it is known."""

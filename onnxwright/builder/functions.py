@@ -154,9 +154,9 @@ class Functions:
             origin=b.origin(),
             hint=function.name,
         )
-        b.opsets.setdefault(function.domain, {}).setdefault(1, None)
+        b.recorder.use_opset(function.domain, 1, None)
         for value, kind in zip(values, types, strict=True):
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             adapters.set_type(value, kind)
         return [b.wrap(v, k) for v, k in zip(values, types, strict=True)]
 

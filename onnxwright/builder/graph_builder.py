@@ -213,7 +213,7 @@ class GraphBuilder(Calling, Results):
                 # What is not given is what is known.
                 shape = known.shape if kind.shape is None else kind.shape
                 kind = TensorType(kind.dtype or known.dtype, shape)
-            self.backend.recorder.types[made.value] = kind
+            self.backend.recorder.set_type(made.value, kind)
             adapters.set_type(made.value, kind)
             made = self.backend.wrap(made.value, kind)
         taken = {n for n, _ in self._outputs}

@@ -82,7 +82,7 @@ class Names:
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""
         found = self.given.get(name)
-        if found is not None and found.value in self.b.recorder.gone:
+        if found is not None and found.value in self.b.recorder.dropped:
             del self.given[name]
             return None
         return found

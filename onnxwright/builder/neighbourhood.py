@@ -48,7 +48,7 @@ def show_node(b: BuildContext, node: ir.Node) -> str:
     Returns:
         Text such as `y: FLOAT[N] = Add(x, 1.0)`.
     """
-    made = ", ".join(f"{v.name}: {b.recorder.types.get(v) or '?'}" for v in node.outputs)
+    made = ", ".join(f"{v.name}: {b.recorder.type_of(v) or '?'}" for v in node.outputs)
     reads = [_show_input(b, v) for v in node.inputs]
     if len(reads) > _MOST_INPUTS:
         reads[_MOST_INPUTS:] = ["..."]
@@ -65,7 +65,7 @@ def show_node(b: BuildContext, node: ir.Node) -> str:
 def _show_input(b: BuildContext, value: ir.Value | None) -> str:
     if value is None:
         return "None"
-    array = b.recorder.known.get(value)
+    array = b.recorder.const_value(value)
     if array is not None and array.size <= 4 and (value.name is None or value in b.pool):
         return str(array.tolist())
     return value.name or "a constant"

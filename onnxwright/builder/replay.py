@@ -184,15 +184,15 @@ class Replay:
             origin=node.metadata_props.get(ORIGIN) or b.origin(),
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
-        b.opsets.setdefault(node.domain, {}).setdefault(version, None)
+        b.recorder.use_opset(node.domain, version, None)
         kinds, dims = self._copied_types(node, inputs, env)
         for n, (value, kind, old) in enumerate(zip(values, kinds, node.outputs, strict=True)):
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             adapters.set_type(value, kind)
             if not old.name:
                 value.name = ""
             if n < len(dims) and dims[n] is not None:
-                b.recorder.dims[value] = dims[n]  # type: ignore[assignment]
+                b.recorder.info(value).shape_value = dims[n]
         return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
 
     def _copied_types(
@@ -278,7 +278,7 @@ class Replay:
         kinds = self._result_types(callee, node, inputs)
         for n, value in enumerate(made):
             kind = meet(value.kind, kinds[n] if n < len(kinds) else None)
-            b.recorder.types[value.value] = kind
+            b.recorder.set_type(value.value, kind)
             adapters.set_type(value.value, kind)
             made[n] = b.wrap(value.value, kind)
         return made

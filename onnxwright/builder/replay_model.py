@@ -126,7 +126,7 @@ class _ModelReplay:
             if given.const_value is not None:
                 new.const_value = given.const_value
         for new, given in zip(closed.outputs, source.outputs, strict=True):
-            kind = b.recorder.types.get(new)
+            kind = b.recorder.type_of(new)
             copy_value(given, new)
             new.meta[INFERRED] = kind
         defaults = [v for v in closed.inputs if v.const_value is not None]

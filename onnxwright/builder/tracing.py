@@ -135,7 +135,7 @@ class TracingBackend(GraphBackend):
         return self._pooled(self.pool.array(array))
 
     def _pooled(self, value: ir.Value) -> GraphValue:
-        return self.wrap(value, self.recorder.types[value])
+        return self.wrap(value, self.recorder.type_of(value))
 
     def weight_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a weight that is held in memory, or is a few numbers."""
@@ -148,7 +148,7 @@ class TracingBackend(GraphBackend):
     def value_of(self, value: ir.Value | None) -> GraphValue:
         """A value of this backend for one of the graph."""
         assert value is not None
-        return self.wrap(value, self.recorder.types.get(value))
+        return self.wrap(value, self.recorder.type_of(value))
 
     def made_by(self, value: GraphValue, name: str) -> ir.Node | None:
         """The node that makes a value, if it is a standard operator of this name."""
@@ -161,7 +161,7 @@ class TracingBackend(GraphBackend):
         if attr is not None:
             given = None if attr.is_ref() else list(attr.as_ints())
         else:
-            array = self.recorder.known.get(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
+            array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
             given = None if array is None else array.ravel().tolist()
         return None if given is None else sorted(axis_in(a, rank) for a in given)
 
@@ -185,7 +185,7 @@ class TracingBackend(GraphBackend):
     def _note_use(self, op: Op) -> None:
         # Calls of other versions are adapted when they are made: nothing is left for the end.
         if op.domain != "":
-            self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
+            self.recorder.use_opset(op.domain, op.version, self.span)
 
     # -- calls -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`convert`: a model in another opset version."""
+"""`convert`, `extract`, `compose`, `set-shapes`, `rename`: a model changed as a whole."""
 
 from __future__ import annotations
 
@@ -29,6 +29,61 @@ def add(commands: Any) -> None:
     )
     made.add_argument("--ir-version", type=int, metavar="N")
     _add_output(made)
+    made = command(
+        commands,
+        "extract",
+        "write the part of a model between named values",
+        ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
+        _extract,
+    )
+    _add_model(made)
+    made.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
+    made.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
+    _add_output(made)
+    made = command(
+        commands,
+        "compose",
+        "connect the outputs of one model to the inputs of another",
+        [
+            "onnxwright compose body.onnx head.onnx -o whole.onnx",
+            "onnxwright compose a.onnx b.onnx --connect y=x --prefix b_ -o ab.onnx",
+        ],
+        _compose,
+    )
+    _add_model(made)
+    made.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
+    made.add_argument(
+        "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
+    )
+    made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
+    _add_output(made)
+    made = command(
+        commands,
+        "set-shapes",
+        "make dimensions of inputs fixed or dynamic, and infer all other shapes anew",
+        [
+            "onnxwright set-shapes model.onnx --shape x=batch,3,? -o dynamic.onnx",
+            "onnxwright set-shapes model.onnx --dim batch=1 -o fixed.onnx",
+        ],
+        _set_shapes,
+    )
+    _add_model(made)
+    made.add_argument(
+        "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
+    )
+    made.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
+    _add_output(made)
+    made = command(
+        commands,
+        "rename",
+        "rename inputs, outputs, other values and dimensions",
+        ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
+        _rename,
+    )
+    _add_model(made)
+    for kind in ("inputs", "outputs", "values", "dims"):
+        made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
+    _add_output(made)
 
 
 def _add_model(made: Any) -> None:
@@ -52,6 +107,64 @@ def _convert(given: Any) -> int:
     return _written(given, made)
 
 
+def _extract(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import extract
+
+    model = _model(given.model)
+    return _written(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+
+
+def _compose(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import compose
+
+    pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
+    made = compose(_model(given.model), _model(given.second), pairs, prefix=given.prefix)
+    return _written(given, made)
+
+
+def _set_shapes(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import set_shapes
+
+    if not given.shape and not given.dim:
+        raise Trouble("say what changes with --shape or --dim")
+    shapes = {
+        name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
+        for name, dims in (_pair(text, "--shape") for text in given.shape or ())
+    }
+    dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in given.dim or ())}
+    return _written(given, set_shapes(_model(given.model), shapes, dims=dims))
+
+
+def _rename(given: Any) -> int:
+    from onnxwright.optimizer.model_tools import rename
+
+    names = {}
+    for kind in ("inputs", "outputs", "values", "dims"):
+        texts = [text for text in (getattr(given, kind) or "").split(",") if text]
+        names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
+    if not any(names.values()):
+        raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
+    made = rename(
+        _model(given.model),
+        inputs=names["inputs"],
+        outputs=names["outputs"],
+        values=names["values"],
+        dims=names["dims"],
+    )
+    return _written(given, made)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise Trouble(f"{option} takes NAME=VALUE, not {text}")
+    return name, value
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
 def _domain(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal():
@@ -72,7 +185,7 @@ def _written(given: Any, made: Any) -> int:
     """Write the result and say what it is."""
     import onnx_ir as ir
 
-    from onnxwright.optimizer.model_tools.files import save
+    from onnxwright.optimizer.model_files import save
 
     if given.output.endswith(".onnx"):
         check_folder(Path(given.output))

@@ -11,6 +11,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.context import Context
 from onnxwright.converter.frame import Frame
+from onnxwright.converter.regions import Regions
 from onnxwright.converter.values import (
     AttributeRef,
     Closure,
@@ -37,6 +38,20 @@ class Base(ABC):
     b: GraphBackend
     frame: Frame
     context: Context
+    regions: Regions
+    callers: list[Frame]
+
+    dynamic_depth = 0
+
+    def frames(self) -> list[Frame]:
+        """The frames of everything that is being lowered, and those around them."""
+        found: list[Frame] = []
+        for start in (self.frame, *self.callers):
+            frame: Any = start
+            while isinstance(frame, Frame):
+                found.append(frame)
+                frame = frame.outer
+        return found
 
     @abstractmethod
     def call(self, node: hir.Call, wanted: int | None) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from onnxwright.converter.context import is_script
 from onnxwright.converter.exact_calls import ExactCalls
+from onnxwright.converter.regions import Region
 from onnxwright.converter.values import Closure
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -65,7 +66,8 @@ class Bodies(ExactCalls):
             values = []
             for param, kind in zip(names, kinds, strict=True):
                 values.append(self.b.wrap(recorder.input(param, kind), kind))
-            result = self.apply(body, list(values), {}, span)
+            with self.regions.inside(Region(f"`op.{op.name}`", span)):
+                result = self.apply(body, list(values), {}, span)
             outputs = self._body_outputs(op, result, inputs, span)
             own = name_of(body) if recorder.exact else name
             return recorder.pop([v.value for v in outputs], own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.expressions import Expressions
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
+from onnxwright.converter.regions import Region
 from onnxwright.converter.values import (
     Poison,
     leaves,
@@ -75,9 +76,12 @@ class Branches(Expressions):
         span: Span,
     ) -> None:
         """Run one of two pieces of code; afterwards `live` names hold what it left in them."""
-        before, held = self.frame.env, set(self.b.recorder.held)
-        first = self._side(then, before)
-        second = self._side(orelse, before)
+        before, held = self.frame.env, set(self.b.recorder.name_owner)
+        region = Region("this condition", span)
+        with self.regions.inside(region):
+            first = self._side(then, before)
+        with self.regions.inside(Region("this condition", span)):
+            second = self._side(orelse, before)
         merged: dict[str, Any] = {}
         hints: list[str] = []
         for name in live:
@@ -233,18 +237,21 @@ class Branches(Expressions):
             zero[...] = ""
         return b.as_weak(b.constant(zero), kind.weak)
 
-    def witness(self, x: Any, scope: Scope) -> GraphValue | None:
+    def witness(
+        self, x: Any, scope: Scope, around: Sequence[Scope] | None = None
+    ) -> GraphValue | None:
         """A value visible in `scope` whose (unknown) element type is that of `x`."""
         if not isinstance(x, GraphValue):
             return None
         recorder = self.b.recorder
+        around = recorder.scopes if around is None else around
         current = x.value
         seen = set()
         while current not in seen:
             seen.add(current)
-            if current in scope.made or any(current in s.made for s in recorder.scopes):
-                return self.b.wrap(current, recorder.types.get(current))
-            nearer = recorder.witness.get(current)
+            if current in scope.made or any(current in s.made for s in around):
+                return self.b.wrap(current, recorder.type_of(current))
+            nearer = recorder.same_dtype_as(current)
             if nearer is None:
                 return None
             current = nearer
@@ -258,7 +265,7 @@ class Branches(Expressions):
         recorder = self.b.recorder
         if producer is None or any(v in self.named for v in producer.outputs):
             return
-        recorder.sugar.add(producer)
+        recorder.read_by_sugar(producer)
         for value in producer.inputs:
             if value is not None and len(value.uses()) == 1:
                 self._unused(self.b.wrap(value, None))
@@ -284,7 +291,7 @@ class Branches(Expressions):
             recorder.resume(side.scope)
             values = [v.value for v in side.outputs]
             graph = recorder.pop(values, name)
-            recorder.sides[graph.name or ""] = name
+            recorder.branch_of[graph.name or ""] = name
             graphs.append(graph)
         b = self.at(span)
         op = b.opset["If"]
@@ -293,17 +300,16 @@ class Branches(Expressions):
         for value, hint, x, y in zip(made, hints, first.outputs, second.outputs, strict=True):
             weak = x.weak if x.weak == y.weak else None
             kind = _joined_kind(value.kind, x.kind, y.kind)
-            recorder.types[value.value] = kind
+            recorder.set_type(value.value, kind)
             adapters.set_type(value.value, kind)
             for branch in (x, y):
-                root = recorder.witness.get(branch.value)
-                if root is not None:
-                    recorder.witness.setdefault(value.value, root)
+                info = recorder.info(value.value)
+                info.same_dtype_as = info.same_dtype_as or recorder.same_dtype_as(branch.value)
             named = self.b.wrap(value.value, kind, weak)
             if hint:
                 self.name_value(named, hint)
                 if recorder.exact and hint not in held:
-                    recorder.held[hint] = value.value  # what the sides held goes by its place
+                    recorder.name_owner[hint] = value.value  # what the sides held goes by its place
             result.append(named)
         return result
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import deque
 from collections.abc import Sequence
-from types import FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.bodies import Bodies, is_body
 from onnxwright.converter.builtin_calls import BUILTINS
 from onnxwright.converter.context import is_script
+from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import front
 from onnxwright.converter.values import Closure, Poison, is_dynamic, leaves
@@ -81,13 +83,19 @@ class Calls(Bodies):
         handler = BUILTINS.get(function) if _hashable(function) else None
         dynamic = is_dynamic(args) or is_dynamic(kwargs)
         if handler is not None and dynamic:
-            return handler(self, args, kwargs, span)
+            made = handler(self, args, kwargs, span)
+            return self.regions.own(made) if type(made) in (list, dict) else made
         if not dynamic and not _holds_functions((*args, *kwargs.values())):
             if not callable(function):
                 advice = "call an operator, a script or a Python function"
                 fail(messages.NotCallable(what=describe(function), advice=advice, span=span))
             if not self._makes_ops(function):
-                return self.python(span, function, *args, **kwargs)
+                self.regions.before_call(function, args, kwargs, span)
+                result = self.python(span, function, *args, **kwargs)
+                return self.regions.own_result(function, args, result)
+        elif _keeps_values(function):
+            self.regions.before_call(function, [], {}, span)
+            return self.python(span, function, *args, **kwargs)
         return self._call_python(function, args, kwargs, span)
 
     def _makes_ops(self, function: Any) -> bool:
@@ -149,7 +157,7 @@ class Calls(Bodies):
         ):
             value = kwargs.get(key)
             if value is not None and not is_dynamic(value):
-                self.b.recorder.known[result.value] = np.array(value, dtype=dtype)
+                self.b.recorder.info(result.value).const_value = np.array(value, dtype=dtype)
 
     def _check_wanted(self, op: Op, wanted: int, span: Span) -> int:
         """The number of outputs a target takes, if the operator can give so many."""
@@ -267,6 +275,7 @@ class Calls(Bodies):
         """Lower a body in its own frame and take its result."""
         outer, self.frame = self.frame, frame
         depth = self.dynamic_depth
+        self.callers.append(outer)
         try:
             self.block(body)
             result = self.frame.env.get(hir.RESULT)
@@ -274,6 +283,7 @@ class Calls(Bodies):
                 fail(result.diagnostic.at(span))
             return result
         finally:
+            self.callers.pop()
             self.frame = outer
             self.dynamic_depth = depth
             self.b.span = span
@@ -286,19 +296,37 @@ class Calls(Bodies):
         assert isinstance(node.func.value, hir.Name)
         name, method = node.func.value.id, node.func.name[1:]
         container = self.evaluate(node.func.value)
-        if not isinstance(container, (list, dict, set)):
+        if not isinstance(container, (list, dict, set, deque)):
             plain = hir.Attribute(node.func.span, node.func.value, method)
             call = hir.Call(node.span, plain, node.args, node.keywords)
             self.evaluate(call)
             return container
-        if name not in self.frame.env:
-            advice = f"copy it first: `{name} = list({name})`"
-            what = f"changing `{name}`, which is outside this function,"
-            self.needed_now(what, node.span, advice)
         args = self.expand(node.args)
-        changed = container.copy()
-        self.python(node.span, getattr(changed, method), *args)
-        return changed
+        named = {key or "": self.evaluate(value) for key, value in node.keywords}
+        for used in filter(is_iterator, args):
+            self.regions.change(used, f"`{method}`", node.span)
+
+        def change(held: Any) -> Any:
+            self.python(node.span, getattr(held, method), *args, **named)
+            return held
+
+        return self.change_container(name, container, node.span, change)
+
+
+# Methods of containers that only put values in or hand them out, tensors too.
+_KEEPING = frozenset(
+    ("append", "appendleft", "extend", "get", "insert", "pop", "setdefault", "update")
+)
+
+
+def _keeps_values(function: Any) -> bool:
+    """Whether a bound method of a container takes any objects as they are."""
+    holder = getattr(function, "__self__", None)
+    return (
+        isinstance(holder, (list, dict, deque))
+        and getattr(function, "__name__", "") in _KEEPING
+        and isinstance(function, BuiltinMethodType)
+    )
 
 
 _OP_FOR = {

@@ -357,10 +357,11 @@ _INDEX = "_ow_definitions"
 def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
     """The definition that made `code`: same name, first line (decorators count) and variables."""
     found: list[FunctionNode] = []
-    for line, node in _definitions(tree).get(code.co_name, ()):
+    is_lambda = code.co_name == "<lambda>"
+    for line, node in _lambdas(tree) if is_lambda else _definitions(tree).get(code.co_name, ()):
         if first_line in (None, line) and _same_parameters(node, code):
             found.append(node)
-    if len(found) > 1 and code.co_name == "<lambda>":
+    if len(found) > 1 and is_lambda:
         found = [n for n in found if isinstance(n, ast.Lambda) and _same_position(n, code)] or found
     return found[0] if found else None
 
@@ -371,14 +372,35 @@ def _definitions(tree: ast.AST) -> dict[str, list[tuple[int, FunctionNode]]]:
     if known is not None:
         return known
     known = {}
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             known.setdefault(node.name, []).append((line, node))  # type: ignore[arg-type]
-        elif isinstance(node, ast.Lambda):
-            known.setdefault("<lambda>", []).append((node.lineno, node))
     setattr(tree, _INDEX, known)
     return known
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement, in the order of the text; expressions hold no definition but lambdas."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner = [
+            child
+            for field in ("body", "handlers", "cases", "orelse", "finalbody")
+            for child in _children(node, field)
+        ]
+        waiting += reversed(inner)
+
+
+def _children(node: ast.AST, field: str) -> list[ast.AST]:
+    found = getattr(node, field, None)
+    return found if isinstance(found, list) else []
+
+
+def _lambdas(tree: ast.AST) -> list[tuple[int, FunctionNode]]:
+    return [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
 
 
 def _same_parameters(node: Any, code: CodeType) -> bool:

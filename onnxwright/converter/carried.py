@@ -83,9 +83,10 @@ class Carried:
             slot.inside = b.wrap(made, slot.kind.kind, slot.kind.weak)
             init = slot.init
             if slot.like is not None:
-                b.recorder.witness[made] = slot.like.value
+                b.recorder.info(made).same_dtype_as = slot.like.value
             elif isinstance(init, GraphValue) and init.weak is None and slot.kind.dtype is None:
-                b.recorder.witness[made] = b.recorder.witness.get(init.value, init.value)
+                same = b.recorder.same_dtype_as(init.value) or init.value
+                b.recorder.info(made).same_dtype_as = same
         for name in self.s.carried:
             if name in self.shape:
                 env[name] = map_leaves(
@@ -174,7 +175,7 @@ class Carried:
             self._clash(name, str(slot.kind), str(kind))
         assert joined is not None
         if joined.weak is None and joined.dtype is None and slot.kind.weak is not None:
-            like = self.loops.witness(end, self.loops.b.recorder.scopes[-2])
+            like = self.outer_witness(end)
             if like is not None and slot.like is None:
                 slot.like = like
         if joined != slot.kind:
@@ -182,6 +183,11 @@ class Carried:
             self.unstable = name
             return False
         return True
+
+    def outer_witness(self, x: Any) -> GraphValue | None:
+        """A value from outside the body whose (unknown) element type is that of `x`."""
+        outer = self.loops.b.recorder.scopes[:-1]
+        return self.loops.witness(x, outer[-1], outer)
 
     def _settle(self, name: str, env: dict[str, Any]) -> bool:
         """A name that has no value before the loop, but may have one after it."""
@@ -203,7 +209,7 @@ class Carried:
                 return x
             like = None
             if kind.weak is None and kind.dtype is None:
-                like = self.loops.witness(x, self.loops.b.recorder.scopes[-2])
+                like = self.outer_witness(x)
             slot = Slot(name, FILLER, kind, like=like)
             self.slots.append(slot)
             return slot

@@ -74,7 +74,7 @@ class ExactCalls(ScriptCalls):
             sugar=False,
         )
         node = b.recorder.scope.nodes[-1]
-        b.opsets.setdefault(op.domain, {}).setdefault(op.version, span)
+        b.recorder.use_opset(op.domain, op.version, span)
         kinds = self._kinds(op, signature, node, args, graphs, count)
         return self._wrapped(values, kinds, single=count == 1)
 
@@ -82,7 +82,7 @@ class ExactCalls(ScriptCalls):
         b = self.b
         made = []
         for value, kind in zip(values, kinds, strict=True):
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             made.append(b.wrap(value, kind))
         return made[0] if single else tuple(made)
 
@@ -97,7 +97,7 @@ class ExactCalls(ScriptCalls):
     ) -> list[OnnxType | None]:
         """Types of the outputs as far as they can be found; nothing is refused."""
         types = [None if a is None else a.kind for a in args]
-        known = [None if a is None else self.b.recorder.known.get(a.value) for a in args]
+        known = [None if a is None else self.b.recorder.const_value(a.value) for a in args]
         if signature is None:
             return [None] * count
         try:
@@ -107,7 +107,7 @@ class ExactCalls(ScriptCalls):
             if op.name == "Constant" and "value" in node.attributes:
                 tensor = node.attributes["value"]
                 if not tensor.is_ref() and tensor.as_tensor().dtype != ir.DataType.STRING:
-                    self.b.recorder.known[node.outputs[0]] = tensor.as_tensor().numpy()
+                    self.b.recorder.info(node.outputs[0]).const_value = tensor.as_tensor().numpy()
             return found
         except (*INFERENCE_ERRORS, OnnxwrightError, ValueError, TypeError, KeyError, IndexError):
             return [None] * count
@@ -146,7 +146,7 @@ class ExactCalls(ScriptCalls):
             overload=script.overload,
             sugar=False,
         )
-        b.opsets.setdefault(script.domain, {}).setdefault(script.version, span)
+        b.recorder.use_opset(script.domain, script.version, span)
         self._note_callee(script, span)
         kinds = self._result_kinds(script, args, span, count)
         return self._wrapped(values, kinds, single=count == 1)

@@ -119,7 +119,7 @@ class ExactLoops(Loops):
         done = self.evaluate(test)
         recorder = self.b.recorder
         (value,) = recorder.node("", "Not", [done.value], [], 1, sugar=False)
-        recorder.types[value] = _FLAG
+        recorder.set_type(value, _FLAG)
         return self.b.wrap(value, _FLAG)
 
     def _unchanged(self, flag: GraphValue, how: str) -> GraphValue:
@@ -130,7 +130,7 @@ class ExactLoops(Loops):
             made = b.constant(np.array(True))
         elif how == "identity" and not b.recorder.copies:
             (copy,) = b.recorder.node("", "Identity", [flag.value], [], 1, sugar=False)
-            b.recorder.types[copy] = _FLAG
+            b.recorder.set_type(copy, _FLAG)
             made = b.wrap(copy, _FLAG)
         return made
 
@@ -151,8 +151,8 @@ class ExactLoops(Loops):
         recorder.push()
         try:
             self.frame.env = dict(before)
-            number = b.wrap(recorder.input("turn", _NUMBER, held=False), _NUMBER)
-            flag = b.wrap(recorder.input("go_on", _FLAG, held=False), _FLAG)
+            number = b.wrap(recorder.input("iter_num", _NUMBER, held=False), _NUMBER)
+            flag = b.wrap(recorder.input("cond_in", _FLAG, held=False), _FLAG)
             for name, init in zip(names, inits, strict=True):
                 kind = _any_shape(init)
                 self.frame.env[name] = b.wrap(recorder.input(name, kind, held=False), kind)
@@ -168,7 +168,7 @@ class ExactLoops(Loops):
             raise
         finally:
             self.frame.env = before
-        recorder.sides[graph.name or ""] = "body"
+        recorder.branch_of[graph.name or ""] = "body"
         return graph, names, inits
 
     def _carried(self, x: Any) -> GraphValue:
@@ -188,10 +188,10 @@ class ExactLoops(Loops):
         inputs = [None if v is None else v.value for v in (trip, first, *inits)]
         attribute = ir.Attr("body", ir.AttributeType.GRAPH, graph)
         made = b.recorder.node("", "Loop", inputs, [attribute], len(names), sugar=False)
-        b.opsets.setdefault("", {}).setdefault(b.opset.version, s.span)
+        b.recorder.use_opset("", b.opset.version, s.span)
         for name, value, init in zip(names, made, inits, strict=True):
             kind = _any_shape(init)
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             self.frame.env[name] = b.wrap(value, kind)
 
 

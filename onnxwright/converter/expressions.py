@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -138,8 +140,8 @@ class Expressions(Logic, Items):
         if node.kind == "set":
             if is_dynamic(items):
                 self.needed_now("the members of a set", node.span)
-            return self.python(node.span, set, items)
-        return items
+            return self.regions.own(self.python(node.span, set, items))
+        return self.regions.own(items)
 
     def expand(self, nodes: Iterable[hir.Expr]) -> list[Any]:
         """The values of several expressions, `*xs` taken apart."""
@@ -162,7 +164,7 @@ class Expressions(Logic, Items):
             if is_dynamic(name):
                 self.needed_now("a key of a dict", key.span)
             made[name] = value
-        return made
+        return self.regions.own(made)
 
     def format(self, node: hir.Format) -> str:
         text = ""
@@ -193,7 +195,7 @@ class Expressions(Logic, Items):
         if isinstance(value, GraphValue) and not name.startswith(hir.INTERNAL):
             self.name_value(value, name)
             if self.b.recorder.exact:
-                self.b.recorder.held.setdefault(name, value.value)
+                self.b.recorder.name_owner.setdefault(name, value.value)
         self.frame.env[name] = value
 
     def name_value(self, value: GraphValue, name: str) -> None:
@@ -226,7 +228,16 @@ class Expressions(Logic, Items):
 
     def binary(self, node: hir.Binary) -> Any:
         x, y = self.evaluate(node.left), self.evaluate(node.right)
+        if node.inplace and isinstance(x, (list, dict, set, deque)):
+            return self.changed_in_place(node, x, y)
         return self.apply_binary(node.op, x, y, node.span)
+
+    def changed_in_place(self, node: hir.Binary, x: Any, y: Any) -> Any:
+        """`xs += ys` on a Python container, which changes the container itself."""
+        name = node.left.id if isinstance(node.left, hir.Name) else ""
+        y = self.items_of(y, node.span) if isinstance(x, (list, deque)) else y
+        change = getattr(operator, f"i{node.op.rstrip('_')}")
+        return self.change_container(name, x, node.span, lambda held: change(held, y))
 
     def apply_binary(self, op: str, x: Any, y: Any, span: Span) -> Any:
         """A Python operator on two evaluated operands."""

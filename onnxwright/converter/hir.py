@@ -88,12 +88,13 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A binary operator, named as in the module `operator`."""
+    """A binary operator, named as in the module `operator`; `inplace` in `left op= right`."""
 
     span: Span
     op: str
     left: Expr
     right: Expr
+    inplace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +266,9 @@ class For:
     """A `for` loop.
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
-    values go from one turn to the next or out of the loop.  `keep` is for exact lowering: where it
-    is set, `broken` is true as long as the loop goes on; `until` is the test of a last `break`.
+    values go from one iteration to the next or out of the loop.  `keep` is for exact lowering:
+    where it is set, `broken` is true as long as the loop goes on; `until` is the test of a last
+    `break`.
     """
 
     span: Span
@@ -373,7 +375,7 @@ def children(node: object) -> Iterator[object]:
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
-        plain = ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep")
+        plain = _NOT_NODES
         found = [f.name for f in fields(node) if f.name not in plain]  # type: ignore[arg-type]
         names = _FIELDS[kind] = tuple(found)
     for name in names:
@@ -394,5 +396,8 @@ def _nodes(items: tuple[object, ...]) -> Iterator[object]:
 
 NODE_TYPES: frozenset[type] = frozenset(
     (*get_args(Expr), *get_args(Target), *get_args(Statement), Clause, Parameter)
+)
+_NOT_NODES = frozenset(
+    ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep", "inplace")
 )
 _FIELDS: dict[type, tuple[str, ...]] = {}

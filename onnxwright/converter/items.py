@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import target_names
 from onnxwright.converter.base import Base, static_truth, what_it_is
+from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.frame import COMPREHENSION, Frame
 from onnxwright.converter.values import (
     AttributeRef,
@@ -77,6 +79,8 @@ class Items(Base):
             fail(control_flow.NotIterable(what=what, span=span))
         if isinstance(value, AttributeRef):
             self.needed_now(f"the length of attribute `{value.name}`", span)
+        if is_iterator(value):
+            self.regions.change(value, "iterating over it", span)
         try:
             return [self.import_value(v) for v in value]
         except TypeError:
@@ -93,9 +97,10 @@ class Items(Base):
         finally:
             self.frame = outer
         if node.kind == "dict":
-            return dict(pairs)
+            return self.regions.own(dict(pairs))
         items = [element for element, _ in pairs]
-        return self.python(node.span, set, items) if node.kind == "set" else items
+        made = self.python(node.span, set, items) if node.kind == "set" else items
+        return self.regions.own(made)
 
     def _clauses(self, node: hir.Comprehension, depth: int, pairs: list[tuple[Any, Any]]) -> None:
         if depth == len(node.clauses):
@@ -148,14 +153,42 @@ class Items(Base):
         for part, item in zip(target.items, items, strict=True):
             self.bind(part, item)
 
+    def change_container(
+        self, name: str, container: Any, span: Span, change: Callable[[Any], Any]
+    ) -> Any:
+        """Change a container: itself where Python's objects may change, else a copy for `name`.
+
+        Raises:
+            ScriptError: other names hold it too, so that a copy would not be what Python makes
+                (OW318, OW512).
+        """
+        regions = self.regions
+        crossed = regions.between(container)
+        if regions.is_own(container) and not crossed:
+            return change(container)
+        shared = regions.is_shared(container, self.frames())
+        held = self.frame.env.get(name, self) is container
+        if crossed and (shared or not held or any(name in r.shared for r in crossed)):
+            regions.refuse(container, f"changing `{name}`" if name else "this", span, crossed[0])
+        if shared or not held:
+            advice = f"copy it first: `{name} = list({name})`"
+            what = f"changing `{name}`, which is outside this function,"
+            self.needed_now(what, span, advice)
+        return change(regions.own(container.copy()))
+
     def bind_item(self, target: hir.ItemTarget, value: Any) -> None:
-        """`container[index] = value` on a static list or dict: the name gets a changed copy."""
+        """`container[index] = value` on a Python list or dict."""
         container = self.frame.lookup(target.id, target.span)
         index = self.evaluate(target.index)
-        if isinstance(container, (list, dict)) and not is_dynamic(index):
-            changed = container.copy()
-            self.python(target.span, changed.__setitem__, index, value)
-            self.frame.env[target.id] = changed
+        if isinstance(container, (list, dict, deque)) and not is_dynamic(index):
+
+            def change(held: Any) -> Any:
+                self.python(target.span, held.__setitem__, index, value)
+                return held
+
+            changed = self.change_container(target.id, container, target.span, change)
+            if changed is not container:
+                self.frame.env[target.id] = changed
             return
         advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
         construct = f"a part of `{target.id}`"

@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.branches import Branches
+from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.values import (
     AttributeRef,
     is_dynamic,
@@ -33,12 +34,12 @@ from onnxwright.types.kinds import SequenceType
 
 
 @dataclass
-class Turns:
+class DynamicTripCount:
     """What a `for` loop goes over, when that is decided at run time.
 
     Attributes:
-        count: how many turns, as an INT64 scalar or an int.
-        item: from the number of a turn (a weak INT64 scalar) to what the target gets.
+        count: the trip count, as an INT64 scalar or an int.
+        item: from the iteration number (a weak INT64 scalar) to what the target gets.
     """
 
     count: Any
@@ -71,10 +72,12 @@ class Iterables(Branches):
             return self._enumerated(inner, start, span)
         if function is reversed:
             inner = self.iterable(node.args[0])
-            if not isinstance(inner, Turns):
+            if not isinstance(inner, DynamicTripCount):
                 return list(reversed(self.items_of(inner, span)))
             last = self.apply_binary("sub", inner.count, 1, span)
-            return Turns(inner.count, lambda n: inner.item(self.apply_binary("sub", last, n, span)))
+            return DynamicTripCount(
+                inner.count, lambda n: inner.item(self.apply_binary("sub", last, n, span))
+            )
         return self._zipped([self.iterable(a) for a in node.args], span)
 
     def turns_of(self, value: Any, span: Span) -> Any:
@@ -83,7 +86,7 @@ class Iterables(Branches):
         if isinstance(value, GraphValue):
             if isinstance(b.type_of(value), SequenceType):
                 count = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-                return Turns(
+                return DynamicTripCount(
                     count, lambda n: emit1(self.b, "SequenceAt", (value, self.index_value(n)))
                 )
             return self._over_tensor(value, span)
@@ -95,7 +98,7 @@ class Iterables(Branches):
             return value
         if isinstance(value, AttributeRef):
             return self._over_tensor(value.__ow_as_value__(b), span)
-        return self.items_of(value, span)
+        return value if is_iterator(value) else self.items_of(value, span)
 
     def index_value(self, n: Any) -> GraphValue:
         """A turn number as a tensor for indexing."""
@@ -104,7 +107,7 @@ class Iterables(Branches):
             return made
         return self.b.as_weak(n, None)
 
-    def _over_tensor(self, x: GraphValue, span: Span) -> Turns:
+    def _over_tensor(self, x: GraphValue, span: Span) -> DynamicTripCount:
         b = self.b
         if rank_of(b, x) == 0:
             fail(messages.NotIterable(what="a tensor of rank 0", span=span))
@@ -116,10 +119,14 @@ class Iterables(Branches):
         else:
             whole = emit1(b, "Shape", (x,))
             count = b.as_weak(gather(b, whole, int_constant(b, 0)), "int")
-        return Turns(count, lambda n: self.b.as_weak(gather(self.b, x, self.index_value(n)), weak))
+        return DynamicTripCount(
+            count, lambda n: self.b.as_weak(gather(self.b, x, self.index_value(n)), weak)
+        )
 
     def _enumerated(self, inner: Any, start: Any, span: Span) -> Any:
-        if not isinstance(inner, Turns) and not is_dynamic(start):
+        if is_iterator(inner) and not is_dynamic(start):
+            return enumerate(inner, start)
+        if not isinstance(inner, DynamicTripCount) and not is_dynamic(start):
             return list(enumerate(self.items_of(inner, span), start))
         turns = self._as_turns(inner, span)
 
@@ -127,10 +134,12 @@ class Iterables(Branches):
             number = n if same_static(start, 0) else self.apply_binary("add", n, start, span)
             return (number, turns.item(n))
 
-        return Turns(turns.count, item)
+        return DynamicTripCount(turns.count, item)
 
     def _zipped(self, parts: list[Any], span: Span) -> Any:
-        if not any(isinstance(p, Turns) for p in parts):
+        if any(map(is_iterator, parts)) and not any(isinstance(p, DynamicTripCount) for p in parts):
+            return zip(*parts, strict=False)
+        if not any(isinstance(p, DynamicTripCount) for p in parts):
             return list(zip(*(self.items_of(p, span) for p in parts), strict=False))
         turns = [self._as_turns(p, span) for p in parts]
         static = [t.count for t in turns if isinstance(t.count, int)]
@@ -138,21 +147,21 @@ class Iterables(Branches):
         counts = [*([min(static)] if static else []), *dynamic]
         b = self.b
         count = counts[0] if len(counts) == 1 else arithmetic.minimum_maximum(b, "Min", counts)
-        return Turns(count, lambda n: tuple(t.item(n) for t in turns))
+        return DynamicTripCount(count, lambda n: tuple(t.item(n) for t in turns))
 
-    def _as_turns(self, iterable: Any, span: Span) -> Turns:
-        if isinstance(iterable, Turns):
+    def _as_turns(self, iterable: Any, span: Span) -> DynamicTripCount:
+        if isinstance(iterable, DynamicTripCount):
             return iterable
         if isinstance(iterable, range):
             start, step = iterable.start, iterable.step
-            return Turns(
+            return DynamicTripCount(
                 len(iterable),
                 lambda n: self.apply_binary(
                     "add", self.apply_binary("mul", n, step, span), start, span
                 ),
             )
         items = self.items_of(iterable, span)
-        return Turns(len(items), lambda n: self.item(items, n, span, self.at(span)))
+        return DynamicTripCount(len(items), lambda n: self.item(items, n, span, self.at(span)))
 
     def range_of(self, args: list[Any], span: Span) -> Any:
         """`range(...)` of one to three arguments, static or not."""
@@ -181,7 +190,7 @@ class Iterables(Branches):
                 return scaled
             return self.apply_binary("add", scaled, start, span)
 
-        return Turns(count, item)
+        return DynamicTripCount(count, item)
 
     def _range_argument(self, x: Any, span: Span) -> Any:
         """An argument of `range` as an int or a weak INT64 scalar."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnxwright.converter import hir
 from onnxwright.converter.base import Base, always, static_truth
+from onnxwright.converter.regions import Region
 from onnxwright.converter.values import (
     AttributeRef,
     is_dynamic,
@@ -152,7 +153,8 @@ class Logic(Base):
             if op == "and":
                 return self.branch(test, right, lambda: left, span)
             return self.branch(test, lambda: left, right, span)
-        other = self.value(right())
+        with self.regions.inside(Region("this condition", span)):
+            other = self.value(right())
         b = self.at(span)
         if other is True and op == "and" and left.dtype is DType.BOOL:
             return left

@@ -5,7 +5,7 @@ Output: SSA in nested scopes, every node with its origin, every result a tensor 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ from onnxwright.converter.context import Context, ExactPlan, Script
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.reconcile import reconcile
+from onnxwright.converter.regions import Region, Regions
 from onnxwright.converter.scripts import default_opset, sugar_opset
 from onnxwright.converter.values import AttributeRef, Poison, is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.catalogue import models
-from onnxwright.diagnostics.diagnostic import fail, located
+from onnxwright.diagnostics.diagnostic import collecting, fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
@@ -71,11 +72,19 @@ class Lowered:
 class Lowering(Calls):
     """One function being lowered into a backend."""
 
-    def __init__(self, b: GraphBackend, frame: Frame, context: Context) -> None:
+    def __init__(
+        self,
+        b: GraphBackend,
+        frame: Frame,
+        context: Context,
+        around: Sequence[Region] = (),
+    ) -> None:
         self.b = b
         self.frame = frame
         self.context = context
         self.named = set()
+        self.regions = Regions(around)
+        self.callers = []
 
     def result(self, signature: FunctionSignature, made: Front) -> Any:
         """Lower the body; what it returns, as a value or a tuple or list of values.
@@ -85,7 +94,7 @@ class Lowering(Calls):
             InternalError: a bug of ours, with the place in the user's program.
         """
         try:
-            with located(lambda: self.b.span):
+            with collecting(self.b.recorder.warnings), located(lambda: self.b.span):
                 self.block(made.body)
                 value = self.frame.env.get(hir.RESULT, _MISSING)
                 return self._checked_result(value, signature, made)
@@ -178,13 +187,16 @@ def _values(n: int) -> str:
     return f"{n} value{'' if n == 1 else 's'}"
 
 
-def lower_function(script: Script, context: Context) -> Lowered:
-    """A script as an ONNX function: attribute parameters stay references."""
+def lower_function(script: Script, context: Context, around: Sequence[Region] = ()) -> Lowered:
+    """A script as an ONNX function: attribute parameters stay references.
+
+    `around` is where it is called, if it is lowered for a call.
+    """
     for p in script.signature.params:
         if p.is_variadic:
             span = front(script.function, script.source_text).parsed.unit.span
             fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
-    return _lower(script, context, {}, {}, main=False)
+    return _lower(script, context, {}, {}, main=False, around=around)
 
 
 def lower_main(
@@ -204,6 +216,7 @@ def _lower(
     input_types: Mapping[str, OnnxType],
     *,
     main: bool,
+    around: Sequence[Region] = (),
 ) -> Lowered:
     made = front(script.function, script.source_text, exact=context.exact)
     recorder = Recorder(exact=context.exact)
@@ -237,7 +250,7 @@ def _lower(
         env[p.name] = value
     local = frozenset((*made.parsed.params, *bound_in(made.body)))
     frame = Frame(script.name, local, OuterNames(script.function), env)
-    lowering = Lowering(b, frame, context)
+    lowering = Lowering(b, frame, context, around)
     lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)
     if entered:
@@ -246,7 +259,7 @@ def _lower(
         with context.entering(script.function, script.name, b.span):
             result = lowering.result(script.signature, made)
     low = _finish(script, made, lowering, result, [v.value for v in inputs], context)
-    used = {op.version for _, op, _ in b.used_ops if op.domain == ""}
+    used = {op.version for _, op, _ in b.recorder.uses if op.domain == ""}
     low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
     return low
 
@@ -265,8 +278,8 @@ def _finish(
     strong = [as_value(b, v) for v in values]
     outputs = recorder.own_outputs([v.value for v in strong])
     for n, (value, source) in enumerate(zip(outputs, strong, strict=True)):
-        if recorder.types.get(value) is None:
-            recorder.types[value] = source.kind
+        if recorder.type_of(value) is None:
+            recorder.set_type(value, source.kind)
             adapters.set_type(value, source.kind)
         if value not in lowering.named and source.value is value and not context.exact:
             hint = "output" if len(outputs) == 1 else f"output_{n}"
@@ -274,15 +287,15 @@ def _finish(
     nodes = recorder.scope.nodes
     recorder.remove_dead(nodes, outputs)
     if context.exact:
-        imports = {domain: max(versions) for domain, versions in b.opsets.items()}
+        imports = {domain: max(versions) for domain, versions in b.recorder.opsets.items()}
     else:
         imports = reconcile(b, nodes, context.opset_version)
         outputs = [b.replaced.get(v, v) for v in outputs]
         _name_nodes(nodes)
         given = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))
         verify(given, outputs, nodes, imports, made.parsed.unit.span)
-    by_name = {v.name or "": v for v in recorder.types}
-    types = {v.name or "": k for v, k in recorder.types.items()}
+    by_name = {v.name or "": v for v in recorder.values}
+    types = {v.name or "": info.type for v, info in recorder.values.items()}
     return Lowered(
         script,
         inputs,

@@ -161,6 +161,11 @@ class _Parser:
                 "add",
                 "discard",
                 "setdefault",
+                "appendleft",
+                "extendleft",
+                "popleft",
+                "popitem",
+                "rotate",
             )
         ):
             return [self._container_method(call, call.func.value.id, call.func.attr)]
@@ -199,7 +204,7 @@ class _Parser:
         if target is None:
             return []
         current = self.expr(_as_load(node.target))
-        changed = hir.Binary(span, _BINARY[type(node.op)], current, value)
+        changed = hir.Binary(span, _BINARY[type(node.op)], current, value, inplace=True)
         return [hir.Assign(span, (target,), changed)]
 
     def target(self, node: ast.expr) -> hir.Target | None:

@@ -31,14 +31,14 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
             (OW536).
     """
     alive = {id(n) for n in _walk(nodes)}
-    used = [(n, op, span) for n, op, span in b.used_ops if id(n) in alive]
+    used = [(n, op, span) for n, op, span in b.recorder.uses if id(n) in alive]
     imports: dict[str, int] = {}
     for _, op, _ in used:
         imports[op.domain] = max(imports.get(op.domain, 0), op.version)
     for node in _walk(nodes):
         domain = node.domain
-        if domain not in imports and domain in b.opsets:
-            imports[domain] = max(b.opsets[domain])
+        if domain not in imports and domain in b.recorder.opsets:
+            imports[domain] = max(b.recorder.opsets[domain])
     if version is not None and "" in imports:
         imports[""] = version
     imports.setdefault("", version or b.opset.version)
@@ -100,8 +100,8 @@ def _one_node_model(b: GraphBackend, node: ir.Node, op: Op) -> onnx.ModelProto |
     proto = ir.to_proto(node)
     inputs, initializers = [], []
     for value in dict.fromkeys(v for v in node.inputs if v is not None):
-        kind = b.recorder.types.get(value)
-        known = b.recorder.known.get(value)
+        kind = b.recorder.type_of(value)
+        known = b.recorder.const_value(value)
         if known is not None and known.dtype != object:
             initializers.append(onnx.numpy_helper.from_array(known, value.name))
             continue
@@ -109,7 +109,7 @@ def _one_node_model(b: GraphBackend, node: ir.Node, op: Op) -> onnx.ModelProto |
             return None
         inputs.append(onnx.helper.make_value_info(value.name or "", type_proto(kind)))
     outputs = [
-        onnx.helper.make_value_info(v.name or "", type_proto(b.recorder.types.get(v)))
+        onnx.helper.make_value_info(v.name or "", type_proto(b.recorder.type_of(v)))
         for v in node.outputs
     ]
     graph = onnx.helper.make_graph([proto], "one", inputs, outputs, initializers)
@@ -147,7 +147,7 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         for user, n in list(before.uses()):
             user.replace_input_with(n, after)
         after.name, after.type, after.shape = before.name, before.type, before.shape
-        b.recorder.types[after] = b.recorder.types.get(before)
+        b.recorder.set_type(after, b.recorder.type_of(before))
         b.replaced[before] = after
     owner = old.graph
     if owner is not None:

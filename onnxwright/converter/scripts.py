@@ -13,6 +13,7 @@ from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.context import Context, Script
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import Front, front
+from onnxwright.converter.regions import Region
 from onnxwright.converter.statements import Statements
 from onnxwright.converter.values import AttributeRef, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import models
@@ -113,7 +114,9 @@ class ScriptCalls(Statements):
             from onnxwright.converter.lower import lower_function
 
             try:
-                self.context.results[key] = lower_function(script, self.context)
+                # It is lowered once and called any number of times.
+                called = Region(f"`{script.name}`", None)
+                self.context.results[key] = lower_function(script, self.context, [called])
             except ScriptError as error:
                 self.context.results[key] = error
         found = self.context.results[key]
@@ -150,11 +153,11 @@ class ScriptCalls(Statements):
             origin=b.origin(),
             sugar=False,
         )
-        b.opsets.setdefault(script.domain, {}).setdefault(script.version, span)
+        b.recorder.use_opset(script.domain, script.version, span)
         self._note_callee(script, span)
         wrapped = []
         for value, (kind, weak) in zip(values, result.kinds, strict=True):
-            b.recorder.types[value] = kind
+            b.recorder.set_type(value, kind)
             adapters.set_type(value, kind)
             wrapped.append(b.wrap(value, kind, weak))
         return wrapped[0] if result.single else tuple(wrapped)
@@ -273,7 +276,7 @@ class ScriptCalls(Statements):
             env[p.name] = value
         local = frozenset((*made.parsed.params, *bound_in(made.body)))
         frame = Frame(script.name, local, OuterNames(script.function), env)
-        lowering = Lowering(b, frame, self.context)
+        lowering = Lowering(b, frame, self.context, [Region(f"`{script.name}`", None)])
         result = lowering.result(script.signature, made)
         met = {name: dtype for name, v in weak.items() if (dtype := _met_dtype(v)) is not None}
         single = not isinstance(result, (tuple, list))

@@ -95,16 +95,9 @@ class Statements(ExactLoops):
         finally:
             self.dynamic_depth = depth
 
-    dynamic_depth = 0
-
     def while_(self, s: hir.While) -> None:
-        self.dynamic_depth += 1
-        try:
-            if self.b.recorder.exact and self.exact_while(s):
-                return
+        if not (self.b.recorder.exact and self.exact_while(s)):
             self.while_loop(s)
-        finally:
-            self.dynamic_depth -= 1
 
     def for_(self, s: hir.For) -> None:
         if not (self.b.recorder.exact and self.exact_for(s)):

@@ -75,7 +75,7 @@ class AttributeRef:
                     value = cast(b, value, DType.BOOL)
                 root.constants[key] = value.value
         found = root.constants[key]
-        return b.wrap(found, b.recorder.types[found], weak)
+        return b.wrap(found, b.recorder.type_of(found), weak)
 
     def _fields(self) -> dict[str, Any]:
         field = self._PROMOTED[self.kind][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnxwright.decompiler.guard import check_text
-from onnxwright.decompiler.roundtrip_search import settle, write
-from onnxwright.decompiler.scope import Options, Weights
+from onnxwright.decompiler.assembly import functions_of, head_of
+from onnxwright.decompiler.collector import collector_paused
+from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
+from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
+from onnxwright.decompiler.scope import Module, Options, Weights
 from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
@@ -96,11 +99,8 @@ def to_script(
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
         sugar.types = element_types(proto)
-    if operators:
-        settle(proto, options, name, sugar)
-    made, module = write(proto, options, name, sugar)
-    if not callable(weights):
-        check_text(made)
+    trial = search(proto, options, name, sugar) if operators else None
+    made, module = _text(proto, options, name, sugar, trial)
     if npz is not None and module.arrays:
         archive = io.BytesIO()
         np.savez(archive, **module.arrays)
@@ -108,6 +108,24 @@ def to_script(
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made
+
+
+def _text(
+    proto: Proto, options: Options, name: str | None, sugar: Sugar, trial: Trial | None
+) -> tuple[str, Module]:
+    """The text, checked, and what it is made of."""
+    with collector_paused():
+        if trial is None:
+            module = write(proto, options, name, sugar)
+        else:
+            module = trial.module
+            module.fill_weights(options)
+        head, functions = head_of(module), functions_of(module)
+        if trial is not None and trial.checked is not None:
+            check_names(contents_of(ast.parse(head)), trial.checked)
+        elif not callable(options.weights):
+            check_pieces(head, functions)
+    return head + functions, module
 
 
 def _seen(path: Path, output: str | Path) -> str:

@@ -335,6 +335,7 @@ class Body(Writer, ABC):
                 name = self.name(wire)
                 self.facts.value(wire, wire.info)
                 made = self.module.initializer(wire, name)
+                self.module.is_body_hollow = self.module.options.hollow
                 body.append(assignment([name], made, self.width))
         body += self.returning(scope)
         self.outer_facts(scope)

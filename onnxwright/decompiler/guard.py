@@ -6,19 +6,29 @@ The writer quotes everything that comes from a model; this check does not trust 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 _IMPORTS = {"numpy": "np", "onnx": None, "ml_dtypes": None}
 _FROM = frozenset({"onnxwright", "pathlib", "collections.abc"})
 _BUILTINS = frozenset(
     {"object", "bool", "complex", "int", "float", "str", "list", "tuple", "range", "__file__"}
 )
-_NODES = (
+_STATEMENTS = (
     ast.Module, ast.Expr, ast.Assign, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Pass,
-    ast.Import, ast.ImportFrom, ast.alias, ast.If, ast.For, ast.While, ast.Break, ast.Constant,
-    ast.Name, ast.Load, ast.Store, ast.Attribute, ast.Call, ast.keyword, ast.List, ast.Tuple,
-    ast.Dict, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice,
-    ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
+    ast.Import, ast.ImportFrom, ast.alias, ast.If, ast.For, ast.While, ast.Break,
 )  # fmt: skip
+_EXPRESSIONS = (
+    ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Dict,
+    ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice,
+)  # fmt: skip
+_SYMBOLS = [
+    symbol
+    for kind in (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    for symbol in kind.__subclasses__()
+]
+_NODES = frozenset((*_STATEMENTS, *_EXPRESSIONS, ast.Load, ast.Store, *_SYMBOLS))
 # What may be called by an attribute that is not an operator of an opset.
 _METHODS = frozenset(
     {"array", "zeros", "frombuffer", "load", "view", "reshape", "with_name", "to_model_proto",
@@ -28,6 +38,23 @@ _METHODS = frozenset(
 
 class UnsafeTextError(Exception):
     """The written Python holds something that no model should be able to put there."""
+
+
+@dataclass
+class Contents:
+    """What is to be checked of a piece of written Python that only the whole text can tell.
+
+    Attributes:
+        known: names that it binds.
+        opsets: those of them that are opsets.
+        read: names that it reads, with their lines.
+        calls: calls of methods.
+    """
+
+    known: set[str] = field(default_factory=set)
+    opsets: set[str] = field(default_factory=set)
+    read: list[ast.Name] = field(default_factory=list)
+    calls: list[ast.Call] = field(default_factory=list)
 
 
 def check_text(source: str) -> None:
@@ -46,62 +73,164 @@ def check_text(source: str) -> None:
             ...
         onnxwright.decompiler.guard.UnsafeTextError: line 1: an import of os
     """
-    tree = ast.parse(source)
-    known = set(_BUILTINS)
-    opsets: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.alias):
-            name = node.asname or node.name
-            known.add(name)
-            if node.name.startswith("opset"):
-                opsets.add(name)
-        elif isinstance(node, ast.FunctionDef):
-            known.add(node.name)
-        elif isinstance(node, ast.arg):
-            known.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            known.add(node.id)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            made = node.value.func
-            if isinstance(made, ast.Name) and made.id == "Opset":
-                opsets.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    for node in ast.walk(tree):
-        _check(node, known, opsets)
+    check_names(contents_of(ast.parse(source)))
 
 
-def _check(node: ast.AST, known: set[str], opsets: set[str]) -> None:
-    line = getattr(node, "lineno", 0)
-    if not isinstance(node, _NODES):
-        raise UnsafeTextError(f"line {line}: {type(node).__name__}")
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            if alias.name not in _IMPORTS or alias.asname != _IMPORTS[alias.name]:
-                raise UnsafeTextError(f"line {line}: an import of {alias.name}")
-    elif isinstance(node, ast.ImportFrom):
-        if node.module not in _FROM or node.level or any(a.name == "*" for a in node.names):
-            raise UnsafeTextError(f"line {line}: an import from {node.module}")
-    elif isinstance(node, ast.Name):
-        if node.id not in known:
-            raise UnsafeTextError(f"line {line}: the name {node.id}")
-    elif isinstance(node, ast.Attribute):
-        if node.attr.startswith("__"):
-            raise UnsafeTextError(f"line {line}: the attribute {node.attr}")
-    elif isinstance(node, ast.Call):
-        _check_call(node, opsets)
+def check_pieces(head: str, functions: str) -> tuple[ast.Module, Contents]:
+    """Check a text given as two pieces.
+
+    Args:
+        head: what stands before the functions.
+        functions: the rest; it starts on a new line.
+
+    Returns:
+        The tree of the whole, and what the functions need of another head.
+
+    Raises:
+        UnsafeTextError: it holds what `check_text` refuses.
+    """
+    upper = ast.parse(head)
+    lower = ast.parse("\n" * head.count("\n") + functions)
+    rest = contents_of(lower)
+    check_names(contents_of(upper), rest)
+    return ast.Module([*upper.body, *lower.body], type_ignores=[]), rest
 
 
-def _check_call(node: ast.Call, opsets: set[str]) -> None:
+def contents_of(tree: ast.Module) -> Contents:
+    """Check each node of a piece of written Python by itself.
+
+    Args:
+        tree: the piece.
+
+    Returns:
+        What `check_names` needs of it.
+
+    Raises:
+        UnsafeTextError: it holds a node that never stands in written Python.
+    """
+    found = Contents()
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is ast.Constant:
+            continue
+        if kind not in _NODES:
+            raise UnsafeTextError(f"line {getattr(node, 'lineno', 0)}: {kind.__name__}")
+        check = _CHECKS.get(kind)
+        if check is not None:
+            check(node, found)
+        for name in node._fields:
+            value = getattr(node, name)
+            if type(value) is list:
+                stack += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST):
+                stack.append(value)
+    return found
+
+
+def check_names(*pieces: Contents) -> None:
+    """Check what the pieces of a text need of each other.
+
+    Args:
+        pieces: what `contents_of` gave for each.
+
+    Raises:
+        UnsafeTextError: a name that none of them binds, or a call of what is no operator.
+    """
+    known = _BUILTINS.union(*(p.known for p in pieces))
+    opsets: set[str] = set().union(*(p.opsets for p in pieces))
+    for piece in pieces:
+        for name in piece.read:
+            if name.id not in known:
+                raise UnsafeTextError(f"line {name.lineno}: the name {name.id}")
+        for call in piece.calls:
+            _check_method(call, opsets)
+
+
+def _import(node: ast.Import, _found: Contents) -> None:
+    for alias in node.names:
+        if alias.name not in _IMPORTS or alias.asname != _IMPORTS[alias.name]:
+            raise UnsafeTextError(f"line {node.lineno}: an import of {alias.name}")
+
+
+def _import_from(node: ast.ImportFrom, _found: Contents) -> None:
+    if node.module not in _FROM or node.level or any(a.name == "*" for a in node.names):
+        raise UnsafeTextError(f"line {node.lineno}: an import from {node.module}")
+
+
+def _alias(node: ast.alias, found: Contents) -> None:
+    name = node.asname or node.name
+    found.known.add(name)
+    if node.name.startswith("opset"):
+        found.opsets.add(name)
+
+
+def _function(node: ast.FunctionDef, found: Contents) -> None:
+    found.known.add(node.name)
+
+
+def _parameter(node: ast.arg, found: Contents) -> None:
+    found.known.add(node.arg)
+
+
+def _name(node: ast.Name, found: Contents) -> None:
+    if isinstance(node.ctx, ast.Store):
+        found.known.add(node.id)
+    else:
+        found.read.append(node)
+
+
+def _assign(node: ast.Assign, found: Contents) -> None:
+    made = node.value.func if isinstance(node.value, ast.Call) else None
+    if isinstance(made, ast.Name) and made.id == "Opset":
+        found.opsets.update(t.id for t in node.targets if isinstance(t, ast.Name))
+
+
+def _attribute(node: ast.Attribute, _found: Contents) -> None:
+    if node.attr.startswith("__"):
+        raise UnsafeTextError(f"line {node.lineno}: the attribute {node.attr}")
+
+
+def _call(node: ast.Call, found: Contents) -> None:
     function = node.func
-    if isinstance(function, ast.Attribute) and function.attr not in _METHODS:
-        owner = function.value
-        if not (isinstance(owner, ast.Name) and owner.id in opsets):
-            raise UnsafeTextError(f"line {node.lineno}: a call of {ast.unparse(function)[:60]}")
+    if isinstance(function, ast.Attribute):
+        if function.attr not in _METHODS:
+            found.calls.append(node)
     elif isinstance(function, ast.Call):
         inner = function.func
         if not (isinstance(inner, ast.Name) and inner.id == "Op"):
             raise UnsafeTextError(f"line {node.lineno}: a call of a call")
-    elif not isinstance(function, (ast.Attribute, ast.Name)):
+    elif not isinstance(function, ast.Name):
         raise UnsafeTextError(f"line {node.lineno}: a call of {type(function).__name__}")
 
 
-__all__ = ["UnsafeTextError", "check_text"]
+_CHECKS: dict[type[ast.AST], Callable[[Any, Contents], None]] = {
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.alias: _alias,
+    ast.FunctionDef: _function,
+    ast.arg: _parameter,
+    ast.Name: _name,
+    ast.Assign: _assign,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+}
+
+
+def _check_method(node: ast.Call, opsets: set[str]) -> None:
+    function = node.func
+    assert isinstance(function, ast.Attribute)
+    owner = function.value
+    if not (isinstance(owner, ast.Name) and owner.id in opsets):
+        raise UnsafeTextError(f"line {node.lineno}: a call of {ast.unparse(function)[:60]}")
+
+
+__all__ = [
+    "Contents",
+    "UnsafeTextError",
+    "check_names",
+    "check_pieces",
+    "check_text",
+    "contents_of",
+]

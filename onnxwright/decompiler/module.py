@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-from typing import Any
 
 import onnx
 
@@ -23,7 +21,6 @@ from onnxwright.decompiler.layout import (
     join,
     long_text,
     mapping,
-    marked,
     render,
     text,
 )
@@ -51,14 +48,11 @@ _PYTHON_KIND = {
     AttrKind.TYPE_PROTOS: "list[onnx.TypeProto]",
     AttrKind.SPARSE_TENSORS: "list[onnx.SparseTensorProto]",
 }
-_FROM_ONNXWRIGHT = frozenset(
-    {"Details", "External", "Op", "Opset", "DType", "graph", "initializer"}
-)
 
 
 def write_model(
     model: onnx.ModelProto, options: Options, name: str | None, sugar: Sugar | None = None
-) -> tuple[str, Module]:
+) -> Module:
     """A model as a module that ends with `make_model()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
     bodies = [_declare(module, f) for f in model.functions]
@@ -85,12 +79,13 @@ def write_model(
     count = len(model.graph.node)
     size = f"{count} node{'' if count == 1 else 's'}"
     title = f"An ONNX model with {size}; `make_model()` gives it back."
-    return _assemble(module, title, [*blocks_text, lines, ending]), module
+    module.title, module.blocks = title, [*blocks_text, lines, ending]
+    return module
 
 
 def write_function(
     function: onnx.FunctionProto, options: Options, name: str | None, sugar: Sugar | None = None
-) -> tuple[str, Module]:
+) -> Module:
     """A function as a module that ends with `make_function()`."""
     module = Module(options, sugar=sugar or Sugar(on=False))
     held = _declare(module, function, name)
@@ -98,7 +93,8 @@ def write_function(
     made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
     ending = ["def make_function():", f'    """The function."""\n    return {made}']
     title = "An ONNX function; `make_function()` gives it back."
-    return _assemble(module, title, [block, ending]), module
+    module.title, module.blocks = title, [block, ending]
+    return module
 
 
 def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
@@ -310,15 +306,13 @@ def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
     body.names.reserve(python)
     body.places.name(w, python)
     body.facts.value(w, w.info)
-    expression = module.initializer(w, python)
-    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
+    module.weight(w, python, python)
 
 
 def _loose_initializer(module: Module, w: ProtoValue) -> str:
     """An initializer that nothing reads, or one that is an input's default."""
     python = module.names.take(f"{w.name}_value", "value")
-    expression = module.initializer(w, "")
-    module.lines.append(marked(f"{python} = {render(expression, len(python) + 3)}"))
+    module.weight(w, python, "")
     return python
 
 
@@ -347,54 +341,6 @@ def _definition(
     if doc is not None:
         lines.append(f"    {doc}")
     return [*lines, *indented(body)]
-
-
-def _assemble(module: Module, title: str, blocks: list[list[str]]) -> str:
-    uses = module.uses
-    top = [*module.opset_lines.values()]
-    if "folder" in uses:
-        folder = module.options.weights_folder
-        path = "Path(__file__).parent"
-        top.append(f"folder = {path}" + (f" / {text(folder)}" if folder else ""))
-    if "weights" in uses:
-        top.append(f"weights = np.load(Path(__file__).parent / {text(module.options.npz)})")
-    parts = [f'"""{title}"""\n', "\n".join(_imports(module))]
-    if top:
-        parts.append("\n" + "\n".join(top))
-    if module.lines:
-        parts.append("\n" + "\n".join(module.lines))
-    parts.extend("\n\n" + "\n".join(block) for block in blocks)
-    return "\n".join(parts) + "\n"
-
-
-def _import_order(name: str) -> tuple[Any, ...]:
-    """As import sorters have it: constants, classes, the rest; numbers by their value."""
-    parts = [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]
-    return not name.isupper(), not name[0].isupper(), parts
-
-
-def _imports(module: Module) -> list[str]:
-    """The import statements: the standard library, other packages, this one."""
-    uses = module.uses
-    standard = ["from collections.abc import Sequence"] if "Sequence" in uses else []
-    standard += ["from pathlib import Path"] if "Path" in uses else []
-    others = [f"import {name}" for name in ("ml_dtypes",) if name in uses]
-    others += ["import numpy as np"] if "np" in uses else []
-    others += ["import onnx"] if "onnx" in uses else []
-    renamed = [f"{n} as {alias}" for n, alias in module.imports.items() if alias]
-    names = {n for n in uses if n in _FROM_ONNXWRIGHT or n.isupper() or n == "script"}
-    names.update(n for n, alias in module.imports.items() if not alias)
-    listing = sorted(names, key=_import_order)
-    ours = "from onnxwright import "
-    line = ours + ", ".join(listing)
-    if len(line) > 100:
-        line = ours + "(\n" + "".join(f"    {n},\n" for n in listing) + ")"
-    own = [line] if listing else []
-    own += [ours + entry for entry in sorted(renamed)]
-    lines: list[str] = []
-    for group in (standard, others, own):
-        lines += ["", *group] if lines and group else group
-    return lines
 
 
 __all__ = ["write_function", "write_model"]

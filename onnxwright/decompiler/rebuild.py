@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import linecache
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import onnx
 
 
-def rebuild(source: str, file: str | None = None) -> onnx.ModelProto | onnx.FunctionProto:
+def rebuild(
+    source: str, file: str | None = None, tree: ast.Module | None = None
+) -> onnx.ModelProto | onnx.FunctionProto:
     """The model or function that the text of `to_script` makes.
 
     Args:
         source: the text.
         file: where the text is taken to be, for weights beside it.
+        tree: its syntax tree, if it is parsed already.
 
     Example:
         >>> from onnx import parser
@@ -28,7 +32,7 @@ def rebuild(source: str, file: str | None = None) -> onnx.ModelProto | onnx.Func
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space: dict[str, Any] = {"__name__": f"written_{digest}", "__file__": name}
     # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
-    exec(compile(source, name, "exec"), space)  # noqa: S102
+    exec(compile(source if tree is None else tree, name, "exec"), space)  # noqa: S102
     made = space.get("make_model") or space["make_function"]
     try:
         return made()  # type: ignore[no-any-return]

@@ -10,8 +10,10 @@ import onnx
 
 from onnxwright.compare.first_difference import difference
 from onnxwright.compare.isomorphism import Strictness
+from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
-from onnxwright.decompiler.guard import check_text
+from onnxwright.decompiler.collector import collector_paused
+from onnxwright.decompiler.guard import Contents, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.decompiler.scope import Module, Options
@@ -23,87 +25,107 @@ Proto = onnx.ModelProto | onnx.FunctionProto
 _TRIES = 40
 
 
-def write(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> tuple[str, Module]:
-    """The text of a model or function."""
+def write(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> Module:
+    """The written form of a model or function."""
     sugar.used.clear()
     if isinstance(proto, onnx.FunctionProto):
         return write_function(proto, options, name, sugar)
     return write_model(proto, options, name, sugar)
 
 
-def settle(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> None:
-    """Take the sugar from every node that would not come back the same.
+def search(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> Trial | None:
+    """Take the operators from every node that would not come back the same.
 
     Args:
         proto: the model or function.
         options: how it is written.
         name: the name it is written under.
-        sugar: what may be sugared; its `plain` and `reasons` are filled.
+        sugar: what may be written with operators; its `plain` and `reasons` are filled.
+
+    Returns:
+        The trial whose text only lacks its weights; None where the text is to be written again,
+        with what `sugar` allows now.
     """
     hollow = replace(options, weights="inline", hollow=True)
-    if _wrong(proto, hollow, name, sugar) is None:
-        return
-    plain = Sugar(on=False)
-    if _wrong(proto, hollow, name, plain) is not None:
-        # Sugar is not to blame; the plain text is what can be done.
+    trial = Trial(proto, hollow, name, sugar)
+    if trial.reason is None:
+        same = options.weights in ("inline", "external") and not trial.module.is_body_hollow
+        return trial if same else None
+    if Trial(proto, hollow, name, Sugar(on=False)).reason is not None:
+        # Operators are not to blame; the plain text is what can be done.
         sugar.on = False
-        return
+        return None
     suspects, tries = list(sugar.used), _TRIES
-    cleared: set[int] = set()
     while suspects and tries > 0:
-        bad, spent = _one_bad(proto, hollow, name, sugar, suspects, cleared)
+        bad, spent = _one_bad(proto, hollow, name, sugar, suspects)
         tries -= spent
         if bad is None:
-            return
+            return None
         sugar.plain.add(bad)
         suspects = [n for n in suspects if n != bad]
-        reason = _wrong(proto, hollow, name, sugar)
+        reason = Trial(proto, hollow, name, sugar).reason
         sugar.reasons.append(f"node {bad} is written as a call: {sugar.last}")
         if reason is None:
-            return
+            return None
     sugar.on = False
     sugar.reasons.append("too many nodes do not come back the same: all are written as calls")
+    return None
 
 
 def _one_bad(
-    proto: Proto, options: Options, name: str | None, sugar: Sugar, suspects: list[int],
-    cleared: set[int],
-) -> tuple[int | None, int]:  # fmt: skip
+    proto: Proto, options: Options, name: str | None, sugar: Sugar, suspects: list[int]
+) -> tuple[int | None, int]:
     """One node that alone keeps the model from coming back, by halving; and the tries it took."""
     low, high, spent = 0, len(suspects), 0
     # The smallest prefix that fails ends with a bad node.
     while low < high:
         middle = (low + high) // 2
         trial = replace(sugar, plain={*sugar.plain, *suspects[middle + 1 :]}, used=[], reasons=[])
-        wrong = _wrong(proto, options, name, trial)
+        wrong = Trial(proto, options, name, trial).reason
         spent += 1
         if wrong is None:
             low = middle + 1
         else:
             sugar.last = wrong
             high = middle
-    cleared.update(suspects[:low])
     return (suspects[low] if low < len(suspects) else None), spent
 
 
-def _wrong(proto: Proto, options: Options, name: str | None, sugar: Sugar) -> str | None:
-    """Why the written text does not give the model back; None where it does."""
-    try:
-        source, _ = write(proto, options, name, sugar)
+class Trial:
+    """A text that is written, compiled and compared with the model.
+
+    Attributes:
+        reason: why the text does not give the model back; None where it does.
+        module: what was written, where `reason` is None.
+        checked: what the check of its functions needs of the text before them; None where nothing
+            had to be compiled.
+    """
+
+    module: Module
+    checked: Contents | None = None
+
+    def __init__(self, proto: Proto, options: Options, name: str | None, sugar: Sugar) -> None:
+        try:
+            with collector_paused():
+                self.reason = self._run(proto, options, name, sugar)
+        except OnnxwrightError as error:
+            self.reason = str(error).splitlines()[0]
+        except (ValueError, TypeError, OSError, RecursionError, SyntaxError) as error:
+            self.reason = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
+
+    def _run(self, proto: Proto, options: Options, name: str | None, sugar: Sugar) -> str | None:
+        self.module = write(proto, options, name, sugar)
         if sugar.on and not sugar.used:
             return None
-        check_text(source)
+        head, functions = head_of(self.module), functions_of(self.module)
+        tree, self.checked = check_pieces(head, functions)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = rebuild(source)
-    except OnnxwrightError as error:
-        return str(error).splitlines()[0]
-    except (ValueError, TypeError, OSError, RecursionError, SyntaxError) as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
-    found = difference(proto, made, Strictness(initializers=False))
-    if found is not None:
-        return found.what
-    return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"
+            made = rebuild(head + functions, tree=tree)
+        found = difference(proto, made, Strictness(initializers=False))
+        if found is not None:
+            return found.what
+        return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"
 
 
 def _constants(proto: Proto) -> Counter[bytes]:
@@ -130,4 +152,4 @@ def _constants(proto: Proto) -> Counter[bytes]:
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
-__all__ = ["settle", "write"]
+__all__ = ["Trial", "search", "write"]

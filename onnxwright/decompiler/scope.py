@@ -66,6 +66,9 @@ class Module:
         reasons: what could not be written in the best way, and why.
         sugar: what may be written with operators and numbers.
         count: how many nodes have been written.
+        title, blocks: the docstring, and the functions line by line.
+        trial_uses: names to import for the arrays that stand for weights while a text is tried.
+        is_body_hollow: whether an array inside a function stands for a weight.
     """
 
     options: Options
@@ -79,6 +82,11 @@ class Module:
     reasons: list[str] = field(default_factory=list)
     sugar: Sugar = field(default_factory=lambda: Sugar(on=False))
     count: int = 0
+    title: str = ""
+    blocks: list[list[str]] = field(default_factory=list)
+    trial_uses: set[str] = field(default_factory=set)
+    is_body_hollow: bool = False
+    _weights: list[tuple[int, ProtoValue, str, str]] = field(default_factory=list)
     _opsets: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -187,6 +195,38 @@ class Module:
             return f"weights[{text(key)}].view({kind}).reshape({tuple(value.shape)})"
         self.arrays[key] = np.ascontiguousarray(value).reshape(value.shape)
         return f"weights[{text(key)}]"
+
+    def weight(self, value: ProtoValue, python: str, known_as: str) -> None:
+        """Write an initializer as a statement at the top.
+
+        Args:
+            value: the initializer.
+            python: the name it is bound to.
+            known_as: the name it has where none is written.
+        """
+        self._weights.append((len(self.lines), value, python, known_as))
+        self.lines.append(self._weight_line(value, python, known_as))
+
+    def _weight_line(self, value: ProtoValue, python: str, known_as: str) -> str:
+        uses = self.uses
+        if self.options.hollow:
+            self.uses = self.trial_uses
+        try:
+            expression = self.initializer(value, known_as)
+        finally:
+            self.uses = uses
+        return marked(f"{python} = {render(expression, len(python) + 3)}")
+
+    def fill_weights(self, options: Options) -> None:
+        """Write the weights of a text that was tried with zeros in their place.
+
+        Args:
+            options: those of the text that is wanted; they differ in nothing else.
+        """
+        self.options = options
+        self.trial_uses = set()
+        for place, value, python, known_as in self._weights:
+            self.lines[place] = self._weight_line(value, python, known_as)
 
     def initializer(self, wire: ProtoValue, python: str) -> Expr:
         """`initializer(...)` for a value that a graph holds from the start."""

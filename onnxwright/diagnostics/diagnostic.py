@@ -161,8 +161,38 @@ class Sink:
             fail(*sorted(self.errors, key=place))
 
 
+@contextmanager
+def collecting(pending: list[Diagnostic]) -> Iterator[None]:
+    """Keep warnings of this thread in a list, for whoever knows whether they will stay true.
+
+    Left without an error, it hands them to the `collecting` around it, or issues each one once;
+    left with an error it forgets them.
+    """
+    around: list[Diagnostic] | None = getattr(_inside, "pending", None)
+    _inside.pending = pending
+    try:
+        yield
+    finally:
+        _inside.pending = around
+    once: list[Diagnostic] = []
+    for diagnostic in pending:
+        if diagnostic not in once:
+            once.append(diagnostic)
+    if around is not None:
+        around.extend(once)
+    else:
+        for diagnostic in once:
+            warn(diagnostic)
+
+
 def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
     """Issue a located warning; its text names the Python line, as an error's does."""
+    pending: list[Diagnostic] | None = getattr(_inside, "pending", None)
+    if pending is not None:
+        if diagnostic.span is None:
+            diagnostic = diagnostic.at(user_span())
+        pending.append(diagnostic)
+        return
     if diagnostic.span is not None:
         warnings.warn_explicit(
             OnnxwrightWarning(diagnostic),
@@ -174,4 +204,4 @@ def warn(diagnostic: Diagnostic, stacklevel: int = 2) -> None:
         warnings.warn(OnnxwrightWarning(diagnostic), stacklevel=stacklevel + 1)
 
 
-__all__ = ["CATALOGUE", "Diagnostic", "Label", "Sink", "fail", "located", "warn"]
+__all__ = ["CATALOGUE", "Diagnostic", "Label", "Sink", "collecting", "fail", "located", "warn"]

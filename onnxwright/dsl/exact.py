@@ -220,7 +220,7 @@ class _Writer:
     def _body(self, name: str) -> onnx.GraphProto:
         low, details = self.lowered, self.details
         recorder = low.recorder
-        held = {value: python for python, value in reversed(recorder.held.items())}
+        held = {value: python for python, value in reversed(recorder.name_owner.items())}
         for scope in recorder.scopes[:1]:
             for n, unread in enumerate(details.initializers):
                 value = ir.Value(name=unread.onnx_name or f"initializer_{n}")
@@ -255,7 +255,7 @@ class _Writer:
         for _, scope in recorder.graphs.values():
             declared.update(scope.initializers)
         wanted: dict[ir.Value, str] = {}
-        for value in dict.fromkeys((*recorder.types, *declared)):
+        for value in dict.fromkeys((*recorder.values, *declared)):
             python = held.get(value)
             array = declared.get(value)
             if array is not None and array.onnx_name is not None:
@@ -275,7 +275,7 @@ class _Writer:
             hint = "output" if len(outputs) == 1 else f"output_{n}"
             if value not in wanted and value not in recorder.aliases:
                 wanted[value] = names.unique(hint)
-        for value in dict.fromkeys((*recorder.types, *declared)):
+        for value in dict.fromkeys((*recorder.values, *declared)):
             value.type, value.shape = None, None
             made = wanted.get(value)
             value.name = made if made is not None else names.unique(_hint(value))
@@ -353,7 +353,7 @@ class _Writer:
     def _finish_inner(self, graph: onnx.GraphProto, place: str) -> None:
         key = graph.name
         _, scope = self.lowered.recorder.graphs[key]
-        usual = self.lowered.recorder.sides.get(key)
+        usual = self.lowered.recorder.branch_of.get(key)
         facts = self.details.graphs.get(place if usual else key, {})
         graph.name = facts.get("name", usual or key)
         if facts.get("doc_string"):

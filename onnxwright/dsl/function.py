@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -39,6 +40,12 @@ class ScriptFunction(Generic[P, R]):
         version: the version of its domain.
         overload: which of several functions of one name it is.
         default_opset: where operators such as `+` come from, if the author said so.
+        source: its text, where it is in no file.
+        depth: how many frames the decorated function is above this call.
+        model_options: what `to_model_proto` takes where it is called without them.
+
+    Raises:
+        TypeError: `to_model_proto` has no such option.
 
     Example:
         >>> from onnxwright import FLOAT, script
@@ -62,6 +69,7 @@ class ScriptFunction(Generic[P, R]):
         overload: str = "",
         source: str | None = None,
         depth: int = 1,
+        model_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.function = _plain(function)
         self.domain = domain
@@ -73,6 +81,12 @@ class ScriptFunction(Generic[P, R]):
         self._local_types = _local_types(self.function, depth)
         self._signature: FunctionSignature | None = None
         self._compiled: dict[Any, Any] = {}
+        self.model_options = dict(model_options or {})
+        if self.model_options:
+            known = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
+            unknown = [n for n in self.model_options if n not in known - _WITH_DETAILS]
+            if unknown:
+                raise TypeError(f"script() and to_model_proto() have no option {unknown[0]!r}")
         self.__wrapped__ = function
         self.__name__ = self.function.__name__
         self.__qualname__ = self.function.__qualname__
@@ -186,6 +200,11 @@ class ScriptFunction(Generic[P, R]):
         return Opset(self.domain, self.version)
 
     # -- compiling ---------------------------------------------------------------------------------
+
+    @property
+    def function_ir(self) -> onnx_ir.Function:
+        """The same as `ir`, under the name that onnxscript has for it."""
+        return self.ir
 
     @property
     def ir(self) -> onnx_ir.Function:
@@ -346,23 +365,27 @@ class ScriptFunction(Generic[P, R]):
                 input_types=input_types, attributes=dict(attributes or {}), functions=functions
             )
             return to_exact_model(self, options, details, facts)
-        return to_model_proto(
-            self,
-            ModelOptions(
-                input_types=input_types,
-                output_types=output_types,
-                io_types=io_types,
-                attributes=dict(attributes or {}),
-                functions=functions,
-                value_infos=dict(value_infos or {}),
-                opset_version=opset_version,
-                ir_version=ir_version,
-                producer_name=producer_name,
-                doc_string=doc_string,
-                metadata=dict(metadata or {}),
-                name=name,
-            ),
+        options = ModelOptions(
+            input_types=input_types,
+            output_types=output_types,
+            io_types=io_types,
+            attributes=dict(attributes or {}),
+            functions=functions,
+            value_infos=dict(value_infos or {}),
+            opset_version=opset_version,
+            ir_version=ir_version,
+            producer_name=producer_name,
+            doc_string=doc_string,
+            metadata=dict(metadata or {}),
+            name=name,
         )
+        usual = ModelOptions()
+        left_out = {
+            option: value
+            for option, value in self.model_options.items()
+            if getattr(options, option) == getattr(usual, option)
+        }
+        return to_model_proto(self, dataclasses.replace(options, **left_out))
 
     def compile(self, **options: Any) -> Callable[P, R]:
         """One ONNX Runtime session for the whole function, made for the types it is called with.
@@ -389,6 +412,9 @@ class ScriptFunction(Generic[P, R]):
 
         return CompiledScript(self, options)
 
+
+# Arguments of `to_model_proto` that make sense for one model only.
+_WITH_DETAILS = {"self", "details", "extra", "producer_version", "model_version", "domain"}
 
 OnnxFunction = ScriptFunction
 

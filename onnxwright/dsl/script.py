@@ -29,6 +29,8 @@ def script(
     name: str | None = None,
     overload: str = "",
     source: str | None = None,
+    opset: Opset | None = None,
+    **model_options: Any,
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 def script(
     domain: Any = None,
@@ -39,6 +41,8 @@ def script(
     name: str | None = None,
     overload: str = "",
     source: str | None = None,
+    opset: Opset | None = None,
+    **model_options: Any,
 ) -> Any:
     """Make an ONNX function of a Python function.
 
@@ -52,12 +56,16 @@ def script(
         name: the name of the ONNX function; the Python name by default.
         overload: which of several ONNX functions of that name it is.
         source: the text of the function, where it is in no file (a frozen application).
+        opset: the same as `domain` given an `Opset`, as a keyword.
+        model_options: what `to_model_proto` takes where it is called without them: `ir_version=`,
+            `producer_name=` and the like.
 
     Returns:
         A `ScriptFunction`, callable like the Python function.
 
     Raises:
         ScriptTypeError: the object is not a Python function (OW104).
+        TypeError: `to_model_proto` has no such option.
 
     Example:
         >>> import numpy as np
@@ -70,6 +78,10 @@ def script(
     """
     if domain is not None and not isinstance(domain, (str, Opset)):
         return ScriptFunction(domain, DEFAULT_DOMAIN, depth=2)
+    if opset is not None:
+        if domain is not None:
+            raise TypeError("the domain is given twice: as the first argument and as `opset=`")
+        domain = opset
     if isinstance(domain, Opset):
         version, domain = domain.version, domain.domain
 
@@ -83,6 +95,7 @@ def script(
             overload=overload,
             source=source,
             depth=2,
+            model_options=model_options,
         )
 
     return decorate

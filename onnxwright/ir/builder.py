@@ -6,7 +6,7 @@ innermost; a scope may be dropped whole, and then nothing of it is left (names i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type, tensor
 from onnxwright.ir.names import Namer
+from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Shape
@@ -24,6 +27,25 @@ ORIGIN = "onnxwright.origin"
 
 # Equal constants up to this many bytes are made once.
 _SHARED_BYTES = 4096
+
+
+@dataclass(slots=True)
+class ValueInfo:
+    """What is known of one value.
+
+    Attributes:
+        type: its type, as far as known.
+        const_value: its array, if it is a constant.
+        shape_value: a small integer vector or scalar as a shape: its dimensions, names among them.
+        same_dtype_as: for a value of unknown element type, another that surely has the same.
+        origin: the place in the source that made it.
+    """
+
+    type: OnnxType | None = None
+    const_value: np.ndarray[Any, Any] | None = None
+    shape_value: Shape | None = None
+    same_dtype_as: ir.Value | None = None
+    origin: str | None = None
 
 
 @dataclass
@@ -35,9 +57,29 @@ class Scope:
     constants: dict[object, ir.Value] = field(default_factory=dict)
     # Equal calls are made once: what tells them apart -> their outputs.
     shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
-    made: set[ir.Value] = field(default_factory=set)
+    made: dict[ir.Value, None] = field(default_factory=dict)
     mark: int = 0
     initializers: dict[ir.Value, Any] = field(default_factory=dict)
+
+    def tables(self) -> tuple[dict[Any, Any], ...]:
+        """The tables that only grow while the graph is written."""
+        return (self.constants, self.shared, self.made, self.initializers)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How much a recorder held at one moment: what comes later can be undone."""
+
+    scopes: tuple[tuple[Scope, int, tuple[int, ...]], ...]
+    names: int
+    nodes: int
+    values: int
+    declared: int
+    uses: int
+    opsets: int
+    warnings: int
+    undo: int
+    last_origin: str | None
 
 
 class Recorder:
@@ -52,33 +94,140 @@ class Recorder:
     """
 
     def __init__(self, *, exact: bool = False) -> None:
-        # Exact: nodes and outputs as they are given, and a note of what each name held.
+        # Exact: nodes and outputs as they are given, and which value each Python name holds.
         self.exact = exact
         self.shares = not exact  # equal constants are made once
         self.copies = not exact  # results that a graph did not make itself get an Identity
-        self.held: dict[str, ir.Value] = {}
+        self.name_owner: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
         self.aliases: dict[ir.Value, ir.Value] = {}  # results that stand for values further out
-        self.sides: dict[str, str] = {}  # the graph of a branch or loop -> its usual name
+        self.branch_of: dict[str, str] = {}  # the graph of a branch or loop -> its usual name
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
         self.declared: dict[int, tuple[Any, ir.Value]] = {}
         self.names = Namer()
         self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]
-        self.types: dict[ir.Value, OnnxType | None] = {}
-        self.known: dict[ir.Value, np.ndarray[Any, Any]] = {}
-        # Small integer vectors and scalars as shapes: their dimensions, names among them.
-        self.dims: dict[ir.Value, Shape] = {}
+        self.values: dict[ir.Value, ValueInfo] = {}
         self.sugar: set[ir.Node] = set()
-        # Nodes put at the start of the main graph; they stay whatever is thrown away.
-        self.first: set[ir.Node] = set()
-        # For a value of unknown element type: another that surely has the same.
-        self.witness: dict[ir.Value, ir.Value] = {}
+        # Nodes at the start of the main graph; a rollback keeps them, they may be read again.
+        self.pinned: set[ir.Node] = set()
         # Values of graphs that were thrown away; their names are free.
-        self.gone: set[ir.Value] = set()
+        self.dropped: set[ir.Value] = set()
+        # The operator each node came from, and the first place that used each opset.
+        self.uses: list[tuple[ir.Node, Op, Span | None]] = []
+        self.opsets: dict[str, dict[int, Span | None]] = {}
+        # Warnings of what is built; whoever built it issues them when it is sure to stay.
+        self.warnings: list[Diagnostic] = []
         self.last_origin: str | None = None
         self._node_names = Namer()
+        # For rollback: every node and opset in order, and how to undo what is not an addition.
+        self._tracking = False  # from the first checkpoint on
+        self._nodes: list[ir.Node] = []
+        self._opsets: list[tuple[str, int]] = []
+        self._undo: list[Callable[[], None]] = []
+
+    # -- what is known of values -------------------------------------------------------------------
+
+    def info(self, value: ir.Value) -> ValueInfo:
+        """The record of a value; a new one where there is none."""
+        found = self.values.get(value)
+        if found is None:
+            found = self.values[value] = ValueInfo()
+        return found
+
+    def type_of(self, value: ir.Value) -> OnnxType | None:
+        """The type of a value, as far as known."""
+        found = self.values.get(value)
+        return None if found is None else found.type
+
+    def set_type(self, value: ir.Value, kind: OnnxType | None) -> None:
+        """Record the type of a value."""
+        self.info(value).type = kind
+
+    def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
+        """The array of a constant."""
+        found = self.values.get(value)
+        return None if found is None else found.const_value
+
+    def shape_value(self, value: ir.Value) -> Shape | None:
+        """The dimensions that a small integer tensor holds, as far as known."""
+        found = self.values.get(value)
+        return None if found is None else found.shape_value
+
+    def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
+        """For a value of unknown element type: another that surely has the same."""
+        found = self.values.get(value)
+        return None if found is None else found.same_dtype_as
+
+    def known_types(self) -> list[OnnxType | None]:
+        """The types of all values."""
+        return [info.type for info in self.values.values()]
+
+    def use_opset(self, domain: str, version: int, span: Span | None) -> None:
+        """Record that a version of a domain is used, and where it is used first."""
+        versions = self.opsets.setdefault(domain, {})
+        if version not in versions:
+            versions[version] = span
+            self._opsets.append((domain, version))
+
+    # -- undoing -----------------------------------------------------------------------------------
+
+    def checkpoint(self) -> Checkpoint:
+        """A moment to go back to with `rollback`."""
+        self._tracking = True
+        return Checkpoint(
+            tuple((s, len(s.inputs), tuple(map(len, s.tables()))) for s in self.scopes),
+            self.names.mark(),
+            len(self._nodes),
+            len(self.values),
+            len(self.declared),
+            len(self.uses),
+            len(self._opsets),
+            len(self.warnings),
+            len(self._undo),
+            self.last_origin,
+        )
+
+    def rollback(self, to: Checkpoint) -> None:
+        """Undo everything since a checkpoint: nodes, names, opsets, warnings, what is known.
+
+        Names of nested graphs are not given again; nodes pinned to the start of the main graph
+        stay, and are dropped at the end where nothing reads them.
+        """
+        dropped = [node for node in self._nodes[to.nodes :] if node not in self.pinned]
+        kept = [node for node in self._nodes[to.nodes :] if node in self.pinned]
+        for node in reversed(dropped):
+            for n in range(len(node.inputs)):
+                node.replace_input_with(n, None)
+        self._nodes[to.nodes :] = kept
+        pinned = {value for node in kept for value in node.outputs}
+        self.scopes = [scope for scope, _, _ in to.scopes]
+        gone = set(dropped)
+        for scope, inputs, sizes in to.scopes:
+            while scope.nodes and scope.nodes[-1] in gone:
+                scope.nodes.pop()
+            del scope.inputs[inputs:]
+            for table, size in zip(scope.tables(), sizes, strict=True):
+                _shorten(table, size, pinned)
+        _shorten(self.values, to.values, pinned)
+        _shorten(self.declared, to.declared, pinned)
+        for domain, version in reversed(self._opsets[to.opsets :]):
+            del self.opsets[domain][version]
+            if not self.opsets[domain]:
+                del self.opsets[domain]
+        while len(self._undo) > to.undo:
+            self._undo.pop()()
+        del self._opsets[to.opsets :], self.uses[to.uses :], self.warnings[to.warnings :]
+        self.sugar -= gone
+        self.last_origin = to.last_origin
+        self.names.rewind(to.names)
+
+    def read_by_sugar(self, node: ir.Node) -> None:
+        """Let a node go where nothing reads it, though the user wrote it."""
+        if node not in self.sugar:
+            self.sugar.add(node)
+            self._undo.append(lambda: self.sugar.discard(node))
 
     @property
     def scope(self) -> Scope:
@@ -112,9 +261,9 @@ class Recorder:
 
     def lose(self, nodes: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> None:
         """Let go of the nodes of a graph that is thrown away, and of what they made."""
-        self.gone.update(inputs)
+        self.dropped.update(inputs)
         for node in reversed(nodes):
-            self.gone.update(node.outputs)
+            self.dropped.update(node.outputs)
             detach(node)
 
     def pop(self, outputs: Sequence[ir.Value], name: str) -> ir.Graph:
@@ -153,7 +302,7 @@ class Recorder:
             yield
         finally:
             self.names.for_good = False
-            self.first.update(root.nodes)
+            self.pinned.update(root.nodes)
             before[:0] = root.nodes
             root.nodes, self.scopes = before, inner
 
@@ -170,19 +319,20 @@ class Recorder:
         made = self.node(
             "", "Identity", [value], [], 1, hint=value.name or "identity", origin=self.last_origin
         )
-        self.types[made[0]] = self.types.get(value)
-        set_type(made[0], self.types.get(value))
+        kind = self.type_of(value)
+        self.set_type(made[0], kind)
+        set_type(made[0], kind)
         return made
 
     def input(self, name: str, kind: OnnxType | None, *, held: bool = True) -> ir.Value:
         """Add an input to the innermost scope; `held` where a Python name of its own holds it."""
         value = ir.Value(name=self.names.unique(name))
         set_type(value, kind)
-        self.types[value] = kind
+        self.set_type(value, kind)
         self.scope.inputs.append(value)
-        self.scope.made.add(value)
+        self.scope.made[value] = None
         if self.exact and held:
-            self.held.setdefault(name, value)
+            self.name_owner.setdefault(name, value)
         return value
 
     def initializer(
@@ -195,10 +345,10 @@ class Recorder:
         scope = self.scopes[0] if outermost or not self.exact else self.scope
         value = ir.Value(name=self.names.unique(array.onnx_name or hint))
         if self.exact and outermost:
-            self.held.setdefault(hint, value)
+            self.name_owner.setdefault(hint, value)
         set_type(value, kind)
-        self.types[value] = kind
-        scope.made.add(value)
+        self.set_type(value, kind)
+        scope.made[value] = None
         scope.initializers[value] = array
         self.declared[id(array)] = (array, value)
         return value
@@ -232,9 +382,12 @@ class Recorder:
             metadata_props={ORIGIN: origin} if origin and not self.exact else None,
         )
         self.scope.nodes.append(node)
-        self.scope.made.update(made)
+        if self._tracking:
+            self._nodes.append(node)
         for value in made:
+            self.scope.made[value] = None
             self.holders[value.name or ""] = value
+            self.values[value] = ValueInfo(origin=origin)
         if sugar:
             self.sugar.add(node)
         return made
@@ -252,8 +405,8 @@ class Recorder:
         (value,) = self.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
         kind = TensorType(DType.from_numpy(array.dtype), tuple(array.shape))
         set_type(value, kind)
-        self.types[value] = kind
-        self.known[value] = array
+        info = self.info(value)
+        info.type, info.const_value = kind, array
         if key is not None:
             self.scope.constants[key] = value
         return value
@@ -269,7 +422,10 @@ class Recorder:
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""
         if value.name != hint:
+            before = value.name
             value.name = self.names.unique(hint)
+            if self._tracking:
+                self._undo.append(lambda: setattr(value, "name", before))
 
     def remove_dead(self, nodes: list[ir.Node], outputs: Sequence[ir.Value]) -> None:
         """Drop nodes that sugar made and nobody reads; what the user wrote stays."""
@@ -283,6 +439,16 @@ class Recorder:
                 dead.add(node)
         if dead:
             nodes[:] = [n for n in nodes if n not in dead]
+
+
+def _shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
+    """Take away the newest entries of a table, except those of pinned values."""
+    kept = []
+    while len(table) > size:
+        key, held = table.popitem()
+        if key in pinned or (isinstance(held, ir.Value) and held in pinned):
+            kept.append((key, held))
+    table.update(reversed(kept))
 
 
 def detach(node: ir.Node) -> None:

@@ -194,7 +194,7 @@ class _Attempt:
             function.domain, function.name, [None if v is None else v.value for v in inputs], [],
             len(function.outputs), overload=function.overload, origin=self.b.origin(),
         )  # fmt: skip
-        self.b.opsets.setdefault(function.domain, {}).setdefault(1, None)
+        self.b.recorder.use_opset(function.domain, 1, None)
         return [self.b.wrap(v, None) for v in made]
 
     # -- checks --------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class _Attempt:
         for value, kind, result in zip(values, kinds, self.match.pattern.results, strict=True):
             node = self.match.nodes[result.node]
             if kind != value.kind and value.value.producer() is not None:
-                self.b.recorder.types[value.value] = kind
+                self.b.recorder.set_type(value.value, kind)
                 adapters.set_type(value.value, kind)
                 value = self.b.wrap(value.value, kind)
             source = node.outputs[result.index]

@@ -41,8 +41,6 @@ class GraphBackend:
         self.recorder = recorder
         self.opset = opset
         self.span: Span | None = None
-        self.opsets: dict[str, dict[int, Span | None]] = {}
-        self.used_ops: list[tuple[ir.Node, Op, Span | None]] = []
         self.replaced: dict[ir.Value, ir.Value] = {}
 
     # -- the protocol ------------------------------------------------------------------------------
@@ -68,8 +66,8 @@ class GraphBackend:
     def constant(self, array: np.ndarray[Any, Any]) -> GraphValue:
         """A Constant node (equal ones are shared)."""
         value = self.recorder.constant(np.asarray(array), self.origin())
-        self.opsets.setdefault("", {}).setdefault(self.opset.version, self.span)
-        return self.wrap(value, self.recorder.types[value])
+        self.recorder.use_opset("", self.opset.version, self.span)
+        return self.wrap(value, self.recorder.type_of(value))
 
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as known."""
@@ -77,11 +75,11 @@ class GraphBackend:
 
     def constant_value(self, value: GraphValue) -> np.ndarray[Any, Any] | None:
         """The array of a constant."""
-        return self.recorder.known.get(value.value)
+        return self.recorder.const_value(value.value)
 
     def dims_of(self, value: GraphValue) -> Shape | None:
         """A value as a shape: its dimensions (one for a scalar), or None."""
-        found = self.recorder.dims.get(value.value)
+        found = self.recorder.shape_value(value.value)
         if found is None and is_shape_like(value.kind):
             found = array_dims(self.constant_value(value))
         return found
@@ -110,7 +108,7 @@ class GraphBackend:
             for scope in reversed(self.recorder.scopes):
                 known = scope.constants.get(key)
                 if known is not None:
-                    return (self.wrap(known, self.recorder.types.get(known)),)
+                    return (self.wrap(known, self.recorder.type_of(known)),)
         made = self._append(op, inputs, attributes, outputs, sugar=True)
         if key is not None:
             self.recorder.scope.constants[key] = made[0].value
@@ -132,7 +130,7 @@ class GraphBackend:
         read = [None if v is None else v.value for v in inputs]
         if op.name == "CastLike" and read[1] is not None:
             # Any value of the same (unknown) element type does.
-            read[1] = self.recorder.witness.get(read[1], read[1])
+            read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
         return (op, tuple(read), tuple(attributes), values, tuple(map(type, flat)))
 
     def emit_written(
@@ -171,7 +169,7 @@ class GraphBackend:
             if not tensor.is_ref():
                 array = tensor.as_tensor().numpy()
                 if array.dtype != object and not sugar:
-                    self.recorder.known[made[0]] = array
+                    self.recorder.info(made[0]).const_value = array
         return tuple(self.wrap(v, k) for v, k in zip(made, types, strict=True))
 
     def _call(
@@ -185,14 +183,14 @@ class GraphBackend:
         signature = op.signature
         if signature is None:
             return None
-        known, dims = self.recorder.known, self.recorder.dims
+        known = [None if v is None else self.recorder.values.get(v.value) for v in inputs]
         return OpCall(
             signature,
             attributes,
             outputs,
             [None if v is None else v.kind for v in inputs],
-            [None if v is None else known.get(v.value) for v in inputs],
-            [None if v is None else dims.get(v.value) for v in inputs],
+            [None if info is None else info.const_value for info in known],
+            [None if info is None else info.shape_value for info in known],
             [v is not None for v in inputs],
         )
 
@@ -239,20 +237,22 @@ class GraphBackend:
         )
         self._note_use(op)
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            recorder.types[value] = kind
+            recorder.set_type(value, kind)
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
             adapters.set_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims is not None:
-            recorder.dims.update((v, d) for v, d in zip(made, dims) if d is not None)
+            for value, shape in zip(made, dims):
+                if shape is not None:
+                    recorder.info(value).shape_value = shape
         return made
 
     def _note_use(self, op: Op) -> None:
         """Remember which operator the last node came from."""
-        self.opsets.setdefault(op.domain, {}).setdefault(op.version, self.span)
-        self.used_ops.append((self.recorder.scope.nodes[-1], op, self.span))
+        self.recorder.use_opset(op.domain, op.version, self.span)
+        self.recorder.uses.append((self.recorder.scope.nodes[-1], op, self.span))
 
     def _note_witness(
         self,
@@ -268,8 +268,8 @@ class GraphBackend:
         for place, x in enumerate(inputs):
             param = signature.inputs[min(place, len(signature.inputs) - 1)]
             if x is not None and param.type_str == wanted and param.homogeneous:
-                root = self.recorder.witness.get(x.value, x.value)
-                self.recorder.witness[value] = root
+                same = self.recorder.same_dtype_as(x.value) or x.value
+                self.recorder.info(value).same_dtype_as = same
                 return
 
     def _attribute(self, operation: str, name: str, value: object, kind: Any) -> ir.Attr:
@@ -330,7 +330,7 @@ class GraphBackend:
         attributes: Iterable[ir.Attr],
     ) -> list[OnnxType | None]:
         """Types of the outputs of a control-flow operator from the outputs of its graphs."""
-        types = [[self.recorder.types.get(v) for v in g.outputs] for g in graphs]
+        types = [[self.recorder.type_of(v) for v in g.outputs] for g in graphs]
         if op.name == "If":
             branches = [t for t in types if len(t) == count]
             return [common_type([t[n] for t in branches]) for n in range(count)]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.semantics.backend import is_value
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.types.dtypes import DType
 
 
-def log1p(op: Any, x: Any) -> Any:
+def log1p(op: Op, x: Value) -> Value:
     """`log(1 + x)`: the logarithm of the rounded sum, and what the rounding lost."""
     huge = 2.0**60
     total = op.Add(x, 1.0)
@@ -24,12 +24,12 @@ def log1p(op: Any, x: Any) -> Any:
     return op.Add(op.Log(total), op.Div(lost, op.Max(total, 1e-30)))
 
 
-def expm1(op: Any, x: Any) -> Any:
+def expm1(op: Op, x: Value) -> Value:
     """`exp(x) - 1 = tanh(x/2) (exp(x) + 1)`."""
     return op.Mul(op.Tanh(op.Mul(x, 0.5)), op.Add(op.Exp(x), 1.0))
 
 
-def cosh(op: Any, x: Any) -> Any:
+def cosh(op: Op, x: Value) -> Value:
     """The hyperbolic cosine."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Cosh(x)
@@ -38,27 +38,27 @@ def cosh(op: Any, x: Any) -> Any:
     return op.Add(grown, op.Div(0.25, grown))
 
 
-def sinh(op: Any, x: Any) -> Any:
+def sinh(op: Op, x: Value) -> Value:
     """The hyperbolic sine, `tanh(x/2) (1 + cosh(x))`."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Sinh(x)
     return op.Mul(op.Tanh(op.Mul(x, 0.5)), op.Add(cosh(op, x), 1.0))
 
 
-def tan(op: Any, x: Any) -> Any:
+def tan(op: Op, x: Value) -> Value:
     """The tangent."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Tan(x)
     return op.Div(op.Sin(x), op.Cos(x))
 
 
-def _single(op: Any, name: str, x: Any) -> Any:
+def _single(op: Op, name: str, x: Value) -> Value:
     """A function of DOUBLE computed in FLOAT, a first approximation."""
     rough = getattr(op, name)(op.Cast(x, to=DType.FLOAT))
     return op.Cast(rough, to=DType.DOUBLE)
 
 
-def _turned(op: Any, rough: Any, sine: Any, cosine: Any) -> Any:
+def _turned(op: Op, rough: Any, sine: Any, cosine: Any) -> Value:
     """The angle of a point of the unit circle from one that is right to 1e-3.
 
     With `d = sin(angle - rough)` the angle is `rough + asin(d)`, and `asin(d) = d + d^3 / 6`.
@@ -68,26 +68,26 @@ def _turned(op: Any, rough: Any, sine: Any, cosine: Any) -> Any:
     return op.Add(rough, op.Add(d, cube))
 
 
-def _other_side(op: Any, x: Any) -> Any:
+def _other_side(op: Op, x: Value) -> Value:
     """`sqrt(1 - x^2)` without loss near one."""
     return op.Sqrt(op.Mul(op.Sub(1.0, x), op.Add(x, 1.0)))
 
 
-def asin(op: Any, x: Any) -> Any:
+def asin(op: Op, x: Value) -> Value:
     """The arc sine; NaN outside of [-1, 1]."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Asin(x)
     return _turned(op, _single(op, "Asin", x), x, _other_side(op, x))
 
 
-def acos(op: Any, x: Any) -> Any:
+def acos(op: Op, x: Value) -> Value:
     """The arc cosine; NaN outside of [-1, 1]."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Acos(x)
     return _turned(op, _single(op, "Acos", x), _other_side(op, x), x)
 
 
-def atan(op: Any, x: Any) -> Any:
+def atan(op: Op, x: Value) -> Value:
     """The arc tangent, in DOUBLE by one exact step from that in FLOAT.
 
     `atan(x) = y + atan((x cos y - sin y) / (cos y + x sin y))` for any y.
@@ -104,7 +104,7 @@ def atan(op: Any, x: Any) -> Any:
     return op.Add(rough, step)
 
 
-def atan2(op: Any, y: Any, x: Any) -> Any:
+def atan2(op: Op, y: Value, x: Value) -> Value:
     """The angle of the point (x, y), in (-pi, pi]; a zero's sign counts, as in C."""
     same = op.Equal(op.Abs(x), op.Abs(y))
     # Two zeros or two infinities have no quotient: they lie on an axis or on a diagonal.
@@ -115,7 +115,7 @@ def atan2(op: Any, y: Any, x: Any) -> Any:
     return op.Where(negative(op, x), op.Add(angle, turn), angle)
 
 
-def negative(op: Any, x: Any) -> Any:
+def negative(op: Op, x: Value) -> Value:
     """Whether the sign bit of a float is set (of NaN: no)."""
     return op.Or(op.Less(x, 0.0), op.Less(op.Reciprocal(x), 0.0))
 
@@ -124,11 +124,11 @@ def negative(op: Any, x: Any) -> Any:
 _LIMIT = 1e150
 
 
-def _beyond(op: Any, y: Any) -> Any:
+def _beyond(op: Op, y: Value) -> Value:
     return op.Log(op.Max(op.Div(y, _LIMIT), 1.0))
 
 
-def asinh(op: Any, x: Any) -> Any:
+def asinh(op: Op, x: Value) -> Value:
     """The inverse hyperbolic sine, `log(y + sqrt(y^2 + 1))` of the absolute value."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Asinh(x)
@@ -140,7 +140,7 @@ def asinh(op: Any, x: Any) -> Any:
     return op.Mul(op.Sign(x), op.Add(inner, _beyond(op, y)))
 
 
-def acosh(op: Any, x: Any) -> Any:
+def acosh(op: Op, x: Value) -> Value:
     """The inverse hyperbolic cosine; NaN below one."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Acosh(x)
@@ -149,7 +149,7 @@ def acosh(op: Any, x: Any) -> Any:
     return op.Add(log1p(op, op.Add(t, root)), _beyond(op, x))
 
 
-def atanh(op: Any, x: Any) -> Any:
+def atanh(op: Op, x: Value) -> Value:
     """The inverse hyperbolic tangent, `log1p(2 y / (1 - y)) / 2` of the absolute value."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Atanh(x)
@@ -158,7 +158,7 @@ def atanh(op: Any, x: Any) -> Any:
     return op.Mul(op.Mul(op.Sign(x), grown), 0.5)
 
 
-def softplus(op: Any, x: Any) -> Any:
+def softplus(op: Op, x: Value) -> Value:
     """`log(1 + exp(x))`."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Softplus(x)
@@ -166,12 +166,12 @@ def softplus(op: Any, x: Any) -> Any:
     return op.Add(op.Max(x, 0.0), tail)
 
 
-def fmod(op: Any, a: Any, b: Any) -> Any:
+def fmod(op: Op, a: Value, b: Value | Number) -> Value:
     """What is left of a divided by b, with the sign of a (floats and integers)."""
     return op.Mod(a, b, fmod=1)
 
 
-def remainder(op: Any, a: Any, b: Any) -> Any:
+def remainder(op: Op, a: Value, b: Value | Number) -> Value:
     """What is left of a divided by b, a value or a number, with the sign of b."""
     if not a.onnx_dtype.is_float:
         return op.Mod(a, b)
@@ -183,7 +183,7 @@ def remainder(op: Any, a: Any, b: Any) -> Any:
     return op.Where(opposite, op.Add(left, b), left)
 
 
-def trunc(op: Any, x: Any) -> Any:
+def trunc(op: Op, x: Value) -> Value:
     """The integer next to x on the side of zero."""
     if not x.onnx_dtype.is_float:
         return x
@@ -199,7 +199,7 @@ _POINTS = [((k + 0.5) * _STEP) ** 2 for k in range(12)]
 _WEIGHTS = [2.0 * _STEP / math.pi * math.exp(-p) for p in _POINTS]
 
 
-def _fractions(op: Any, square: Any) -> Any:
+def _fractions(op: Op, square: Any) -> Value:
     """The rule's sum over `weight / (x^2 + point)`."""
     dtype = square.onnx_dtype.numpy
     below = op.Add(op.Unsqueeze(square, [-1]), op.constant(np.array(_POINTS, dtype)))
@@ -207,7 +207,7 @@ def _fractions(op: Any, square: Any) -> Any:
     return op.Squeeze(op.MatMul(op.Reciprocal(below), weights), [-1])
 
 
-def erf(op: Any, x: Any) -> Any:
+def erf(op: Op, x: Value) -> Value:
     """The error function."""
     if x.onnx_dtype is not DType.DOUBLE:
         return op.Erf(x)
@@ -217,7 +217,7 @@ def erf(op: Any, x: Any) -> Any:
     return op.Sub(op.Tanh(op.Mul(x, math.pi / _STEP)), part)
 
 
-def erfcx(op: Any, x: Any) -> Any:
+def erfcx(op: Op, x: Value) -> Value:
     """`exp(x^2) erfc(x)`."""
     y = op.Min(op.Abs(x), 1e100)
     square = op.Mul(y, y)
@@ -230,7 +230,7 @@ def erfcx(op: Any, x: Any) -> Any:
     return op.Where(op.Less(x, 0.0), left, right)
 
 
-def erfc(op: Any, x: Any) -> Any:
+def erfc(op: Op, x: Value) -> Value:
     """`1 - erf(x)`, with all its digits for large x."""
     y = op.Min(op.Abs(x), 1e100)
     square = op.Mul(y, y)

@@ -7,15 +7,15 @@ Source: W. Kahan, "Branch cuts for complex elementary functions" (1987).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import accurate
+from onnxwright.atenlib.protocols import Number, Op, Value
 
 
-def hypot(op: Any, a: Any, b: Any) -> Any:
+def hypot(op: Op, a: Value, b: Value) -> Value:
     """`sqrt(a^2 + b^2)` of two float values; the squares do not overflow.
 
     Args:
@@ -32,52 +32,52 @@ def hypot(op: Any, a: Any, b: Any) -> Any:
     return op.Mul(large, op.Sqrt(op.Add(op.Mul(ratio, ratio), 1.0)))
 
 
-def absolute(op: Any, z: Complex) -> Any:
+def absolute(op: Op, z: Complex) -> Value:
     """The modulus."""
     return hypot(op, z.real, z.imag)
 
 
-def angle(op: Any, z: Complex) -> Any:
+def angle(op: Op, z: Complex) -> Value:
     """The argument, in (-pi, pi]."""
     return accurate.atan2(op, z.imag, z.real)
 
 
-def add(op: Any, a: Complex, b: Complex) -> Complex:
+def add(op: Op, a: Complex, b: Complex) -> Complex:
     """The sum."""
     return Complex(op.Add(a.real, b.real), op.Add(a.imag, b.imag))
 
 
-def subtract(op: Any, a: Complex, b: Complex) -> Complex:
+def subtract(op: Op, a: Complex, b: Complex) -> Complex:
     """The difference."""
     return Complex(op.Sub(a.real, b.real), op.Sub(a.imag, b.imag))
 
 
-def negate(op: Any, z: Complex) -> Complex:
+def negate(op: Op, z: Complex) -> Complex:
     """The number with the other sign."""
     return Complex(op.Neg(z.real), op.Neg(z.imag))
 
 
-def conjugate(op: Any, z: Complex) -> Complex:
+def conjugate(op: Op, z: Complex) -> Complex:
     """The complex conjugate."""
     return Complex(z.real, op.Neg(z.imag))
 
 
-def times_i(op: Any, z: Complex) -> Complex:
+def times_i(op: Op, z: Complex) -> Complex:
     """`i z`."""
     return Complex(op.Neg(z.imag), z.real)
 
 
-def over_i(op: Any, z: Complex) -> Complex:
+def over_i(op: Op, z: Complex) -> Complex:
     """`z / i`."""
     return Complex(z.imag, op.Neg(z.real))
 
 
-def scale(op: Any, z: Complex, factor: Any) -> Complex:
+def scale(op: Op, z: Complex, factor: Number | Value) -> Complex:
     """A complex tensor times a real value or number."""
     return Complex(op.Mul(z.real, factor), op.Mul(z.imag, factor))
 
 
-def times(op: Any, z: Complex, factor: Any) -> Complex:
+def times(op: Op, z: Complex, factor: Number) -> Complex:
     """A complex tensor times a Python number.
 
     Args:
@@ -95,7 +95,7 @@ def times(op: Any, z: Complex, factor: Any) -> Complex:
     return Complex(real, op.Add(op.Mul(z.real, number.imag), op.Mul(z.imag, number.real)))
 
 
-def multiply(op: Any, a: Complex, b: Complex) -> Complex:
+def multiply(op: Op, a: Complex, b: Complex) -> Complex:
     """The product."""
     return Complex(
         op.Sub(op.Mul(a.real, b.real), op.Mul(a.imag, b.imag)),
@@ -103,7 +103,7 @@ def multiply(op: Any, a: Complex, b: Complex) -> Complex:
     )
 
 
-def reciprocal(op: Any, z: Complex) -> Complex:
+def reciprocal(op: Op, z: Complex) -> Complex:
     """`1 / z`, the divisor brought near one before it is squared."""
     size = op.Max(op.Abs(z.real), op.Abs(z.imag))
     real, imag = op.Div(z.real, size), op.Div(z.imag, size)
@@ -111,7 +111,7 @@ def reciprocal(op: Any, z: Complex) -> Complex:
     return Complex(op.Div(real, norm), op.Neg(op.Div(imag, norm)))
 
 
-def divide(op: Any, a: Complex, b: Complex) -> Complex:
+def divide(op: Op, a: Complex, b: Complex) -> Complex:
     """The quotient, the divisor brought near one before it is squared."""
     size = op.Max(op.Abs(b.real), op.Abs(b.imag))
     real, imag = op.Div(b.real, size), op.Div(b.imag, size)
@@ -122,7 +122,7 @@ def divide(op: Any, a: Complex, b: Complex) -> Complex:
     )
 
 
-def sqrt(op: Any, z: Complex) -> Complex:
+def sqrt(op: Op, z: Complex) -> Complex:
     """The square root with a real part that is not negative."""
     half = op.Sqrt(op.Mul(op.Add(op.Abs(z.real), absolute(op, z)), 0.5))
     tiny = float(np.finfo(half.onnx_dtype.numpy).tiny)
@@ -132,12 +132,12 @@ def sqrt(op: Any, z: Complex) -> Complex:
     return Complex(op.Where(left, op.Abs(other), half), op.Where(left, signed, other))
 
 
-def exp(op: Any, z: Complex) -> Complex:
+def exp(op: Op, z: Complex) -> Complex:
     """The exponential."""
     return scale(op, Complex(op.Cos(z.imag), op.Sin(z.imag)), op.Exp(z.real))
 
 
-def expm1(op: Any, z: Complex) -> Complex:
+def expm1(op: Op, z: Complex) -> Complex:
     """`exp(z) - 1`, exact near zero too."""
     half = op.Sin(op.Mul(z.imag, 0.5))
     lost = op.Mul(op.Mul(half, half), 2.0)
@@ -145,43 +145,43 @@ def expm1(op: Any, z: Complex) -> Complex:
     return Complex(real, op.Mul(op.Exp(z.real), op.Sin(z.imag)))
 
 
-def log(op: Any, z: Complex) -> Complex:
+def log(op: Op, z: Complex) -> Complex:
     """The natural logarithm, cut along the negative axis."""
     return Complex(op.Log(absolute(op, z)), angle(op, z))
 
 
-def log1p(op: Any, z: Complex) -> Complex:
+def log1p(op: Op, z: Complex) -> Complex:
     """`log(1 + z)`, exact near zero too."""
     grown = op.Add(op.Mul(z.real, op.Add(z.real, 2.0)), op.Mul(z.imag, z.imag))
     real = op.Mul(accurate.log1p(op, grown), 0.5)
     return Complex(real, accurate.atan2(op, z.imag, op.Add(z.real, 1.0)))
 
 
-def sin(op: Any, z: Complex) -> Complex:
+def sin(op: Op, z: Complex) -> Complex:
     """The sine."""
     high, low = accurate.cosh(op, z.imag), accurate.sinh(op, z.imag)
     return Complex(op.Mul(op.Sin(z.real), high), op.Mul(op.Cos(z.real), low))
 
 
-def cos(op: Any, z: Complex) -> Complex:
+def cos(op: Op, z: Complex) -> Complex:
     """The cosine."""
     high, low = accurate.cosh(op, z.imag), accurate.sinh(op, z.imag)
     return Complex(op.Mul(op.Cos(z.real), high), op.Neg(op.Mul(op.Sin(z.real), low)))
 
 
-def sinh(op: Any, z: Complex) -> Complex:
+def sinh(op: Op, z: Complex) -> Complex:
     """The hyperbolic sine."""
     high, low = accurate.cosh(op, z.real), accurate.sinh(op, z.real)
     return Complex(op.Mul(op.Cos(z.imag), low), op.Mul(op.Sin(z.imag), high))
 
 
-def cosh(op: Any, z: Complex) -> Complex:
+def cosh(op: Op, z: Complex) -> Complex:
     """The hyperbolic cosine."""
     high, low = accurate.cosh(op, z.real), accurate.sinh(op, z.real)
     return Complex(op.Mul(op.Cos(z.imag), high), op.Mul(op.Sin(z.imag), low))
 
 
-def tanh(op: Any, z: Complex) -> Complex:
+def tanh(op: Op, z: Complex) -> Complex:
     """The hyperbolic tangent; nothing overflows for a large real part."""
     t, sine, cosine = op.Tanh(z.real), op.Sin(z.imag), op.Cos(z.imag)
     slope = op.Mul(op.Sub(1.0, t), op.Add(t, 1.0))
@@ -190,32 +190,32 @@ def tanh(op: Any, z: Complex) -> Complex:
     return Complex(op.Div(t, below), op.Div(op.Mul(op.Mul(sine, cosine), slope), below))
 
 
-def tan(op: Any, z: Complex) -> Complex:
+def tan(op: Op, z: Complex) -> Complex:
     """The tangent."""
     return over_i(op, tanh(op, times_i(op, z)))
 
 
-def asin(op: Any, z: Complex) -> Complex:
+def asin(op: Op, z: Complex) -> Complex:
     """The arc sine (Kahan)."""
     below, above = _roots(op, z)
     real = accurate.atan2(op, z.real, multiply(op, below, above).real)
     return Complex(real, accurate.asinh(op, multiply(op, conjugate(op, below), above).imag))
 
 
-def acos(op: Any, z: Complex) -> Complex:
+def acos(op: Op, z: Complex) -> Complex:
     """The arc cosine (Kahan)."""
     below, above = _roots(op, z)
     real = op.Mul(accurate.atan2(op, below.real, above.real), 2.0)
     return Complex(real, accurate.asinh(op, multiply(op, conjugate(op, above), below).imag))
 
 
-def _roots(op: Any, z: Complex) -> tuple[Complex, Complex]:
+def _roots(op: Op, z: Complex) -> tuple[Complex, Complex]:
     """The roots of `1 - z` and `1 + z`."""
     minus = Complex(op.Sub(1.0, z.real), op.Neg(z.imag))
     return sqrt(op, minus), sqrt(op, Complex(op.Add(z.real, 1.0), z.imag))
 
 
-def acosh(op: Any, z: Complex) -> Complex:
+def acosh(op: Op, z: Complex) -> Complex:
     """The inverse hyperbolic cosine (Kahan)."""
     below = sqrt(op, Complex(op.Sub(z.real, 1.0), z.imag))
     above = sqrt(op, Complex(op.Add(z.real, 1.0), z.imag))
@@ -223,12 +223,12 @@ def acosh(op: Any, z: Complex) -> Complex:
     return Complex(real, op.Mul(accurate.atan2(op, below.imag, above.real), 2.0))
 
 
-def asinh(op: Any, z: Complex) -> Complex:
+def asinh(op: Op, z: Complex) -> Complex:
     """The inverse hyperbolic sine."""
     return over_i(op, asin(op, times_i(op, z)))
 
 
-def atanh(op: Any, z: Complex) -> Complex:
+def atanh(op: Op, z: Complex) -> Complex:
     """The inverse hyperbolic tangent."""
     square, x = op.Mul(z.imag, z.imag), op.Abs(z.real)
     short, long = op.Sub(1.0, x), op.Add(x, 1.0)
@@ -238,12 +238,12 @@ def atanh(op: Any, z: Complex) -> Complex:
     return Complex(real, op.Mul(turn, 0.5))
 
 
-def atan(op: Any, z: Complex) -> Complex:
+def atan(op: Op, z: Complex) -> Complex:
     """The arc tangent."""
     return over_i(op, atanh(op, times_i(op, z)))
 
 
-def sgn(op: Any, z: Complex) -> Complex:
+def sgn(op: Op, z: Complex) -> Complex:
     """`z / |z|`, zero for zero."""
     size = absolute(op, z)
     one = op.constant(np.array(1.0, size.onnx_dtype.numpy))
@@ -251,13 +251,13 @@ def sgn(op: Any, z: Complex) -> Complex:
     return Complex(op.Div(z.real, safe), op.Div(z.imag, safe))
 
 
-def sigmoid(op: Any, z: Complex) -> Complex:
+def sigmoid(op: Op, z: Complex) -> Complex:
     """`1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2`."""
     half = tanh(op, scale(op, z, 0.5))
     return Complex(op.Mul(op.Add(half.real, 1.0), 0.5), op.Mul(half.imag, 0.5))
 
 
-def power(op: Any, a: Complex, b: Complex) -> Complex:
+def power(op: Op, a: Complex, b: Complex) -> Complex:
     """`a ** b = exp(b log(a))`; a power of zero is zero, `0 ** 0` is one."""
     size = absolute(op, a)
     found = exp(op, multiply(op, Complex(op.Log(_above(op, size)), angle(op, a)), b))
@@ -268,11 +268,11 @@ def power(op: Any, a: Complex, b: Complex) -> Complex:
     return Complex(op.Where(zero, one, found.real), op.Where(zero, nothing, found.imag))
 
 
-def _above(op: Any, x: Any) -> Any:
+def _above(op: Op, x: Value) -> Value:
     return op.Max(x, float(np.finfo(x.onnx_dtype.numpy).tiny))
 
 
-def integer_power(op: Any, z: Complex, n: int) -> Complex:
+def integer_power(op: Op, z: Complex, n: int) -> Complex:
     """`z ** n` for a small whole number above zero, by squaring."""
     found: Complex | None = None
     while True:

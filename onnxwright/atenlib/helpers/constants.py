@@ -46,7 +46,6 @@ def number(x: Number, dtype: DType) -> bool | int | float:
     """
     if dtype.is_bool:
         return bool(x)
-    assert not isinstance(x, complex)
     if dtype.is_float:
         return float(x)
     low, count = int(np.iinfo(dtype.numpy).min), 1 << dtype.bits

@@ -13,7 +13,8 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import is_small, scalar, vector
-from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
+from onnxwright.atenlib.helpers.sizes import arithmetic, known_sizes, size, sizes
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 # Letters of the kernel's axes and of the result's.
@@ -21,14 +22,14 @@ _KERNEL, _OUT = "abd", "xyz"
 
 
 def convolve(
-    op: Any,
-    x: Any,
-    weight: Any,
+    op: Op,
+    x: Value,
+    weight: Value,
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
     group: Any,
-) -> Any:
+) -> Value:
     """A convolution of any type that multiplies and adds.
 
     Args:
@@ -43,7 +44,7 @@ def convolve(
         `[N, O, *out]`; small integers come as INT32.
     """
     x = pad(op, x, pads)
-    kernel = [int(k) for k in weight.shape[2:]]
+    kernel = known_sizes(weight.shape[2:])
     x = _grouped(op, x, 1, group)
     weight = _grouped(op, weight, 0, group)
     for n, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
@@ -53,15 +54,15 @@ def convolve(
 
 
 def convolve_transposed(
-    op: Any,
-    x: Any,
-    weight: Any,
+    op: Op,
+    x: Value,
+    weight: Value,
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
     group: Any,
     output_padding: Sequence[int],
-) -> Any:
+) -> Value:
     """A transposed convolution: one of the input with zeros between, with the kernel turned.
 
     Args:
@@ -75,7 +76,7 @@ def convolve_transposed(
     Returns:
         `[N, O, *out]`; small integers come as INT32.
     """
-    kernel = [int(k) for k in weight.shape[2:]]
+    kernel = known_sizes(weight.shape[2:])
     rank = len(kernel)
     reach = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
     begins = [r - p for r, p in zip(reach, pads[:rank], strict=True)]
@@ -94,7 +95,7 @@ def convolve_transposed(
     return _multiply(op, x, weight, "co", rank, group)
 
 
-def pad(op: Any, x: Any, pads: Sequence[Any], value: Any = None) -> Any:
+def pad(op: Op, x: Value, pads: Sequence[Size], value: Value | None = None) -> Value:
     """The last axes with numbers around them; negative ones cut.
 
     Args:
@@ -114,7 +115,7 @@ def pad(op: Any, x: Any, pads: Sequence[Any], value: Any = None) -> Any:
     return op.Pad(x, every) if value is None else op.Pad(x, every, value)
 
 
-def _table(op: Any, length: Any, k: int, stride: int, dilation: int, turned: bool = False) -> Any:
+def _table(op: Op, length: Size, k: int, stride: int, dilation: int, turned: bool = False) -> Value:
     """Where each window looks: `[kernel, out]` indices into an axis."""
     steps = np.arange(k, dtype=np.int64)[:, None] * dilation
     if turned:
@@ -127,7 +128,7 @@ def _table(op: Any, length: Any, k: int, stride: int, dilation: int, turned: boo
     return op.Add(op.constant(np.ascontiguousarray(steps)), op.Range(one[0], last, one[1]))
 
 
-def _grouped(op: Any, x: Any, axis: int, group: Any) -> Any:
+def _grouped(op: Op, x: Value, axis: int, group: Any) -> Value:
     """An axis cut into `[group, rest]`."""
     if _is_one(group):
         return op.Unsqueeze(x, [axis])
@@ -140,7 +141,7 @@ def _is_one(group: Any) -> bool:
     return isinstance(group, int) and group == 1
 
 
-def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int, group: Any) -> Any:
+def _multiply(op: Op, windows: Any, weight: Value, channels: str, rank: int, group: Any) -> Value:
     """Sum over the channels of a group and over the kernel."""
     kernel, out = _KERNEL[:rank], _OUT[:rank]
     spread = "".join(k + o for k, o in zip(kernel, out, strict=True))
@@ -153,7 +154,7 @@ def _multiply(op: Any, windows: Any, weight: Any, channels: str, rank: int, grou
     return op.Reshape(result, vector(op, [n, many, *spatial]), allowzero=1)
 
 
-def _with_zeros_between(op: Any, x: Any, strides: Sequence[int]) -> Any:
+def _with_zeros_between(op: Op, x: Value, strides: Sequence[int]) -> Value:
     """Each element followed by `stride - 1` zeros along its axis."""
     if all(s == 1 for s in strides):
         return x

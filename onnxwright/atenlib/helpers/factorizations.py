@@ -15,20 +15,21 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import full, iota, is_small, scalar, vector
 from onnxwright.atenlib.helpers.sizes import size, sizes
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 Step = Callable[[Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
-def real(x: Any) -> Any:
+def real(x: Value) -> Value:
     """The real part; a real value is its own."""
     return x.real if isinstance(x, Complex) else x
 
 
 def repeat(
-    op: Any,
-    count: Any,
-    states: Sequence[Any],
+    op: Op,
+    count: Size,
+    states: Sequence[Value],
     step: Step,
     *,
     going_on: Callable[[Sequence[Any]], Any] | None = None,
@@ -48,7 +49,7 @@ def repeat(
     kinds = [isinstance(s, Complex) for s in states]
     flat = [p for s in states for p in _parts(s)]
 
-    def body(i: Any, condition: Any, *given: Any) -> tuple[Any, ...]:
+    def body(i: Any, condition: Value, *given: Any) -> tuple[Any, ...]:
         rest = iter(given)
         made = [Complex(next(rest), next(rest)) if k else next(rest) for k in kinds]
         new, stacked = step(i, made)
@@ -62,51 +63,51 @@ def repeat(
     return last, every[len(flat) :]
 
 
-def _parts(x: Any) -> list[Any]:
+def _parts(x: Value) -> list[Any]:
     return [x.real, x.imag] if isinstance(x, Complex) else [x]
 
 
-def take(op: Any, x: Any, i: Any, axis: int) -> Any:
+def take(op: Op, x: algebra.T, i: Any, axis: int) -> algebra.T:
     """One row or column, its axis gone."""
     return algebra.each(lambda v: op.Gather(v, i, axis=axis), x)
 
 
-def choose(op: Any, condition: Any, a: Any, b: Any) -> Any:
+def choose(op: Op, condition: Value, a: algebra.T, b: algebra.T) -> algebra.T:
     """Where a condition holds `a`, else `b`."""
     return algebra.each(lambda v, w: op.Where(condition, v, w), a, b)
 
 
-def only(op: Any, condition: Any, x: Any) -> Any:
+def only(op: Op, condition: Value, x: algebra.T) -> algebra.T:
     """Where a condition holds `x`, else zero."""
     return algebra.each(
         lambda v: op.Where(condition, v, op.constant(np.zeros((), v.onnx_dtype.numpy))), x
     )
 
 
-def magnitude(op: Any, x: Any) -> Any:
+def magnitude(op: Op, x: Value) -> Value:
     """What LAPACK compares pivots by: the absolute value, of complex numbers |re| + |im|."""
     if isinstance(x, Complex):
         return op.Add(op.Abs(x.real), op.Abs(x.imag))
     return op.Abs(x)
 
 
-def least_size(op: Any, a: Any, b: Any) -> Any:
+def least_size(op: Op, a: Size, b: Size) -> Size:
     """The smaller of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     return op.Min(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
 
 
-def unit(op: Any, n: Any, dtype: DType, *, columns: Any = None) -> Any:
+def unit(op: Op, n: Size, dtype: DType, *, columns: Size | None = None) -> Value:
     """`[n, columns]` with ones on the diagonal."""
     columns = n if columns is None else columns
-    if is_small(n, columns):
+    if isinstance(n, int) and isinstance(columns, int) and is_small(n, columns):
         return op.constant(np.eye(n, columns, dtype=dtype.numpy))
     same = op.Equal(op.Unsqueeze(iota(op, n), [1]), iota(op, columns))
     return op.Cast(same, to=dtype)
 
 
-def like_batch(op: Any, x: Any, matrix: Any) -> Any:
+def like_batch(op: Op, x: Value, matrix: Value) -> Value:
     """A matrix repeated for the batch of another."""
     front = sizes(op, real(x))[:-2]
     shape = [*front, *([1] * 2)]
@@ -129,7 +130,7 @@ class LU(NamedTuple):
     odd: Any
 
 
-def lu(op: Any, a: Any, *, pivot: bool = True) -> LU:
+def lu(op: Op, a: Value, *, pivot: bool = True) -> LU:
     """The LU factorization with exchange of rows.
 
     Args:
@@ -153,7 +154,7 @@ def lu(op: Any, a: Any, *, pivot: bool = True) -> LU:
         pivots = full(op, [*front, least], 0, DType.INT32)
         return LU(a, pivots, order, full(op, front, 1, x.onnx_dtype))
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         packed, order, odd = states
         sizes_here = magnitude(op, take(op, packed, k, -1))
         allowed = op.GreaterOrEqual(rows, k) if pivot else op.Equal(rows, k)
@@ -184,10 +185,10 @@ def lu(op: Any, a: Any, *, pivot: bool = True) -> LU:
     return LU(packed, pivots, order, op.Squeeze(odd, [x.rank - 2]))
 
 
-def _reordered(op: Any, x: Any, order: Any) -> Any:
+def _reordered(op: Op, x: Value, order: Any) -> Value:
     """Rows in another order, `[..., m]` for each matrix."""
 
-    def one(v: Any) -> Any:
+    def one(v: Value) -> Value:
         return op.GatherElements(v, op.Expand(op.Unsqueeze(order, [-1]), op.Shape(v)), axis=-2)
 
     return algebra.each(one, x)
@@ -196,18 +197,20 @@ def _reordered(op: Any, x: Any, order: Any) -> Any:
 reordered = _reordered
 
 
-def guarded(op: Any, a: Any, b: Any) -> Any:
+def guarded(op: Op, a: Value, b: Value) -> Value:
     """A quotient, zero where the divisor is."""
     zero = op.Equal(magnitude(op, b), 0.0)
     one = op.constant(np.ones((), real(b).onnx_dtype.numpy))
     if isinstance(b, Complex):
-        safe: Any = Complex(op.Where(zero, one, b.real), b.imag)
+        safe: Value = Complex(op.Where(zero, one, b.real), b.imag)
     else:
         safe = op.Where(zero, one, b)
     return only(op, op.Not(zero), algebra.div(op, a, safe))
 
 
-def solve_triangular(op: Any, a: Any, b: Any, *, upper: bool, unit_diagonal: bool = False) -> Any:
+def solve_triangular(
+    op: Op, a: Value, b: Value, *, upper: bool, unit_diagonal: bool = False
+) -> Any:
     """`X` of `a @ X == b`, row by row.
 
     Args:
@@ -234,11 +237,11 @@ def solve_triangular(op: Any, a: Any, b: Any, *, upper: bool, unit_diagonal: boo
     if real(a).rank > 2 or real(b).rank > 2:
         start = algebra.add(op, start, algebra.scale(op, algebra.matmul(op, strict, start), 0))
 
-    def step(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         k = op.Sub(op.Sub(last, 1), i) if upper else i
         where = op.Unsqueeze(k, [0])
 
-        def row(x: Any) -> Any:
+        def row(x: Value) -> Value:
             return algebra.each(lambda v: op.Gather(v, where, axis=-2), x)
 
         rest = algebra.sub(op, row(b), algebra.matmul(op, row(strict), states[0]))
@@ -249,7 +252,7 @@ def solve_triangular(op: Any, a: Any, b: Any, *, upper: bool, unit_diagonal: boo
     return repeat(op, n, [start], step)[0][0]
 
 
-def cholesky(op: Any, a: Any) -> Any:
+def cholesky(op: Op, a: Value) -> Any:
     """The lower factor `L` of `a == L @ L^H`; only the lower half of `a` is looked at.
 
     Source: Golub and Van Loan, Matrix Computations, algorithm 4.2.2 (outer products).
@@ -260,7 +263,7 @@ def cholesky(op: Any, a: Any) -> Any:
     rows = iota(op, n)
     column_of_rows = op.Unsqueeze(rows, [1])
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         rest, made = states
         column = algebra.unsqueeze(op, take(op, rest, k, -1), [real(rest).rank - 1])
         head = op.Gather(real(column), op.Unsqueeze(k, [0]), axis=-2)

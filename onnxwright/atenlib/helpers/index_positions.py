@@ -21,19 +21,19 @@ def as_index(op: Op, index: Value) -> Value:
     return index if index.onnx_dtype is DType.INT32 else cast(op, index, DType.INT64)
 
 
-def is_mask(index: Any) -> bool:
+def is_mask(index: Value) -> bool:
     """Whether an index tensor is a mask (BOOL, or UINT8 as torch reads it)."""
     return index.onnx_dtype in (DType.BOOL, DType.UINT8)
 
 
-def truth(op: Any, x: Any) -> Any:
+def truth(op: Op, x: Value) -> Value:
     """A value, or a `Complex`, as BOOL: what is not zero."""
     if isinstance(x, Complex):
         return op.Or(truth(op, x.real), truth(op, x.imag))
     return cast(op, x, DType.BOOL)
 
 
-def nonzero_rows(op: Any, x: Any) -> list[Any]:
+def nonzero_rows(op: Op, x: Value) -> list[Any]:
     """The positions of what is not zero, one INT64 vector for each dimension (at least one)."""
     marks = truth(op, x)
     if marks.rank == 0:
@@ -42,7 +42,7 @@ def nonzero_rows(op: Any, x: Any) -> list[Any]:
     return [op.Gather(found, i, axis=0) for i in range(marks.rank)]
 
 
-def nonzero_matrix(op: Any, x: Any) -> Any:
+def nonzero_matrix(op: Op, x: Value) -> Value:
     """The positions of what is not zero, as rows."""
     marks = truth(op, x)
     if marks.rank == 0:
@@ -52,7 +52,7 @@ def nonzero_matrix(op: Any, x: Any) -> Any:
     return op.Transpose(op.NonZero(marks), perm=[1, 0])
 
 
-def positions_of(op: Any, indices: Sequence[Any]) -> list[tuple[int, Any]]:
+def positions_of(op: Op, indices: Sequence[Value | None]) -> list[tuple[int, Any]]:
     """Index tensors with the axes they are for; masks become the positions of what is true.
 
     Args:
@@ -77,7 +77,7 @@ def positions_of(op: Any, indices: Sequence[Any]) -> list[tuple[int, Any]]:
     return found
 
 
-def compress(op: Any, x: Any, marks: Any, axis: int | None = None) -> Any:
+def compress(op: Op, x: Value, marks: Value, axis: int | None = None) -> Value:
     """The slices of an axis whose mark is true; BFLOAT16, which Compress does not take, by FLOAT.
 
     Args:
@@ -95,10 +95,8 @@ def compress(op: Any, x: Any, marks: Any, axis: int | None = None) -> Any:
     return op.Compress(x, marks, axis=axis)
 
 
-def clamped(op: Any, x: Any, axis: int, index: Any) -> Any:
+def clamped(op: Op, x: Value, axis: int, index: Value) -> Value:
     """An index with what lies outside of an axis brought to its ends."""
-    if index is None:
-        return None
     length = size(op, x, axis)
     low = -length if isinstance(length, int) else op.Neg(length)
     high = length - 1 if isinstance(length, int) else op.Sub(length, 1)
@@ -132,14 +130,14 @@ def layout_of(axes: Sequence[int], rank: int) -> Layout:
     return Layout(axes_first(axes, rank), axes[0] if adjacent else 0, len(axes))
 
 
-def stacked(op: Any, positions: Sequence[Any]) -> Any:
+def stacked(op: Op, positions: Sequence[Any]) -> Value:
     """Positions broadcast together, as rows of one index for GatherND and ScatterND."""
     together = expand_together(op, [cast(op, p, DType.INT64) for p in positions])
     columns = [op.Unsqueeze(p, [p.rank]) for p in together]
     return columns[0] if len(columns) == 1 else op.Concat(*columns, axis=-1)
 
 
-def gather_at(op: Any, x: Any, found: Sequence[tuple[int, Any]]) -> Any:
+def gather_at(op: Op, x: Value, found: Sequence[tuple[int, Any]]) -> Value:
     """Elements at positions of several axes.
 
     Args:
@@ -173,8 +171,8 @@ def _outer(positions: Sequence[Any]) -> list[list[int]] | None:
 
 
 def _gather_outer(
-    op: Any, x: Any, axis: int, positions: Sequence[Any], claims: Sequence[Sequence[int]]
-) -> Any:
+    op: Op, x: Value, axis: int, positions: Sequence[Any], claims: Sequence[Sequence[int]]
+) -> Value:
     for p, claim in zip(positions, claims, strict=True):
         ones = [n for n, d in enumerate(p.shape) if d == 1]
         line = op.Squeeze(p, ones) if ones else p

@@ -8,47 +8,58 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from onnxwright.atenlib.protocols import Op, Value
 
-def row(op: Any, x: Any) -> Any:
+Weights: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
+
+
+def row(op: Op, x: Value) -> Value:
     """A value with a new last axis of one, to meet a row of points."""
     return op.Unsqueeze(x, [-1])
 
 
-def points(op: Any, numbers: Any) -> Any:
+def points(op: Op, numbers: Any) -> Value:
     """Numbers as a DOUBLE constant."""
     return op.constant(np.asarray(numbers, np.float64))
 
 
-def weighted(op: Any, rows: Any, *weights: Any) -> Any:
-    """Sums of rows with weights: one value, or one for each list of weights.
+def weighted(op: Op, rows: Value, weights: Weights) -> Value:
+    """The sums of rows with weights.
 
     Args:
         op: the operators.
         rows: a value `[..., n]`.
-        weights: n numbers each.
+        weights: n numbers.
 
     Returns:
-        A value `[...]`, a tuple of them where there are several lists.
+        A value `[...]`.
     """
+    return op.Squeeze(_products(op, rows, [weights]), [-1])
+
+
+def weighted_twice(op: Op, rows: Value, weights: Weights, others: Weights) -> tuple[Value, Value]:
+    """`weighted` with two lists of weights, by one product."""
+    made = _products(op, rows, [weights, others])
+    return op.Gather(made, 0, axis=-1), op.Gather(made, 1, axis=-1)
+
+
+def _products(op: Op, rows: Value, weights: Sequence[Weights]) -> Value:
     columns = points(op, np.stack([np.asarray(w, np.float64) for w in weights], axis=-1))
-    made = op.MatMul(rows, columns)
-    if len(weights) == 1:
-        return op.Squeeze(made, [-1])
-    return tuple(op.Gather(made, n, axis=-1) for n in range(len(weights)))
+    return op.MatMul(rows, columns)
 
 
-def powers(op: Any, x: Any, exponents: Sequence[float]) -> Any:
+def powers(op: Op, x: Value, exponents: Sequence[float]) -> Value:
     """A row of powers of each element."""
     return op.Pow(row(op, x), points(op, exponents))
 
 
-def quotient(op: Any, x: Any, above: Sequence[float], below: Sequence[float]) -> Any:
+def quotient(op: Op, x: Value, above: Sequence[float], below: Sequence[float]) -> Value:
     """A quotient of two polynomials of one degree; coefficients from the constant one upward."""
-    top, bottom = weighted(op, powers(op, x, range(len(above))), above, below)
+    top, bottom = weighted_twice(op, powers(op, x, range(len(above))), above, below)
     return op.Div(top, bottom)
 
 

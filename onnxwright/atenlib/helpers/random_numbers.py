@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, scalar, vector
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 _FIRST_WITHOUT = 22
@@ -21,7 +22,7 @@ _FIRST_WITHOUT = 22
 _BITS = {DType.FLOAT: 24, DType.DOUBLE: 53}
 
 
-def dropout_mask(op: Any, like: Any, p: float) -> Any:
+def dropout_mask(op: Op, like: Any, p: float) -> Any:
     """Which elements of a tensor stay in dropout, each with a probability of `1 - p`.
 
     Args:
@@ -39,7 +40,7 @@ def dropout_mask(op: Any, like: Any, p: float) -> Any:
     return op.Dropout(data, ratio, train, _outputs=2)[1]
 
 
-def uniform(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:
+def uniform(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     """Numbers in [0, 1), all alike.
 
     Args:
@@ -62,7 +63,7 @@ def uniform(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:
     return op.ReduceSum(bits, [len(shape)], keepdims=0)
 
 
-def normal(op: Any, shape: Sequence[Any], dtype: DType = DType.FLOAT) -> Any:
+def normal(op: Op, shape: Sequence[Size], dtype: DType = DType.FLOAT) -> Value:
     """Numbers of mean 0 and variance 1, normally distributed.
 
     Args:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, iota, scalar
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 # The reach of each filter of the resizing with antialiasing, in elements of the source.
 REACH = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
 
-def ratio_of(op: Any, n: Any, out: Any, scale: float | None, align: bool, dtype: DType) -> Any:
+def ratio_of(op: Op, n: Size, out: Size, scale: float | None, align: bool, dtype: DType) -> Value:
     """How many elements of the source one of the result stands for.
 
     Args:
@@ -45,7 +46,7 @@ def ratio_of(op: Any, n: Any, out: Any, scale: float | None, align: bool, dtype:
     return op.Div(scalar(op, n, dtype), scalar(op, out, dtype))
 
 
-def nearest_places(op: Any, n: Any, out: Any, scale: float | None, exact: bool) -> Any:
+def nearest_places(op: Op, n: Size, out: Size, scale: float | None, exact: bool) -> Value:
     """Which element of the source each of the result is.
 
     Args:
@@ -65,19 +66,19 @@ def nearest_places(op: Any, n: Any, out: Any, scale: float | None, exact: bool) 
     return op.Min(places, _last(op, n))
 
 
-def _last(op: Any, n: Any) -> Any:
+def _last(op: Op, n: Size) -> Value:
     return op.Sub(scalar(op, n, DType.INT64), 1)
 
 
 def resize_nearest(
-    op: Any, x: Any, axis: int, n: Any, out: Any, scale: float | None, exact: bool
-) -> Any:
+    op: Op, x: Value, axis: int, n: Size, out: Size, scale: float | None, exact: bool
+) -> Value:
     """One axis resized to the nearest elements."""
     return op.Gather(x, nearest_places(op, n, out, scale, exact), axis=axis)
 
 
 def resize_smooth(
-    op: Any, x: Any, axis: int, n: Any, out: Any, scale: float | None, align: bool, cubic: bool
+    op: Op, x: Value, axis: int, n: Size, out: Size, scale: float | None, align: bool, cubic: bool
 ) -> Any:
     """One axis resized by sums of two (linear) or four (cubic) neighbours.
 
@@ -122,7 +123,7 @@ def resize_smooth(
     return total
 
 
-def cubic_weights(op: Any, share: Any, a: float) -> list[Any]:
+def cubic_weights(op: Op, share: Any, a: float) -> list[Any]:
     """The weights of the four neighbours of a place between the second and the third.
 
     Args:
@@ -134,10 +135,10 @@ def cubic_weights(op: Any, share: Any, a: float) -> list[Any]:
         Four values of the shape of `share`.
     """
 
-    def near(x: Any) -> Any:
+    def near(x: Value) -> Value:
         return op.Add(op.Mul(op.Mul(op.Sub(op.Mul(x, a + 2), a + 3), x), x), 1)
 
-    def far(x: Any) -> Any:
+    def far(x: Value) -> Value:
         inner = op.Add(op.Mul(op.Sub(op.Mul(x, a), 5 * a), x), 8 * a)
         return op.Sub(op.Mul(inner, x), 4 * a)
 
@@ -145,11 +146,11 @@ def cubic_weights(op: Any, share: Any, a: float) -> list[Any]:
     return [far(op.Add(share, 1)), near(share), near(rest), far(op.Add(rest, 1))]
 
 
-def _triangle(op: Any, x: Any) -> Any:
+def _triangle(op: Op, x: Value) -> Value:
     return op.Max(op.Sub(1, op.Abs(x)), 0)
 
 
-def _cubic(op: Any, x: Any) -> Any:
+def _cubic(op: Op, x: Value) -> Value:
     x = op.Abs(x)
     a = -0.5
     near = op.Add(op.Mul(op.Mul(op.Sub(op.Mul(x, a + 2), a + 3), x), x), 1)
@@ -158,11 +159,11 @@ def _cubic(op: Any, x: Any) -> Any:
     return op.Where(op.Less(x, 1), near, op.Where(op.Less(x, 2), far, zero))
 
 
-def _lanczos(op: Any, x: Any) -> Any:
+def _lanczos(op: Op, x: Value) -> Value:
     dtype = x.onnx_dtype
     one, zero = scalar(op, 1, dtype), scalar(op, 0, dtype)
 
-    def sinc(x: Any) -> Any:
+    def sinc(x: Value) -> Value:
         turned = op.Mul(x, math.pi)
         safe = op.Where(op.Equal(x, zero), one, turned)
         return op.Where(op.Equal(x, zero), one, op.Div(op.Sin(safe), safe))
@@ -179,8 +180,8 @@ _FILTERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def antialias_weights(
-    op: Any, n: Any, out: Any, scale: float | None, align: bool, mode: str, dtype: DType
-) -> Any:
+    op: Op, n: Size, out: Size, scale: float | None, align: bool, mode: str, dtype: DType
+) -> Value:
     """The matrix that resizes one axis with antialiasing.
 
     Args:
@@ -210,5 +211,5 @@ def antialias_weights(
     return op.Div(weights, safe)
 
 
-def _whole(op: Any, x: Any) -> Any:
+def _whole(op: Op, x: Value) -> Value:
     return cast(op, op.Cast(x, to=DType.INT64), x.onnx_dtype)

@@ -11,8 +11,8 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers.constants import cast, full_like, shape_vector
 from onnxwright.atenlib.helpers.index_positions import as_index
+from onnxwright.atenlib.protocols import Arguments, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
@@ -31,7 +31,7 @@ class Into(Rule):
     source: str
     target: str
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    def prepare(self, op: Op, arguments: Arguments) -> DType | None:
         """Cast the source."""
         dtype: DType = arguments[self.target].onnx_dtype
         source = arguments[self.source]
@@ -62,7 +62,7 @@ def into(source: str, target: str = "self") -> Rule:
 
 
 def scatter_elements(
-    op: Any, x: Any, index: Any, updates: Any, axis: int, reduction: str = "none"
+    op: Op, x: Value, index: Value, updates: Any, axis: int, reduction: str = "none"
 ) -> Any:
     """ScatterElements in any element type.
 
@@ -87,7 +87,7 @@ def scatter_elements(
     )
 
 
-def scatter_nd(op: Any, x: Any, index: Any, updates: Any, reduction: str = "none") -> Any:
+def scatter_nd(op: Op, x: Value, index: Value, updates: Any, reduction: str = "none") -> Any:
     """ScatterND in any element type, with the reductions of `scatter_elements`.
 
     Args:
@@ -111,7 +111,7 @@ def scatter_nd(op: Any, x: Any, index: Any, updates: Any, reduction: str = "none
 
 
 def _reduced(
-    op: Any, x: Any, updates: Any, reduction: str, scatter: Callable[[Any, Any, str], Any]
+    op: Op, x: Value, updates: Any, reduction: str, scatter: Callable[[Any, Any, str], Any]
 ) -> Any:
     dtype = x.onnx_dtype
     updates = cast(op, updates, dtype)
@@ -127,7 +127,7 @@ def _reduced(
     return cast(op, found, dtype)
 
 
-def along(op: Any, index: Any, x: Any, axis: int) -> Any:
+def along(op: Op, index: Value, x: Value, axis: int) -> Value:
     """An index of rank one, the same for every position of a value off one axis.
 
     Args:
@@ -145,7 +145,7 @@ def along(op: Any, index: Any, x: Any, axis: int) -> Any:
     return op.Expand(column, shape_vector(op, x))
 
 
-def touched(op: Any, x: Any, index: Any, axis: int) -> Any:
+def touched(op: Op, x: Value, index: Value, axis: int) -> Value:
     """Where a scatter would write.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.protocols import Op, Size, Value, is_value
+from onnxwright.atenlib.unsupported import unsupported
 from onnxwright.types.dtypes import DType
 from onnxwright.types.shapes import Dim, Shape
 
@@ -76,6 +77,13 @@ def static(shape: Sequence[Dim | Value]) -> TypeGuard[Sequence[int]]:
         (True, False)
     """
     return all(isinstance(d, int) for d in shape)
+
+
+def known_sizes(shape: Shape) -> list[int]:
+    """Dimensions that have to be known, as those of kernels are."""
+    if not static(shape):
+        unsupported(f"a kernel of unknown size: {shape}")
+    return list(shape)
 
 
 def dim_of(n: Size) -> Dim:

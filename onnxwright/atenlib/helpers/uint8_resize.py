@@ -12,6 +12,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import iota, scalar
 from onnxwright.atenlib.helpers.resampling import cubic_weights, ratio_of
 from onnxwright.atenlib.helpers.shape import from_last, to_last
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 # Weights have 15 bits and a sign; their point is set by the largest.
@@ -19,7 +20,7 @@ _LARGEST = 2.0**15
 _MOST_BITS = 22
 
 
-def cubic_matrix(op: Any, n: Any, out: Any, scale: float | None, align: bool) -> Any:
+def cubic_matrix(op: Op, n: Size, out: Size, scale: float | None, align: bool) -> Any:
     """The matrix of cubic interpolation along an axis; the edges stand for what is beyond.
 
     Args:
@@ -50,7 +51,7 @@ def cubic_matrix(op: Any, n: Any, out: Any, scale: float | None, align: bool) ->
     return total
 
 
-def resize_bytes(op: Any, x: Any, axis: int, weights: Any) -> Any:
+def resize_bytes(op: Op, x: Value, axis: int, weights: Any) -> Value:
     """One axis of an image of bytes resized by a matrix of weights.
 
     Args:

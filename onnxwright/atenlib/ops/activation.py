@@ -14,8 +14,8 @@ from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import factor
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 SELF = elementwise()
@@ -25,7 +25,7 @@ STEPS = elementwise(at_least=DType.FLOAT)
 
 
 @aten("aten::relu", rule=SELF, tests=[OpTest("nn.functional.relu")])
-def relu(op: Any, self: Any) -> Any:
+def relu(op: Op, self: Value) -> Value:
     """Nothing below zero."""
     if self.onnx_dtype.is_unsigned:
         return self
@@ -33,20 +33,20 @@ def relu(op: Any, self: Any) -> Any:
 
 
 @aten("aten::relu6", rule=SELF, tests=[OpTest("nn.functional.relu6")])
-def relu6(op: Any, self: Any) -> Any:
+def relu6(op: Op, self: Value) -> Value:
     """Nothing below zero or above six."""
     return op.Clip(self, 0, 6)
 
 
 @aten("aten::hardtanh", rule=SELF, tests=[OpTest("nn.functional.hardtanh")])
-def hardtanh(op: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
+def hardtanh(op: Op, self: Value, min_val: Number = -1, max_val: Number = 1) -> Value:
     """Kept to [min_val, max_val]."""
     dtype = self.onnx_dtype
     return op.Clip(self, scalar(op, min_val, dtype), scalar(op, max_val, dtype))
 
 
 @aten("aten::leaky_relu", rule=FEW, tests=[OpTest("nn.functional.leaky_relu")])
-def leaky_relu(op: Any, self: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(op: Op, self: Value, negative_slope: Number | Value = 0.01) -> Value:
     """Below zero scaled by the slope."""
     if is_value(negative_slope) or self.onnx_dtype is DType.DOUBLE:
         slope = factor(op, negative_slope, self.onnx_dtype)
@@ -55,7 +55,7 @@ def leaky_relu(op: Any, self: Any, negative_slope: Any = 0.01) -> Any:
 
 
 @aten("aten::prelu", rule=SELF, tests=[OpTest("nn.functional.prelu")])
-def prelu(op: Any, self: Any, weight: Any) -> Any:
+def prelu(op: Op, self: Value, weight: Value) -> Any:
     """Below zero scaled by a slope for each channel."""
     if self.rank == 0:
         weight = op.Reshape(weight, op.constant(np.zeros(0, np.int64)))
@@ -65,7 +65,7 @@ def prelu(op: Any, self: Any, weight: Any) -> Any:
 
 
 @aten("aten::_prelu_kernel", rule=SELF, untested="OpInfo runs aten::prelu, which uses this body")
-def prelu_kernel(op: Any, self: Any, weight: Any) -> Any:
+def prelu_kernel(op: Op, self: Value, weight: Value) -> Value:
     """Below zero scaled by slopes that broadcast."""
     if self.onnx_dtype is DType.DOUBLE or weight.rank > self.rank:
         return op.Where(op.Less(self, 0.0), op.Mul(self, weight), self)
@@ -78,12 +78,12 @@ def prelu_kernel(op: Any, self: Any, weight: Any) -> Any:
     tests=[OpTest("nn.functional.rrelu", compare="shape")],
 )
 def rrelu(
-    op: Any,
-    self: Any,
-    lower: Any = 1.0 / 8,
-    upper: Any = 1.0 / 3,
+    op: Op,
+    self: Value,
+    lower: Number = 1.0 / 8,
+    upper: Number = 1.0 / 3,
     training: bool = False,
-    generator: Any = None,
+    generator: object = None,
 ) -> Any:
     """Below zero scaled by a random slope while training, by the middle one after it."""
     if not training:
@@ -94,7 +94,9 @@ def rrelu(
 
 
 @aten("aten::elu", rule=FEW, tests=[OpTest("nn.functional.elu")])
-def elu(op: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+def elu(
+    op: Op, self: Value, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1
+) -> Value:
     """`scale * x` above zero, `scale * alpha * (exp(input_scale * x) - 1)` below."""
     dtype = self.onnx_dtype
     if dtype is not DType.DOUBLE and input_scale == 1 and scale == 1:
@@ -102,12 +104,12 @@ def elu(op: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1
     return _elu_steps(op, in_float(op, self), alpha, scale, input_scale)
 
 
-def in_float(op: Any, x: Any) -> Any:
+def in_float(op: Op, x: Value) -> Value:
     """A FLOAT16 value in FLOAT, for several steps; the rule rounds the result."""
     return op.Cast(x, to=DType.FLOAT) if x.onnx_dtype is DType.FLOAT16 else x
 
 
-def _elu_steps(op: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+def _elu_steps(op: Op, x: Value, alpha: Number, scale: Number, input_scale: Any) -> Value:
     below = op.Min(x, 0.0)
     below = below if input_scale == 1 else op.Mul(below, float(input_scale))
     curve = accurate.expm1(op, below)
@@ -120,7 +122,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 
 @aten("aten::selu", rule=FEW, tests=[OpTest("nn.functional.selu")])
-def selu(op: Any, self: Any) -> Any:
+def selu(op: Op, self: Value) -> Value:
     """The scaled exponential unit that keeps mean and variance."""
     if self.onnx_dtype is DType.DOUBLE:
         return _elu_steps(op, self, _SELU_ALPHA, _SELU_SCALE, 1)
@@ -128,7 +130,7 @@ def selu(op: Any, self: Any) -> Any:
 
 
 @aten("aten::celu", rule=STEPS, tests=[OpTest("nn.functional.celu")])
-def celu(op: Any, self: Any, alpha: Any = 1.0) -> Any:
+def celu(op: Op, self: Value, alpha: Number = 1.0) -> Value:
     """`x` above zero, `alpha * (exp(x / alpha) - 1)` below."""
     if self.onnx_dtype is DType.FLOAT:
         return op.Celu(self, alpha=float(alpha))
@@ -136,7 +138,7 @@ def celu(op: Any, self: Any, alpha: Any = 1.0) -> Any:
 
 
 @aten("aten::gelu", rule=FEW, tests=[OpTest("nn.functional.gelu")])
-def gelu(op: Any, self: Any, approximate: str = "none") -> Any:
+def gelu(op: Op, self: Value, approximate: str = "none") -> Value:
     """`x` times the normal distribution's `P(X <= x)`, exact or by tanh."""
     if op.version >= 20 and self.onnx_dtype is not DType.DOUBLE:
         return op.Gelu(self, approximate=approximate)
@@ -159,18 +161,18 @@ _TWICE = {"float16": Tol(2e-3, 1e-3)}
     rule=FEW,
     tests=[OpTest("nn.functional.silu", tol=_TWICE), OpTest("nn.functional.silu:complex")],
 )
-def silu(op: Any, self: Any) -> Any:
+def silu(op: Op, self: Value) -> Value:
     """`x * sigmoid(x)`."""
     return op.Mul(self, op.Sigmoid(self))
 
 
 @silu.on_complex
-def _silu_complex(op: Any, self: Complex) -> Complex:
+def _silu_complex(op: Op, self: Complex) -> Complex:
     return complex_math.multiply(op, self, complex_math.sigmoid(op, self))
 
 
 @aten("aten::mish", rule=FEW, tests=[OpTest("nn.functional.mish")])
-def mish(op: Any, self: Any) -> Any:
+def mish(op: Op, self: Value) -> Value:
     """`x * tanh(log(1 + exp(x)))`."""
     if self.onnx_dtype is not DType.DOUBLE:
         return op.Mish(self)
@@ -178,7 +180,7 @@ def mish(op: Any, self: Any) -> Any:
 
 
 @aten("aten::softplus", rule=FEW, tests=[OpTest("nn.functional.softplus")])
-def softplus(op: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+def softplus(op: Op, self: Value, beta: Number = 1, threshold: Number = 20) -> Value:
     """`log(1 + exp(beta x)) / beta`, and `x` itself where `beta x` is above the threshold."""
     if beta != 1 or threshold < 20:
         self = in_float(op, self)
@@ -191,7 +193,7 @@ def softplus(op: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
 
 
 @aten("aten::log_sigmoid", rule=FEW, tests=[OpTest("nn.functional.logsigmoid")])
-def log_sigmoid(op: Any, self: Any) -> Any:
+def log_sigmoid(op: Op, self: Value) -> Value:
     """`log(sigmoid(x))`."""
     return op.Neg(accurate.softplus(op, op.Neg(self)))
 
@@ -201,13 +203,13 @@ def log_sigmoid(op: Any, self: Any) -> Any:
     rule=STEPS,
     untested="OpInfo runs aten::log_sigmoid; its second result is for the gradient",
 )
-def log_sigmoid_forward(op: Any, self: Any) -> tuple[Any, Any]:
+def log_sigmoid_forward(op: Op, self: Value) -> tuple[Any, Any]:
     """`log(sigmoid(x))`, and `exp(-|x|)` as torch's CPU keeps it."""
     return log_sigmoid.body(op, self), op.Exp(op.Neg(op.Abs(self)))
 
 
 @aten("aten::hardsigmoid", rule=FEW, tests=[OpTest("nn.functional.hardsigmoid")])
-def hardsigmoid(op: Any, self: Any) -> Any:
+def hardsigmoid(op: Op, self: Value) -> Value:
     """`x / 6 + 1/2`, kept to [0, 1]."""
     if self.onnx_dtype is not DType.DOUBLE:
         return op.HardSigmoid(self, alpha=1.0 / 6, beta=0.5)
@@ -215,7 +217,7 @@ def hardsigmoid(op: Any, self: Any) -> Any:
 
 
 @aten("aten::hardswish", rule=FEW, tests=[OpTest("nn.functional.hardswish")])
-def hardswish(op: Any, self: Any) -> Any:
+def hardswish(op: Op, self: Value) -> Value:
     """`x * hardsigmoid(x)`."""
     if self.onnx_dtype is not DType.DOUBLE:
         return op.HardSwish(self)
@@ -223,7 +225,7 @@ def hardswish(op: Any, self: Any) -> Any:
 
 
 @aten("aten::hardshrink", rule=SELF, tests=[OpTest("nn.functional.hardshrink")])
-def hardshrink(op: Any, self: Any, lambd: Any = 0.5) -> Any:
+def hardshrink(op: Op, self: Value, lambd: Number = 0.5) -> Value:
     """Zero within `lambd` of zero."""
     dtype = self.onnx_dtype
     small = op.LessOrEqual(op.Abs(self), scalar(op, lambd, dtype))
@@ -231,13 +233,13 @@ def hardshrink(op: Any, self: Any, lambd: Any = 0.5) -> Any:
 
 
 @aten("aten::softshrink", rule=STEPS, tests=[OpTest("nn.functional.softshrink")])
-def softshrink(op: Any, self: Any, lambd: Any = 0.5) -> Any:
+def softshrink(op: Op, self: Value, lambd: Number = 0.5) -> Value:
     """Nearer to zero by `lambd`, zero within it."""
     return op.Sub(self, op.Clip(self, -float(lambd), float(lambd)))
 
 
 @aten("aten::threshold", rule=SELF, tests=[OpTest("nn.functional.threshold")])
-def threshold_(op: Any, self: Any, threshold: Any, value: Any) -> Any:
+def threshold_(op: Op, self: Value, threshold: Number, value: Number) -> Value:
     """`value` where a number is not above the threshold."""
     dtype = self.onnx_dtype
     low = op.LessOrEqual(self, scalar(op, threshold, dtype))
@@ -249,7 +251,7 @@ _GLU = {"float16": Tol(2e-3, 1e-3), "bfloat16": Tol(2e-2, 1e-2)}
 
 
 @aten("aten::glu", rule=FEW, tests=[OpTest("nn.functional.glu", tol=_GLU)])
-def glu(op: Any, self: Any, dim: int = -1) -> Any:
+def glu(op: Op, self: Value, dim: int = -1) -> Value:
     """The first half of an axis times the sigmoid of the second."""
     axis = axis_of(dim, self.rank)
     first, second = op.Split(self, axis=axis, num_outputs=2)

@@ -17,7 +17,7 @@ from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.max_pool import Windows, max_pool
 from onnxwright.atenlib.ops.norm import working_type
 from onnxwright.atenlib.optest import OpTest, Tol
-from onnxwright.atenlib.protocols import Size
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -42,14 +42,14 @@ def spans(length: int, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
     return np.minimum(table, max(length - 1, 0)), real
 
 
-def _output(op: Any, x: Any, output_size: Any, rank: int) -> list[Any]:
+def _output(op: Op, x: Value, output_size: Any, rank: int) -> list[Any]:
     found = [output_size] if isinstance(output_size, int) else list(output_size)
     found = found * rank if len(found) == 1 else found
     axes = range(x.rank - rank, x.rank)
     return [size(op, x, axis) if n is None else n for n, axis in zip(found, axes, strict=True)]
 
 
-def _average(op: Any, x: Any, output_size: Any, rank: int) -> Any:
+def _average(op: Op, x: Value, output_size: Any, rank: int) -> Value:
     wanted = _output(op, x, output_size, rank)
     given = x.onnx_dtype
     first = x.rank - rank
@@ -63,7 +63,7 @@ def _average(op: Any, x: Any, output_size: Any, rank: int) -> Any:
     return cast(op, x, given)
 
 
-def _average_axis(op: Any, x: Any, axis: int, count: Any) -> Any:
+def _average_axis(op: Op, x: Value, axis: int, count: Size) -> Value:
     """Averages of averages are averages: the windows of the axes are independent."""
     length = x.shape[axis]
     if same_size(count, length):
@@ -79,7 +79,7 @@ def _average_axis(op: Any, x: Any, axis: int, count: Any) -> Any:
     return _times(op, x, matrix, axis)
 
 
-def _times(op: Any, x: Any, matrix: Any, axis: int) -> Any:
+def _times(op: Op, x: Value, matrix: Value, axis: int) -> Value:
     """An axis times a matrix."""
     if axis == x.rank - 1:
         return op.MatMul(x, matrix)
@@ -88,7 +88,7 @@ def _times(op: Any, x: Any, matrix: Any, axis: int) -> Any:
     return op.Transpose(op.MatMul(op.Transpose(x, perm=perm), matrix), perm=perm)
 
 
-def _average_unknown(op: Any, x: Any, axis: int, count: Any) -> Any:
+def _average_unknown(op: Op, x: Value, axis: int, count: Size) -> Value:
     """The matrix of weights from sizes that only the run knows."""
     dtype = x.onnx_dtype
     length = size(op, x, axis)
@@ -99,7 +99,7 @@ def _average_unknown(op: Any, x: Any, axis: int, count: Any) -> Any:
     return _times(op, x, op.Div(op.Cast(inside, to=dtype), width), axis)
 
 
-def _limits(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
+def _limits(op: Op, length: Size, count: Size) -> tuple[Any, Any]:
     """Where the windows of an axis begin and end, `[count]` each, from sizes."""
     rows = iota(op, count)
     begins = op.Div(op.Mul(rows, scalar(op, length, DType.INT64)), scalar(op, count, DType.INT64))
@@ -113,7 +113,7 @@ def _avg_tests(n: int) -> list[OpTest]:
 
 
 @aten("aten::adaptive_avg_pool1d", rule=like("self"), tests=_avg_tests(1))
-def adaptive_avg_pool1d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(op: Op, self: Value, output_size: int | Sequence[int]) -> Value:
     """Averages over windows of one axis, so many as asked for."""
     return _average(op, self, output_size, 1)
 
@@ -124,7 +124,7 @@ def adaptive_avg_pool1d(op: Any, self: Any, output_size: Any) -> Any:
     rule=like("self"),
     tests=_avg_tests(2),
 )
-def adaptive_avg_pool2d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(op: Op, self: Value, output_size: int | Sequence[Size]) -> Value:
     """Averages over windows of two axes, so many as asked for."""
     return _average(op, self, output_size, 2)
 
@@ -135,12 +135,12 @@ def adaptive_avg_pool2d(op: Any, self: Any, output_size: Any) -> Any:
     rule=like("self"),
     tests=_avg_tests(3),
 )
-def adaptive_avg_pool3d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(op: Op, self: Value, output_size: int | Sequence[Size]) -> Value:
     """Averages over windows of three axes, so many as asked for."""
     return _average(op, self, output_size, 3)
 
 
-def _maximum(op: Any, x: Any, output_size: Any, rank: int) -> Any:
+def _maximum(op: Op, x: Value, output_size: Any, rank: int) -> Any:
     wanted = _output(op, x, output_size, rank)
     lengths = sizes(op, x)[-rank:]
     if static(wanted) and all(n == 1 for n in wanted) and 0 not in x.shape:
@@ -155,7 +155,7 @@ def _maximum(op: Any, x: Any, output_size: Any, rank: int) -> Any:
     return _uneven(op, x, wanted, lengths)
 
 
-def _of_all(op: Any, x: Any, rank: int) -> Any:
+def _of_all(op: Op, x: Value, rank: int) -> tuple[Value, Value]:
     """One window: the greatest of all, and its place."""
     first = x.rank - rank
     row = x if rank == 1 else op.Reshape(x, vector(op, [*sizes(op, x)[:first], -1]))
@@ -164,7 +164,9 @@ def _of_all(op: Any, x: Any, rank: int) -> Any:
     return found, op.Unsqueeze(place, list(range(first + 1, x.rank))) if rank > 1 else place
 
 
-def _uneven(op: Any, x: Any, wanted: Sequence[Any], lengths: Sequence[Any]) -> Any:
+def _uneven(
+    op: Op, x: Value, wanted: Sequence[Size], lengths: Sequence[Size]
+) -> tuple[Value, Value]:
     rank, first = len(wanted), x.rank - len(wanted)
     every = [_table(op, m, n) for m, n in zip(lengths, wanted, strict=True)]
     values = x
@@ -188,14 +190,14 @@ def _uneven(op: Any, x: Any, wanted: Sequence[Any], lengths: Sequence[Any]) -> A
     return op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])
 
 
-def _table(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
+def _table(op: Op, length: Size, count: Size) -> tuple[Any, Any]:
     """`spans` of sizes as values: the indices, and which are real (None where all are)."""
     longest: Size | None = None
     if isinstance(length, int) and isinstance(count, int):
-        table, real = spans(length, count)
-        if is_small(*table.shape):
-            return op.constant(table), None if real.all() else op.constant(real)
-        longest = int(table.shape[1])
+        known, is_real = spans(length, count)
+        if is_small(*known.shape):
+            return op.constant(known), None if is_real.all() else op.constant(is_real)
+        longest = int(known.shape[1])
     begins, ends = _limits(op, length, count)
     if longest is None:
         longest = op.ReduceMax(op.Sub(ends, begins), keepdims=0)
@@ -205,7 +207,7 @@ def _table(op: Any, length: Any, count: Any) -> tuple[Any, Any]:
 
 
 def _places(
-    op: Any, every: Sequence[tuple[Any, Any]], lengths: Sequence[Any], shape: Sequence[Any]
+    op: Op, every: Sequence[tuple[Any, Any]], lengths: Sequence[Size], shape: Sequence[Size]
 ) -> tuple[Any, Any]:
     """`[*out, inner]`: where each element of a window is in its channel, and which are real."""
     rank = len(every)
@@ -230,18 +232,18 @@ def _max_tests(n: int) -> list[OpTest]:
 
 
 @aten("aten::adaptive_max_pool1d", rule=like("self"), tests=_max_tests(1))
-def adaptive_max_pool1d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_max_pool1d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
     """Maxima over windows of one axis, so many as asked for, and their places."""
     return _maximum(op, self, output_size, 1)
 
 
 @aten("aten::adaptive_max_pool2d", rule=like("self"), tests=_max_tests(2))
-def adaptive_max_pool2d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_max_pool2d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
     """Maxima over windows of two axes, so many as asked for, and their places."""
     return _maximum(op, self, output_size, 2)
 
 
 @aten("aten::adaptive_max_pool3d", rule=like("self"), tests=_max_tests(3))
-def adaptive_max_pool3d(op: Any, self: Any, output_size: Any) -> Any:
+def adaptive_max_pool3d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
     """Maxima over windows of three axes, so many as asked for, and their places."""
     return _maximum(op, self, output_size, 3)

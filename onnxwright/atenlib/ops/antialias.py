@@ -11,6 +11,7 @@ from onnxwright.atenlib.helpers.uint8_resize import resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.upsample import as_before, as_float, target_sizes
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -18,8 +19,13 @@ _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
 
 
 def _resize(
-    op: Any, x: Any, mode: str, sizes: Any, scales: Sequence[Any] | None, align: bool
-) -> Any:
+    op: Op,
+    x: Value,
+    mode: str,
+    sizes: Sequence[Size] | None,
+    scales: Sequence[Any] | None,
+    align: bool,
+) -> Value:
     """An image resized by products with a matrix for each axis.
 
     ONNX's own antialiasing has other weights.
@@ -44,62 +50,74 @@ def _resize(
     tests=[OpTest("_upsample_bilinear2d_aa")],
 )
 def upsample_bilinear2d_aa_vec(
-    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
-) -> Any:
+    op: Op,
+    input: Value,
+    output_size: Sequence[Size] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None,
+) -> Value:
     """An image resized linearly, with antialiasing."""
     return _resize(op, input, "linear", output_size, scale_factors, align_corners)
 
 
 @aten("aten::_upsample_bicubic2d_aa.vec", rule=like("input"), untested="no OpInfo asks for it")
 def upsample_bicubic2d_aa_vec(
-    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
-) -> Any:
+    op: Op,
+    input: Value,
+    output_size: Sequence[Size] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None,
+) -> Value:
     """An image resized by cubic convolution, with antialiasing."""
     return _resize(op, input, "cubic", output_size, scale_factors, align_corners)
 
 
 @aten("aten::_upsample_lanczos2d_aa.vec", rule=like("input"), untested="no OpInfo asks for it")
 def upsample_lanczos2d_aa_vec(
-    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
-) -> Any:
+    op: Op,
+    input: Value,
+    output_size: Sequence[Size] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None,
+) -> Value:
     """An image resized with Lanczos' window of three, with antialiasing."""
     return _resize(op, input, "lanczos", output_size, scale_factors, align_corners)
 
 
 @aten("aten::_upsample_bilinear2d_aa", rule=like(), tests=[OpTest("_upsample_bilinear2d_aa")])
 def upsample_bilinear2d_aa(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized linearly, with antialiasing."""
     return _resize(op, self, "linear", output_size, [scales_h, scales_w], align_corners)
 
 
 @aten("aten::_upsample_bicubic2d_aa", rule=like(), untested=_RECORDED)
 def upsample_bicubic2d_aa(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized by cubic convolution, with antialiasing."""
     return _resize(op, self, "cubic", output_size, [scales_h, scales_w], align_corners)
 
 
 @aten("aten::_upsample_lanczos2d_aa", rule=like(), untested=_RECORDED)
 def upsample_lanczos2d_aa(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized with Lanczos' window of three, with antialiasing."""
     return _resize(op, self, "lanczos", output_size, [scales_h, scales_w], align_corners)

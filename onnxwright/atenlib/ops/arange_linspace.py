@@ -11,8 +11,8 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.constants import cast, iota, number, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import custom
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
@@ -20,11 +20,11 @@ from onnxwright.types.promotion import real_of
 _SHORT = 256
 
 
-def _is_whole(x: Any) -> bool:
+def _is_whole(x: Value | Number) -> bool:
     return x.onnx_dtype.is_integer if is_value(x) else isinstance(x, int)
 
 
-def _arange_type(a: dict[str, Any]) -> DType:
+def _arange_type(a: Arguments) -> DType:
     if a["dtype"] is None:
         limits = [a[name] for name in ("start", "end", "step") if name in a]
         a["dtype"] = DType.INT64 if all(map(_is_whole, limits)) else DType.FLOAT
@@ -33,24 +33,26 @@ def _arange_type(a: dict[str, Any]) -> DType:
 
 
 @aten("aten::arange", rule=custom(_arange_type), tests=[OpTest("arange")])
-def arange(op: Any, end: Any, *, dtype: Any = None) -> Any:
+def arange(op: Op, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from 0 up to `end`, without it."""
     return counted(op, 0, end, 1, dtype)
 
 
 @aten("aten::arange.start", rule=custom(_arange_type), tests=[OpTest("arange")])
-def arange_start(op: Any, start: Any, end: Any, *, dtype: Any = None) -> Any:
+def arange_start(op: Op, start: Number, end: Number, *, dtype: DType | None = None) -> Value:
     """The numbers from `start` up to `end`, without it."""
     return counted(op, start, end, 1, dtype)
 
 
 @aten("aten::arange.start_step", rule=custom(_arange_type), tests=[OpTest("arange")])
-def arange_step(op: Any, start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
+def arange_step(
+    op: Op, start: Number, end: Number, step: Number = 1, *, dtype: DType | None = None
+) -> Value:
     """The numbers from `start` up to `end`, without it, `step` apart."""
     return counted(op, start, end, step, dtype)
 
 
-def counted(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
+def counted(op: Op, start: Any, end: Any, step: Any, dtype: DType | None) -> Value:
     """The numbers from a start up to an end, without it.
 
     Args:
@@ -61,6 +63,7 @@ def counted(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
     Returns:
         A value of rank 1.
     """
+    assert dtype is not None  # the rule fills it in
     if dtype is DType.INT64:  # torch counts in the type of the result, but for other integers
         start, end, step = (
             scalar(op, x, dtype) if is_value(x) else int(x) for x in (start, end, step)
@@ -83,7 +86,8 @@ def counted(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
     return cast(op, op.Add(wide, float(start)), dtype)
 
 
-def _counted_values(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> Any:
+def _counted_values(op: Op, start: Any, end: Any, step: Any, dtype: DType | None) -> Value:
+    assert dtype is not None  # the rule fills it in
     first, last, apart = (scalar(op, x, DType.DOUBLE) for x in (start, end, step))
     count = cast(op, op.Ceil(op.Div(op.Sub(last, first), apart)), DType.INT64)
     every = cast(op, iota(op, count), DType.DOUBLE)
@@ -91,13 +95,15 @@ def _counted_values(op: Any, start: Any, end: Any, step: Any, dtype: DType) -> A
 
 
 @aten("aten::range", "aten::range.step", rule=custom(_arange_type), untested="replaced by arange")
-def range_(op: Any, start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> Any:
+def range_(
+    op: Op, start: Number, end: Number, step: Number = 1, *, dtype: DType | None = None
+) -> Value:
     """The numbers from `start` to `end`, with it, `step` apart."""
     count = math.floor((end - start) / step) + 1
     return counted(op, start, start + count * step, step, dtype)
 
 
-def _space_type(a: dict[str, Any]) -> DType:
+def _space_type(a: Arguments) -> DType:
     if a["dtype"] is None:
         limits = (a["start"], a["end"])
         complex_given = any(isinstance(x, (complex, Complex)) for x in limits)
@@ -132,7 +138,9 @@ _CHAIN = XFail(
     rule=custom(_space_type),
     tests=[OpTest("linspace"), OpTest("linspace:tensor_overload", xfail=[_CHAIN]), *_WINDOWS],
 )
-def linspace(op: Any, start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
+def linspace(
+    op: Op, start: Number | Value, end: Number | Value, steps: int, *, dtype: DType | None = None
+) -> Value:
     """`steps` numbers from `start` to `end`, evenly spaced."""
     return spaced(op, start, end, steps, dtype)
 
@@ -140,7 +148,7 @@ def linspace(op: Any, start: Any, end: Any, steps: int, *, dtype: Any = None) ->
 linspace.on_complex(linspace.body)
 
 
-def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType, of: Any = None) -> Any:
+def spaced(op: Op, start: Any, end: Any, steps: int, dtype: DType | None, of: Any = None) -> Value:
     """Numbers evenly spaced, counted from the nearer end as torch does.
 
     Args:
@@ -153,6 +161,7 @@ def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType, of: Any = No
     Returns:
         A value of rank 1, or a `Complex`.
     """
+    assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         part = real_of(dtype)
         ends = [(_real(x), _imag(x)) for x in (start, end)]
@@ -176,8 +185,9 @@ def spaced(op: Any, start: Any, end: Any, steps: int, dtype: DType, of: Any = No
     return cast(op, op.Concat(rising, falling, axis=0), dtype)
 
 
-def _rounded(start: Any, end: Any, steps: int, dtype: DType) -> Any:
+def _rounded(start: Any, end: Any, steps: int, dtype: DType | None) -> np.ndarray[Any, Any]:
     """Evenly spaced numbers of half precision: torch rounds after each operation, as numpy does."""
+    assert dtype is not None  # the rule fills it in
     kind = dtype.numpy.type
     up = np.arange(steps // 2).astype(dtype.numpy)
     down = np.arange(steps - 1 - steps // 2, -1, -1).astype(dtype.numpy)
@@ -186,18 +196,19 @@ def _rounded(start: Any, end: Any, steps: int, dtype: DType) -> Any:
     return np.concatenate([first + step * up, last - step * down]).astype(dtype.numpy)
 
 
-def _limit(op: Any, x: Any, dtype: DType, computed: DType) -> Any:
+def _limit(op: Op, x: Value | Number, dtype: DType, computed: DType | None) -> Value:
     """An end of a sequence, first in the type of the result, then in the one to compute in."""
+    assert computed is not None  # the rule fills it in
     if is_value(x):
         return cast(op, scalar(op, x, dtype), computed)
     return op.constant(np.array(number(x, dtype)).astype(dtype.numpy).astype(computed.numpy))
 
 
-def _real(x: Any) -> Any:
+def _real(x: Complex | complex | Value) -> Any:
     return x.real if isinstance(x, (Complex, complex)) else x
 
 
-def _imag(x: Any) -> Any:
+def _imag(x: Complex | complex | Value) -> Any:
     return x.imag if isinstance(x, (Complex, complex)) else 0.0
 
 
@@ -210,11 +221,19 @@ def _imag(x: Any) -> Any:
     tests=[OpTest("logspace"), OpTest("logspace:tensor_overload")],
 )
 def logspace(
-    op: Any, start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None
-) -> Any:
+    op: Op,
+    start: Number | Value,
+    end: Number | Value,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType | None = None,
+) -> Value:
     """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
+    assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         exponents = spaced(op, start, end, steps, dtype)
+        assert isinstance(exponents, Complex)
         factor = math.log(base)
         size = op.Exp(op.Mul(exponents.real, factor))
         angle = op.Mul(exponents.imag, factor)

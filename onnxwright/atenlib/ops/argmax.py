@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onnxwright.atenlib.helpers.constants import full
 from onnxwright.atenlib.helpers.reduce import extreme, nan_anywhere, reduced_axes
 from onnxwright.atenlib.helpers.shape import flat, reshape
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
 
-def place_of_extreme(op: Any, x: Any, axis: int, keepdim: bool, largest: bool) -> Any:
+def place_of_extreme(op: Op, x: Value, axis: int, keepdim: bool, largest: bool) -> Value:
     """The index of the first largest or smallest element along an axis; of the first NaN if any.
 
     Args:
@@ -39,7 +38,7 @@ def place_of_extreme(op: Any, x: Any, axis: int, keepdim: bool, largest: bool) -
     return op.Where(nan_anywhere(op, x, [axis], keepdim), first, found)
 
 
-def _place(op: Any, x: Any, dim: int | None, keepdim: bool, largest: bool) -> Any:
+def _place(op: Op, x: Value, dim: int | None, keepdim: bool, largest: bool) -> Value:
     rank = x.rank
     if rank == 0:
         return full(op, [], 0, DType.INT64)
@@ -49,31 +48,31 @@ def _place(op: Any, x: Any, dim: int | None, keepdim: bool, largest: bool) -> An
     return place_of_extreme(op, x, axis_of(dim, rank), keepdim, largest)
 
 
-def _long(arguments: dict[str, Any]) -> DType:
+def _long(arguments: Arguments) -> DType:
     return DType.INT64
 
 
 @aten("aten::argmax", rule=custom(_long), tests=[OpTest("argmax")])
-def argmax(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def argmax(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first largest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=True)
 
 
 @aten("aten::argmin", rule=custom(_long), tests=[OpTest("argmin")])
-def argmin(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def argmin(op: Op, self: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The index of the first smallest element, of all elements or along an axis."""
     return _place(op, self, dim, keepdim, largest=False)
 
 
 @aten("aten::max.dim", rule=like(), tests=[OpTest("max:reduction_with_dim")])
-def max_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def max_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
     """The largest elements along an axis and their indices."""
     values = extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=True)
     return values, _place(op, self, dim, keepdim, largest=True)
 
 
 @aten("aten::min.dim", rule=like(), tests=[OpTest("min:reduction_with_dim")])
-def min_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def min_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
     """The smallest elements along an axis and their indices."""
     values = extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=False)
     return values, _place(op, self, dim, keepdim, largest=False)

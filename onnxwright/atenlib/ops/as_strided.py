@@ -6,6 +6,7 @@ tensor say nothing about its values, and a graph has none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from onnxwright.atenlib.helpers.shape import flat, on_axis, permute, reshape
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, static
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 
 # Index tensors up to this many elements are constants, longer ones are computed by the graph.
@@ -38,17 +40,16 @@ _PARTIAL = OpTest(
 )
 
 
-def strided_index(op: Any, sizes: Sequence[Any], strides: Sequence[Any], offset: Any) -> Any:
+def strided_index(op: Op, sizes: Sequence[Size], strides: Sequence[Size], offset: Any) -> Value:
     """The positions in memory of the elements of a strided view, of the view's shape."""
-    known = static([*sizes, *strides, offset])
-    if known and np.prod(sizes, dtype=np.int64) <= _SMALL:
+    if static(sizes) and static(strides) and static([offset]) and math.prod(sizes) <= _SMALL:
         index = np.full((), offset, np.int64)
-        for n, stride in zip(sizes, strides, strict=True):
-            index = index[..., None] + np.arange(n) * stride
+        for n, apart in zip(sizes, strides, strict=True):
+            index = index[..., None] + np.arange(n) * apart
         return op.constant(index.reshape(tuple(sizes)))
     found = offset if not isinstance(offset, int) else op.constant(np.array(offset, np.int64))
-    for axis, (n, stride) in enumerate(zip(sizes, strides, strict=True)):
-        steps = op.Mul(iota(op, n), stride)
+    for axis, length in enumerate(sizes):
+        steps = op.Mul(iota(op, length), strides[axis])
         found = op.Add(found, on_axis(op, steps, axis, len(sizes)))
     return found
 
@@ -60,7 +61,13 @@ def strided_index(op: Any, sizes: Sequence[Any], strides: Sequence[Any], offset:
     complex="parts",
     tests=[OpTest("as_strided"), _PARTIAL, OpTest("as_strided_copy")],
 )
-def as_strided(op: Any, self: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+def as_strided(
+    op: Op,
+    self: Value,
+    size: Sequence[Size],
+    stride: Sequence[Size],
+    storage_offset: Size | None = None,
+) -> Value:
     """Elements read from a contiguous tensor with sizes, strides and an offset of one's own."""
     index = strided_index(op, size, stride, 0 if storage_offset is None else storage_offset)
     return op.Gather(flat(op, self), index)
@@ -69,8 +76,13 @@ def as_strided(op: Any, self: Any, size: Any, stride: Any, storage_offset: Any =
 @aten("aten::as_strided_scatter", rule=like(), complex="parts",
       tests=[OpTest("as_strided_scatter")])  # fmt: skip
 def as_strided_scatter(
-    op: Any, self: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    src: Value,
+    size: Sequence[Size],
+    stride: Sequence[Size],
+    storage_offset: Size | None = None,
+) -> Value:
     """The tensor with a strided view of it replaced by `src`."""
     index = strided_index(op, size, stride, 0 if storage_offset is None else storage_offset)
     source = flat(op, src)
@@ -82,7 +94,7 @@ def as_strided_scatter(
 
 @aten("aten::unfold", "aten::unfold_copy", rule=like(), complex="parts",
       tests=[OpTest("unfold"), OpTest("unfold_copy")])  # fmt: skip
-def unfold(op: Any, self: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(op: Op, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows of `size` elements, `step` apart, along a dimension; they come last."""
     if self.rank == 0:
         return reshape(op, self, [1]) if size else op.Slice(reshape(op, self, [1]), [0], [0])
@@ -95,6 +107,6 @@ def unfold(op: Any, self: Any, dimension: int, size: int, step: int) -> Any:
     return permute(op, taken, [*order, axis + 1])
 
 
-def _window_count(op: Any, x: Any, axis: int, length: int, step: int) -> Any:
+def _window_count(op: Op, x: Value, axis: int, length: int, step: int) -> Size:
     room = arithmetic(op, "Sub", size(op, x, axis), length)
     return arithmetic(op, "Add", arithmetic(op, "Div", room, step), 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import Rule
 from onnxwright.types.dtypes import DType
 
@@ -15,17 +16,17 @@ CHECK = "it computes nothing; a test in tests/atenlib calls it"
 
 
 @aten("aten::_assert_scalar", rule=SAME, untested=CHECK)
-def assert_scalar(op: Any, self: Any, assert_msg: str) -> None:
+def assert_scalar(op: Op, self: Number, assert_msg: str) -> None:
     """Nothing."""
 
 
 @aten("aten::_assert_async", rule=SAME, untested=CHECK)
-def assert_async(op: Any, self: Any) -> None:
+def assert_async(op: Op, self: Value) -> None:
     """Nothing."""
 
 
 @aten("aten::_assert_async.msg", rule=SAME, untested=CHECK)
-def assert_async_msg(op: Any, self: Any, assert_msg: str) -> None:
+def assert_async_msg(op: Op, self: Value, assert_msg: str) -> None:
     """Nothing."""
 
 
@@ -35,20 +36,24 @@ def assert_async_msg(op: Any, self: Any, assert_msg: str) -> None:
     rule=SAME,
     untested=CHECK,
 )
-def functional_assert(op: Any, self: Any, assert_msg: str, dep_token: Any) -> Any:
+def functional_assert(op: Op, self: Value | Number, assert_msg: str, dep_token: Value) -> Value:
     """The token itself."""
     return dep_token
 
 
 @aten("aten::_make_dep_token", rule=SAME, untested=CHECK)
-def make_dep_token(op: Any, dtype: DType | None = None) -> Any:
+def make_dep_token(op: Op, dtype: DType | None = None) -> Value:
     """A token: the number 0."""
     return op.constant(np.array(0.0, np.float32))
 
 
 @aten("aten::_assert_tensor_metadata", rule=SAME, untested=CHECK)
 def assert_tensor_metadata(
-    op: Any, a: Any, size: Any = None, stride: Any = None, dtype: DType | None = None
+    op: Op,
+    a: Value,
+    size: Sequence[Size] | None = None,
+    stride: Sequence[Size] | None = None,
+    dtype: DType | None = None,
 ) -> None:
     """Nothing."""
 
@@ -59,12 +64,16 @@ def assert_tensor_metadata(
     rule=SAME,
     untested=CHECK,
 )
-def sym_constrain_range(op: Any, size: Any, min: Any = None, max: Any = None) -> None:
+def sym_constrain_range(
+    op: Op, size: Number, min: int | None = None, max: int | None = None
+) -> None:
     """Nothing."""
 
 
 @aten("aten::_functional_sym_constrain_range", rule=SAME, untested=CHECK)
-def functional_sym_constrain_range(op: Any, size: Any, min: Any, max: Any, dep_token: Any) -> Any:
+def functional_sym_constrain_range(
+    op: Op, size: Number, min: int | None, max: int | None, dep_token: Value
+) -> Value:
     """The token itself."""
     return dep_token
 

@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -37,10 +38,10 @@ class Masked(NamedTuple):
 
 
 def attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     masked: Masked,
     dropout: float = 0.0,
     scale: float | None = None,
@@ -80,7 +81,7 @@ class Parts(NamedTuple):
     scores: Any
 
 
-def _one_node(op: Any, query: Any, key: Any, value: Any, masked: Masked) -> bool:
+def _one_node(op: Op, query: Value, key: Value, value: Value, masked: Masked) -> bool:
     """Whether Attention has these operands, and ONNX Runtime runs it on them."""
     if op.version < 23 or query.onnx_dtype is DType.DOUBLE:
         return False
@@ -93,7 +94,9 @@ def _one_node(op: Any, query: Any, key: Any, value: Any, masked: Masked) -> bool
     return 0 not in every and (len(batches) == 1 or 1 not in batches)
 
 
-def _node(op: Any, query: Any, key: Any, value: Any, masked: Masked, scale: float | None) -> Any:
+def _node(
+    op: Op, query: Value, key: Value, value: Value, masked: Masked, scale: float | None
+) -> Value:
     heads = query.rank == 4
     mask = masked.mask
     if not heads:
@@ -109,7 +112,7 @@ def _node(op: Any, query: Any, key: Any, value: Any, masked: Masked, scale: floa
     return result if heads else op.Squeeze(result, [1])
 
 
-def _full_mask(op: Any, mask: Any, query: Any, key: Any) -> Any:
+def _full_mask(op: Op, mask: Value, query: Value, key: Value) -> Value:
     """A mask whose last two axes are those of the scores: the kernel repeats only the others."""
     if mask.rank == 1:
         mask = op.Unsqueeze(mask, [0])
@@ -121,10 +124,10 @@ def _full_mask(op: Any, mask: Any, query: Any, key: Any) -> Any:
 
 
 def parts(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     masked: Masked,
     dropout: float = 0.0,
     scale: float | None = None,
@@ -148,7 +151,7 @@ def parts(
     return Parts(cast(op, op.MatMul(weights, value), given), cast(op, weights, given), scores)
 
 
-def _scaled(op: Any, query: Any, scale: float | None) -> Any:
+def _scaled(op: Op, query: Value, scale: float | None) -> Value:
     if scale is not None:
         return query if scale == 1.0 else op.Mul(query, float(scale))
     width = size(op, query, -1)
@@ -157,7 +160,9 @@ def _scaled(op: Any, query: Any, scale: float | None) -> Any:
     return op.Div(query, op.Sqrt(scalar(op, width, query.onnx_dtype)))
 
 
-def _masked_scores(op: Any, scores: Any, masked: Masked, query: Any, key: Any) -> tuple[Any, Any]:
+def _masked_scores(
+    op: Op, scores: Any, masked: Masked, query: Value, key: Value
+) -> tuple[Any, Any]:
     """Which scores are seen (None: all, or each row has one), and the scores with the mask."""
     dtype = scores.onnx_dtype
     nothing = op.constant(np.array(-np.inf, dtype.numpy))
@@ -172,7 +177,7 @@ def _masked_scores(op: Any, scores: Any, masked: Masked, query: Any, key: Any) -
     return op.Not(op.Equal(scores, nothing)), scores
 
 
-def _causal(op: Any, query: Any, key: Any) -> Any:
+def _causal(op: Op, query: Value, key: Value) -> Value:
     """`[L, S]`: True on and below the diagonal that starts at the upper left."""
     rows, columns = size(op, query, -2), size(op, key, -2)
     if isinstance(rows, int) and isinstance(columns, int) and is_small(rows, columns):
@@ -180,7 +185,7 @@ def _causal(op: Any, query: Any, key: Any) -> Any:
     return op.GreaterOrEqual(op.Unsqueeze(iota(op, rows), [1]), iota(op, columns))
 
 
-def _repeated(op: Any, x: Any, query: Any) -> Any:
+def _repeated(op: Op, x: Value, query: Value) -> Value:
     """Keys or values `[..., heads, S, E]`, each head as often as the query has heads for it."""
     heads, wanted = size(op, x, -3), size(op, query, -3)
     if isinstance(heads, int) and isinstance(wanted, int):
@@ -212,11 +217,11 @@ def _drops(sample: Any) -> bool:
     ],
 )
 def scaled_dot_product_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
@@ -234,18 +239,18 @@ def scaled_dot_product_attention(
     untested="OpInfos call scaled_dot_product_attention",
 )
 def scaled_dot_product_attention_math(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    dropout_mask: Any = None,
+    dropout_mask: Value | None = None,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """Attention and its weights; `dropout_mask` says which of them are kept."""
     masked = Masked(attn_mask, is_causal)
     if dropout_mask is None:
@@ -259,10 +264,10 @@ def scaled_dot_product_attention_math(
 
 
 def _with_logarithms(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     masked: Masked,
     dropout: float,
     scale: float | None,
@@ -274,11 +279,11 @@ def _with_logarithms(
     return output, op.ReduceLogSumExp(scores, [scores.rank - 1], keepdims=0)
 
 
-def _is_double(x: Any) -> bool:
+def _is_double(x: Value) -> bool:
     return bool(x.onnx_dtype is DType.DOUBLE)
 
 
-def _empty(op: Any, dtype: DType = DType.INT64) -> Any:
+def _empty(op: Op, dtype: DType = DType.INT64) -> Value:
     return op.constant(np.zeros(0, dtype.numpy))
 
 
@@ -288,16 +293,16 @@ def _empty(op: Any, dtype: DType = DType.INT64) -> Any:
     untested="OpInfos call scaled_dot_product_attention",
 )
 def flash_attention_for_cpu(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
-    attn_mask: Any = None,
+    attn_mask: Value | None = None,
     scale: float | None = None,
-) -> Any:
+) -> tuple[Value, ...]:
     """Attention, and the logarithms of the sums of its scores."""
     masked = Masked(attn_mask, is_causal)
     return _with_logarithms(op, query, key, value, masked, dropout_p, scale)
@@ -309,16 +314,16 @@ def flash_attention_for_cpu(
     untested="torch has it on CUDA only",
 )
 def flash_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     return_debug_mask: bool = False,
     *,
     scale: float | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
     del return_debug_mask
     masked = Masked(None, is_causal)
@@ -326,15 +331,15 @@ def flash_attention(
 
 
 def _flash(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     masked: Masked,
     dropout: float,
     scale: float | None,
     debug: DType,
-) -> Any:
+) -> tuple[Any, ...]:
     output, sums = _with_logarithms(op, query, key, value, masked, dropout, scale)
     lengths = (size(op, query, -2), size(op, key, -2))
     before, after = [_empty(op), _empty(op)], [_empty(op), _empty(op), _empty(op, debug)]
@@ -347,17 +352,17 @@ def _flash(
     untested="torch has it for devices of others only",
 )
 def fused_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_bias: Any = None,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_bias: Value | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     return_debug_mask: bool = False,
     *,
     scale: float | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a kernel are empty."""
     del return_debug_mask
     masked = Masked(attn_bias, is_causal)
@@ -370,18 +375,18 @@ def fused_attention(
     untested="torch has it on CUDA only",
 )
 def cudnn_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_bias: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_bias: Value | None,
     compute_log_sumexp: bool,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     return_debug_mask: bool = False,
     *,
     scale: float | None = None,
-) -> Any:
+) -> tuple[Any, ...]:
     """Attention and what its gradient needs; the states of a CUDA kernel are empty."""
     del return_debug_mask, compute_log_sumexp
     masked = Masked(attn_bias, is_causal)
@@ -394,17 +399,17 @@ def cudnn_attention(
     untested="torch has it on CUDA only",
 )
 def efficient_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_bias: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_bias: Value | None,
     compute_log_sumexp: bool,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
-) -> Any:
+) -> tuple[Value, ...]:
     """Attention and the logarithms of its sums; the states of a CUDA kernel are empty."""
     masked = Masked(attn_bias, is_causal)
     output, sums = _with_logarithms(op, query, key, value, masked, dropout_p, scale)

@@ -9,20 +9,21 @@ from onnxwright.atenlib.helpers.constants import vector
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.attention import Masked, attention, parts
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 
 
-def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+def _linear(op: Op, x: Value, weight: Value, bias: Value) -> Value:
     return op.Add(op.MatMul(x, algebra.transpose(op, weight)), bias)
 
 
-def _heads(op: Any, x: Any, heads: int) -> Any:
+def _heads(op: Op, x: Value, heads: int) -> Value:
     """`[B, L, heads * width]` as `[B, heads, L, width]`."""
     shape = vector(op, [size(op, x, 0), size(op, x, 1), heads, -1])
     return op.Transpose(op.Reshape(x, shape), perm=[0, 2, 1, 3])
 
 
-def _mask(op: Any, mask: Any, mask_type: int | None) -> Any:
+def _mask(op: Op, mask: Value | None, mask_type: int | None) -> Value | None:
     """Torch's mask of what is left out, as one of what takes part, `[B or 1, 1 or H, L, S]`."""
     if mask is None:
         return None
@@ -36,13 +37,13 @@ def _mask(op: Any, mask: Any, mask_type: int | None) -> Any:
 
 
 def _multi_head(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     heads: int,
     weights: tuple[Any, Any, Any, Any],
-    mask: Any,
+    mask: Value | None,
     mask_type: int | None,
     need_weights: bool,
 ) -> tuple[Any, Any]:
@@ -75,21 +76,21 @@ def _multi_head(
     untested="torch has no OpInfo for it",
 )
 def native_multi_head_attention(
-    op: Any,
-    query: Any,
-    key: Any,
-    value: Any,
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
     embed_dim: int,
     num_head: int,
-    qkv_weight: Any,
-    qkv_bias: Any,
-    proj_weight: Any,
-    proj_bias: Any,
-    mask: Any = None,
+    qkv_weight: Value,
+    qkv_bias: Value,
+    proj_weight: Value,
+    proj_bias: Value,
+    mask: Value | None = None,
     need_weights: bool = True,
     average_attn_weights: bool = True,
     mask_type: int | None = None,
-) -> Any:
+) -> tuple[Value, ...]:
     """A layer of attention with several heads; the second result is empty without weights."""
     del embed_dim
     weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
@@ -107,38 +108,38 @@ def native_multi_head_attention(
     untested="torch has no OpInfo for it",
 )
 def transformer_encoder_layer(
-    op: Any,
-    src: Any,
+    op: Op,
+    src: Value,
     embed_dim: int,
     num_heads: int,
-    qkv_weight: Any,
-    qkv_bias: Any,
-    proj_weight: Any,
-    proj_bias: Any,
+    qkv_weight: Value,
+    qkv_bias: Value,
+    proj_weight: Value,
+    proj_bias: Value,
     use_gelu: bool,
     norm_first: bool,
     eps: float,
-    norm_weight_1: Any,
-    norm_bias_1: Any,
-    norm_weight_2: Any,
-    norm_bias_2: Any,
-    ffn_weight_1: Any,
-    ffn_bias_1: Any,
-    ffn_weight_2: Any,
-    ffn_bias_2: Any,
-    mask: Any = None,
+    norm_weight_1: Value,
+    norm_bias_1: Value,
+    norm_weight_2: Value,
+    norm_bias_2: Value,
+    ffn_weight_1: Value,
+    ffn_bias_1: Value,
+    ffn_weight_2: Value,
+    ffn_bias_2: Value,
+    mask: Value | None = None,
     mask_type: int | None = None,
 ) -> Any:
     """A layer of a transformer's encoder: attention, then two linear layers."""
     weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
 
-    def norm(x: Any, weight: Any, bias: Any) -> Any:
+    def norm(x: Value, weight: Value, bias: Value) -> Any:
         return op.LayerNormalization(x, weight, bias, axis=-1, epsilon=eps)
 
-    def attend(x: Any) -> Any:
+    def attend(x: Value) -> Any:
         return _multi_head(op, x, x, x, num_heads, weights, mask, mask_type, False)[0]
 
-    def feed(x: Any) -> Any:
+    def feed(x: Value) -> Value:
         x = _linear(op, x, ffn_weight_1, ffn_bias_1)
         x = TABLE["aten::gelu"](op, x) if use_gelu else op.Relu(x)
         return _linear(op, x, ffn_weight_2, ffn_bias_2)

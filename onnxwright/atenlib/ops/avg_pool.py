@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.max_pool import Windows, ends, gather_windows, windows, with_batch
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -20,7 +22,7 @@ _TOL = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(
 _HAVE_POOL = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
 
 
-def average(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+def average(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None) -> Value:
     """Averages over windows.
 
     Args:
@@ -38,7 +40,7 @@ def average(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None)
     return op.Squeeze(result, [0]) if single else result
 
 
-def _pooled(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None) -> Any:
+def _pooled(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None) -> Value:
     simple = (
         not w.ceil
         and divisor is None
@@ -63,12 +65,12 @@ def _pooled(op: Any, x: Any, w: Windows, include_pad: bool, divisor: int | None)
     return cast(op, op.Div(sums, count), given)
 
 
-def _sums(op: Any, x: Any, w: Windows) -> Any:
+def _sums(op: Op, x: Value, w: Windows) -> Value:
     found = gather_windows(op, x, w)
     return op.ReduceSum(found, [found.rank - 1], keepdims=0)
 
 
-def _counts(op: Any, x: Any, w: Windows, last: list[Any], include_pad: bool) -> Any:
+def _counts(op: Op, x: Value, w: Windows, last: list[Any], include_pad: bool) -> Value:
     """How many elements each window counts, `[*out]`; what `ceil` adds never does."""
     rank = len(w.kernel)
     found: Any = None
@@ -87,14 +89,14 @@ def _counts(op: Any, x: Any, w: Windows, last: list[Any], include_pad: bool) -> 
 
 @aten("aten::avg_pool1d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool1d", tol=_TOL)])
 def avg_pool1d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = (0,),
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Value:
     """Averages over windows of one axis."""
     w = windows(1, kernel_size, stride, padding, 1, ceil_mode)
     return average(op, self, w, count_include_pad, None)
@@ -109,15 +111,15 @@ def avg_pool1d(
     ],
 )
 def avg_pool2d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Value:
     """Averages over windows of two axes."""
     w = windows(2, kernel_size, stride, padding, 1, ceil_mode)
     return average(op, self, w, count_include_pad, divisor_override)
@@ -125,15 +127,15 @@ def avg_pool2d(
 
 @aten("aten::avg_pool3d", rule=like("self"), tests=[OpTest("nn.functional.avg_pool3d", tol=_TOL)])
 def avg_pool3d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Value:
     """Averages over windows of three axes."""
     w = windows(3, kernel_size, stride, padding, 1, ceil_mode)
     return average(op, self, w, count_include_pad, divisor_override)

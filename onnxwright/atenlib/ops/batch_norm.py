@@ -11,6 +11,7 @@ from onnxwright.atenlib.helpers.sizes import numel, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.norm import affine, inverse_root, moments, working_type
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -18,7 +19,13 @@ _HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol
 
 
 def _normalize(
-    op: Any, input: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: float
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Any,
+    variance: Any,
+    eps: float,
 ) -> Any:
     """`(input - mean) / sqrt(variance + eps) * weight + bias` for each channel, one node."""
     dtype = input.onnx_dtype
@@ -30,7 +37,7 @@ def _normalize(
     return op.BatchNormalization(input, weight, bias, mean, variance, epsilon=eps)
 
 
-def _of_batch(op: Any, input: Any) -> tuple[Any, Any]:
+def _of_batch(op: Op, input: Value) -> tuple[Any, Any]:
     """The mean and the variance of each channel."""
     x = cast(op, input, working_type(input.onnx_dtype))
     axes = [n for n in range(input.rank) if n != 1]
@@ -38,11 +45,13 @@ def _of_batch(op: Any, input: Any) -> tuple[Any, Any]:
     return op.Squeeze(mean, axes), op.Squeeze(variance, axes)
 
 
-def _empty(op: Any, dtype: DType) -> Any:
+def _empty(op: Op, dtype: DType) -> Value:
     return op.constant(np.zeros(0, dtype.numpy))
 
 
-def _train(op: Any, input: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+def _train(
+    op: Op, input: Value, weight: Value | None, bias: Value | None, eps: float
+) -> tuple[Any, Any, Any]:
     """The result by the batch's own statistics, these, and the inverse deviations' variance."""
     mean, variance = _of_batch(op, input)
     x = cast(op, input, mean.onnx_dtype)
@@ -51,10 +60,10 @@ def _train(op: Any, input: Any, weight: Any, bias: Any, eps: float) -> tuple[Any
 
 
 def _native(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
     running_mean: Any,
     running_var: Any,
     training: bool,
@@ -76,12 +85,12 @@ def _native(
     tests=[OpTest("nn.functional.batch_norm", tol=_HALF)],
 )
 def batch_norm(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -106,16 +115,16 @@ def batch_norm(
     ],
 )
 def native_batch_norm(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `batch_norm`, with the batch's means and inverse deviations (empty in inference)."""
     del momentum
     return _native(op, input, weight, bias, running_mean, running_var, training, eps)
@@ -127,8 +136,14 @@ def native_batch_norm(
     tests=[OpTest("_native_batch_norm_legit", tol=_HALF)],
 )
 def native_batch_norm_no_stats(
-    op: Any, input: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
-) -> Any:
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, ...]:
     """As `native_batch_norm` without running statistics: always the batch's own."""
     del momentum, training
     return _native(op, input, weight, bias, None, None, True, eps)
@@ -140,22 +155,22 @@ def native_batch_norm_no_stats(
     untested="OpInfos call batch_norm",
 )
 def native_batch_norm_no_training(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `native_batch_norm` by the running statistics."""
     del momentum
     return _native(op, input, weight, bias, running_mean, running_var, False, eps)
 
 
 def _updated(
-    op: Any, input: Any, mean: Any, variance: Any, running: tuple[Any, Any], momentum: float
+    op: Op, input: Value, mean: Any, variance: Any, running: tuple[Any, Any], momentum: float
 ) -> tuple[Any, Any]:
     """Running statistics after a batch; the variance as that of a sample."""
     channels = size(op, input, 1)
@@ -165,10 +180,10 @@ def _updated(
         n = count // max(channels, 1)
         sample = op.Mul(variance, n / (n - 1) if n > 1 else float("inf"))
     else:
-        n = op.Div(scalar(op, count, dtype), scalar(op, channels, dtype))
-        sample = op.Mul(variance, op.Div(n, op.Sub(n, 1)))
+        many = op.Div(scalar(op, count, dtype), scalar(op, channels, dtype))
+        sample = op.Mul(variance, op.Div(many, op.Sub(many, 1)))
 
-    def moved(old: Any, new: Any) -> Any:
+    def moved(old: Any, new: Any) -> Value:
         new = cast(op, new, old.onnx_dtype)
         return op.Add(op.Mul(old, 1 - momentum), op.Mul(new, momentum))
 
@@ -181,16 +196,16 @@ def _updated(
     untested="functionalization makes it; OpInfos call the one that mutates",
 )
 def native_batch_norm_functional(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `native_batch_norm`, with the new running statistics."""
     given = _native(op, input, weight, bias, running_mean, running_var, training, eps)
     if not training:
@@ -205,15 +220,15 @@ def native_batch_norm_functional(
     tests=[OpTest("_batch_norm_with_update", tol=_HALF)],
 )
 def batch_norm_with_update(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """`native_batch_norm` in training; the reserve of a cuDNN kernel is empty."""
     del momentum
     given = _native(op, input, weight, bias, running_mean, running_var, True, eps)
@@ -226,15 +241,15 @@ def batch_norm_with_update(
     untested="functionalization makes it; OpInfos call the one that mutates",
 )
 def batch_norm_with_update_functional(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `_batch_norm_with_update`, with the new running statistics."""
     result, mean, inverse = _native(op, input, weight, bias, running_mean, running_var, True, eps)
     new = _updated(op, input, *_of_batch(op, input), (running_mean, running_var), momentum)
@@ -243,15 +258,15 @@ def batch_norm_with_update_functional(
 
 @aten("aten::_batch_norm_no_update", rule=like("input"), untested="OpInfos call batch_norm")
 def batch_norm_no_update(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """`native_batch_norm` in inference; the reserve of a cuDNN kernel is empty."""
     del momentum
     given = _native(op, input, weight, bias, running_mean, running_var, False, eps)
@@ -264,12 +279,12 @@ def batch_norm_no_update(
     tests=[OpTest("nn.functional.instance_norm", tol=_HALF)],
 )
 def instance_norm(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
     use_input_stats: bool,
     momentum: float,
     eps: float,

@@ -12,8 +12,8 @@ from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.helpers.constants import cast, full_like, number, scalar
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, elementwise, operand_of
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 TWO = elementwise(("self", "other"))
@@ -21,24 +21,29 @@ TWO = elementwise(("self", "other"))
 HALF = {"float16": Tol(2e-3, 2e-3), "bfloat16": Tol(2e-2, 2e-2)}
 
 
-def is_one(x: Any) -> bool:
+def is_one(x: Value | Number) -> bool:
     """Whether an argument is the Python number one."""
     return not is_value(x) and bool(x == 1)
 
 
-def factor(op: Any, x: Any, dtype: DType) -> Any:
+def factor(op: Op, x: Value | Number, dtype: DType) -> Value | int | float:
     """A number in the type of a tensor: a Python number, or a value of rank 0."""
     return scalar(op, x, dtype) if is_value(x) else number(x, dtype)
 
 
-def scaled(op: Any, x: Any, alpha: Any) -> Any:
-    """A tensor, real or complex, times a number."""
+def scaled_complex(op: Op, x: Complex, alpha: Number | Value) -> Complex:
+    """A complex tensor times a number."""
     if is_one(alpha):
         return x
-    if isinstance(x, Complex):
-        if is_value(alpha):
-            return complex_math.scale(op, x, scalar(op, alpha, x.real.onnx_dtype))
-        return complex_math.times(op, x, alpha)
+    if is_value(alpha):
+        return complex_math.scale(op, x, scalar(op, alpha, x.real.onnx_dtype))
+    return complex_math.times(op, x, alpha)
+
+
+def scaled(op: Op, x: Value, alpha: Number | Value) -> Value:
+    """A tensor times a number."""
+    if is_one(alpha):
+        return x
     return op.Mul(x, factor(op, alpha, x.onnx_dtype))
 
 
@@ -48,7 +53,7 @@ def scaled(op: Any, x: Any, alpha: Any) -> Any:
     rule=TWO,
     tests=[OpTest("add", tol=HALF), OpTest("__radd__")],
 )
-def add(op: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
+def add(op: Op, self: Value, other: Value | Number, alpha: Number = 1) -> Value:
     """`self + alpha * other`; for booleans the logical or."""
     if self.onnx_dtype.is_bool:
         return op.Or(self, op.And(other, bool(alpha)))
@@ -56,11 +61,11 @@ def add(op: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
 
 
 @add.on_complex
-def _add_complex(op: Any, self: Complex, other: Complex, alpha: Any = 1) -> Complex:
-    return complex_math.add(op, self, scaled(op, other, alpha))
+def _add_complex(op: Op, self: Complex, other: Complex, alpha: Number = 1) -> Complex:
+    return complex_math.add(op, self, scaled_complex(op, other, alpha))
 
 
-def _value(op: Any, x: Any, like: Any) -> Any:
+def _value(op: Op, x: Value | Number, like: Any) -> Value:
     """A value; a Python number becomes one of the type of another."""
     return x if is_value(x) else scalar(op, x, like.onnx_dtype)
 
@@ -73,14 +78,14 @@ def _value(op: Any, x: Any, like: Any) -> Any:
     rule=TWO,
     tests=[OpTest("sub", tol=HALF)],
 )
-def sub(op: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
+def sub(op: Op, self: Value, other: Value | Number, alpha: Number = 1) -> Value:
     """`self - alpha * other`."""
     return op.Sub(self, scaled(op, _value(op, other, self), alpha))
 
 
 @sub.on_complex
-def _sub_complex(op: Any, self: Complex, other: Complex, alpha: Any = 1) -> Complex:
-    return complex_math.subtract(op, self, scaled(op, other, alpha))
+def _sub_complex(op: Op, self: Complex, other: Complex, alpha: Number = 1) -> Complex:
+    return complex_math.subtract(op, self, scaled_complex(op, other, alpha))
 
 
 @aten(
@@ -89,24 +94,24 @@ def _sub_complex(op: Any, self: Complex, other: Complex, alpha: Any = 1) -> Comp
     rule=TWO,
     tests=[OpTest("rsub", tol=HALF), OpTest("__rsub__")],
 )
-def rsub(op: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
+def rsub(op: Op, self: Value, other: Value | Number, alpha: Number = 1) -> Value:
     """`other - alpha * self`."""
     return op.Sub(_value(op, other, self), scaled(op, self, alpha))
 
 
 @rsub.on_complex
-def _rsub_complex(op: Any, self: Complex, other: Complex, alpha: Any = 1) -> Complex:
-    return complex_math.subtract(op, other, scaled(op, self, alpha))
+def _rsub_complex(op: Op, self: Complex, other: Complex, alpha: Number = 1) -> Complex:
+    return complex_math.subtract(op, other, scaled_complex(op, self, alpha))
 
 
 @aten("prims::add", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_add(op: Any, self: Any, other: Any) -> Any:
+def prims_add(op: Op, self: Value, other: Value) -> Any:
     """The sum."""
     return add.body(op, self, other)
 
 
 @aten("prims::sub", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_sub(op: Any, self: Any, other: Any) -> Any:
+def prims_sub(op: Op, self: Value, other: Value) -> Value:
     """The difference."""
     return op.Sub(self, other)
 
@@ -120,7 +125,7 @@ def prims_sub(op: Any, self: Any, other: Any) -> Any:
     rule=TWO,
     tests=[OpTest("mul"), OpTest("__rmul__")],
 )
-def mul(op: Any, self: Any, other: Any) -> Any:
+def mul(op: Op, self: Value, other: Value | Number) -> Value:
     """The product; for booleans the logical and."""
     if self.onnx_dtype.is_bool:
         return op.And(self, other)
@@ -128,7 +133,7 @@ def mul(op: Any, self: Any, other: Any) -> Any:
 
 
 @mul.on_complex
-def _mul_complex(op: Any, self: Complex, other: Complex) -> Complex:
+def _mul_complex(op: Op, self: Complex, other: Complex) -> Complex:
     return complex_math.multiply(op, self, other)
 
 
@@ -142,18 +147,18 @@ def _mul_complex(op: Any, self: Complex, other: Complex) -> Complex:
     rule=elementwise(("self", "other"), promote="int_to_float"),
     tests=[OpTest("div:no_rounding_mode"), OpTest("true_divide")],
 )
-def div(op: Any, self: Any, other: Any) -> Any:
+def div(op: Op, self: Value, other: Value | Number) -> Value:
     """The quotient; of integers as floats."""
     return op.Div(self, other)
 
 
 @div.on_complex
-def _div_complex(op: Any, self: Complex, other: Complex) -> Complex:
+def _div_complex(op: Op, self: Complex, other: Complex) -> Complex:
     return complex_math.divide(op, self, other)
 
 
 @aten("prims::div", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_div(op: Any, self: Any, other: Any) -> Any:
+def prims_div(op: Op, self: Value, other: Value) -> Value:
     """The quotient; of integers cut towards zero."""
     return op.Div(self, other)
 
@@ -162,7 +167,12 @@ def prims_div(op: Any, self: Any, other: Any) -> Any:
 class _DivisionRule(Rule):
     """Integers stay integers where the quotient is rounded."""
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """Both."""
+        return ("self", "other")
+
+    def prepare(self, op: Op, arguments: Arguments) -> DType | None:
         """Promote by the rounding mode."""
         mode = arguments["rounding_mode"]
         rule = {None: div.rule, "floor": _ROUNDED}.get(mode, TWO)
@@ -189,7 +199,7 @@ _LEFT = elementwise(("self", "other"), no_bfloat16=True)
     rule=_DivisionRule(),
     tests=[OpTest("div:floor_rounding"), OpTest("div:trunc_rounding", xfail=[_NOT_ROUNDED])],
 )
-def div_mode(op: Any, self: Any, other: Any, rounding_mode: str | None) -> Any:
+def div_mode(op: Op, self: Value, other: Value | Number, rounding_mode: str | None) -> Value:
     """The quotient, rounded down (`floor`), towards zero (`trunc`), or not at all (None)."""
     if rounding_mode is None:
         return op.Div(self, other)
@@ -200,7 +210,7 @@ def div_mode(op: Any, self: Any, other: Any, rounding_mode: str | None) -> Any:
     return accurate.trunc(op, op.Div(self, other))
 
 
-def floor_quotient(op: Any, a: Any, b: Any) -> Any:
+def floor_quotient(op: Op, a: Value, b: Value | Number) -> Value:
     """The quotient rounded down.
 
     What is left over is taken away first, for a rounded quotient may be the next integer:
@@ -222,9 +232,8 @@ def floor_quotient(op: Any, a: Any, b: Any) -> Any:
     rule=_ROUNDED,
     tests=[OpTest("floor_divide")],
 )
-def floor_divide(op: Any, self: Any, other: Any) -> Any:
+def floor_divide(op: Op, self: Value, other: Value | Number) -> Value:
     """The quotient rounded down."""
-    self = self if is_value(self) else scalar(op, self, other.onnx_dtype)
     return floor_quotient(op, self, other)
 
 
@@ -236,14 +245,13 @@ def floor_divide(op: Any, self: Any, other: Any) -> Any:
     rule=_LEFT,
     tests=[OpTest("remainder"), OpTest("__rmod__")],
 )
-def remainder(op: Any, self: Any, other: Any) -> Any:
+def remainder(op: Op, self: Value, other: Value | Number) -> Value:
     """What a division leaves, with the sign of the divisor, as Python's `%`."""
-    self = self if is_value(self) else scalar(op, self, other.onnx_dtype)
     return accurate.remainder(op, self, other)
 
 
 @aten("aten::fmod.Tensor", "aten::fmod.Scalar", "prims::fmod", rule=_LEFT, tests=[OpTest("fmod")])
-def fmod(op: Any, self: Any, other: Any) -> Any:
+def fmod(op: Op, self: Value, other: Value | Number) -> Value:
     """What a division leaves, with the sign of the dividend, as C's `fmod`."""
     return accurate.fmod(op, self, other)
 
@@ -259,7 +267,7 @@ def fmod(op: Any, self: Any, other: Any) -> Any:
         OpTest("__rpow__", tol={"complex64": Tol(1e-5, 1e-5)}),
     ],
 )
-def pow_(op: Any, self: Any, exponent: Any) -> Any:
+def pow_(op: Op, self: Value, exponent: Value | Number) -> Any:
     """A power; small whole exponents become products, halves become roots."""
     if is_value(exponent):
         return _power(op, self, exponent)
@@ -270,12 +278,12 @@ def pow_(op: Any, self: Any, exponent: Any) -> Any:
 
 
 @aten("prims::pow", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_pow(op: Any, self: Any, other: Any) -> Any:
+def prims_pow(op: Op, self: Value, other: Value) -> Any:
     """A power."""
     return pow_.body(op, self, other)
 
 
-def _short_power(op: Any, x: Any, exponent: Any) -> Any:
+def _short_power(op: Op, x: Value, exponent: Any) -> Any:
     """`x ** exponent` without Pow where that is shorter or exact; else None."""
     dtype = x.onnx_dtype
     if exponent == 0:
@@ -299,7 +307,7 @@ def _short_power(op: Any, x: Any, exponent: Any) -> Any:
     return op.Reciprocal(x) if exponent == -1 else None
 
 
-def _power(op: Any, base: Any, exponent: Any) -> Any:
+def _power(op: Op, base: Any, exponent: Any) -> Value:
     """Pow, in a type that it takes; integers wrap around as torch's."""
     dtype = exponent.onnx_dtype
     base = base if is_value(base) else scalar(op, base, dtype)
@@ -318,11 +326,11 @@ def _power(op: Any, base: Any, exponent: Any) -> Any:
 
 
 @pow_.on_complex
-def _pow_complex(op: Any, self: Complex, exponent: Complex) -> Complex:
+def _pow_complex(op: Op, self: Complex, exponent: Complex) -> Complex:
     known = None
     if exponent.rank == 0:
         parts = [op.backend.constant_value(p) for p in (exponent.real, exponent.imag)]
-        if all(p is not None for p in parts) and float(parts[1]) == 0.0:
+        if parts[0] is not None and parts[1] is not None and float(parts[1]) == 0.0:
             known = float(parts[0])
     if known is not None and known.is_integer() and 1 <= known <= 8:
         return complex_math.integer_power(op, self, int(known))
@@ -337,7 +345,12 @@ def _pow_complex(op: Any, self: Complex, exponent: Complex) -> Complex:
 class _DoubleRule(Rule):
     """All is computed in DOUBLE, or in COMPLEX128 where an argument is complex."""
 
-    def prepare(self, op: Any, arguments: dict[str, Any]) -> DType | None:
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """Both."""
+        return ("self", "exponent")
+
+    def prepare(self, op: Op, arguments: Arguments) -> DType | None:
         """Cast both."""
         given = [operand_of(op, arguments[n])[0] for n in ("self", "exponent")]
         common = DType.COMPLEX128 if any(d.is_complex for d in given) else DType.DOUBLE
@@ -357,13 +370,13 @@ class _DoubleRule(Rule):
     rule=_DoubleRule(),
     tests=[OpTest("float_power")],
 )
-def float_power(op: Any, self: Any, exponent: Any) -> Any:
+def float_power(op: Op, self: Value | Number, exponent: Value | Number) -> Any:
     """A power, computed in DOUBLE."""
     return pow_.body(op, self, exponent)
 
 
 @float_power.on_complex
-def _float_power_complex(op: Any, self: Complex, exponent: Complex) -> Any:
+def _float_power_complex(op: Op, self: Complex, exponent: Complex) -> Any:
     return _pow_complex(op, self, exponent)
 
 
@@ -373,7 +386,7 @@ def _float_power_complex(op: Any, self: Complex, exponent: Complex) -> Any:
     rule=elementwise(("self", "end", "weight"), at_least=DType.FLOAT),
     tests=[OpTest("lerp")],
 )
-def lerp(op: Any, self: Any, end: Any, weight: Any) -> Any:
+def lerp(op: Op, self: Value, end: Value, weight: Value | Number) -> Value:
     """`self + weight (end - self)`, from the nearer end, as torch does it."""
     step = op.Sub(end, self)
     weight = _value(op, weight, self)
@@ -388,7 +401,7 @@ def lerp(op: Any, self: Any, end: Any, weight: Any) -> Any:
 
 
 @lerp.on_complex
-def _lerp_complex(op: Any, self: Complex, end: Complex, weight: Complex) -> Complex:
+def _lerp_complex(op: Op, self: Complex, end: Complex, weight: Complex) -> Complex:
     step = complex_math.subtract(op, end, self)
     return complex_math.add(op, self, complex_math.multiply(op, step, weight))
 
@@ -398,16 +411,16 @@ def _lerp_complex(op: Any, self: Complex, end: Complex, weight: Complex) -> Comp
     rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT),
     tests=[OpTest("addcmul")],
 )
-def addcmul(op: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def addcmul(op: Op, self: Value, tensor1: Value, tensor2: Value, value: Number = 1) -> Value:
     """`self + value * tensor1 * tensor2`."""
     return op.Add(self, op.Mul(scaled(op, tensor1, value), tensor2))
 
 
 @addcmul.on_complex
 def _addcmul_complex(
-    op: Any, self: Complex, tensor1: Complex, tensor2: Complex, value: Any = 1
+    op: Op, self: Complex, tensor1: Complex, tensor2: Complex, value: Number = 1
 ) -> Complex:
-    product = complex_math.multiply(op, scaled(op, tensor1, value), tensor2)
+    product = complex_math.multiply(op, scaled_complex(op, tensor1, value), tensor2)
     return complex_math.add(op, self, product)
 
 
@@ -416,14 +429,14 @@ def _addcmul_complex(
     rule=elementwise(("self", "tensor1", "tensor2"), at_least=DType.FLOAT),
     tests=[OpTest("addcdiv")],
 )
-def addcdiv(op: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def addcdiv(op: Op, self: Value, tensor1: Value, tensor2: Value, value: Number = 1) -> Value:
     """`self + value * tensor1 / tensor2`."""
     return op.Add(self, op.Div(scaled(op, tensor1, value), tensor2))
 
 
 @addcdiv.on_complex
 def _addcdiv_complex(
-    op: Any, self: Complex, tensor1: Complex, tensor2: Complex, value: Any = 1
+    op: Op, self: Complex, tensor1: Complex, tensor2: Complex, value: Number = 1
 ) -> Complex:
-    quotient = complex_math.divide(op, scaled(op, tensor1, value), tensor2)
+    quotient = complex_math.divide(op, scaled_complex(op, tensor1, value), tensor2)
     return complex_math.add(op, self, quotient)

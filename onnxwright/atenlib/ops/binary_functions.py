@@ -14,27 +14,27 @@ from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.binary import mul, pow_
 from onnxwright.atenlib.ops.unary import largest
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, custom, elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 FLOATS = elementwise(("self", "other"), promote="int_to_float", at_least=DType.FLOAT)
 
 
 @aten("aten::atan2", "aten::arctan2", "prims::atan2", rule=FLOATS, tests=[OpTest("atan2")])
-def atan2(op: Any, self: Any, other: Any) -> Any:
+def atan2(op: Op, self: Value, other: Value) -> Value:
     """The angle of the point (other, self)."""
     return accurate.atan2(op, self, other)
 
 
 @aten("aten::hypot", "prims::hypot", rule=FLOATS, tests=[OpTest("hypot")])
-def hypot(op: Any, self: Any, other: Any) -> Any:
+def hypot(op: Op, self: Value, other: Value) -> Value:
     """`sqrt(a^2 + b^2)`."""
     return complex_math.hypot(op, self, other)
 
 
 @aten("aten::copysign.Tensor", "aten::copysign.Scalar", rule=FLOATS, tests=[OpTest("copysign")])
-def copysign(op: Any, self: Any, other: Any) -> Any:
+def copysign(op: Op, self: Value, other: Value | Number) -> Value:
     """The size of the one with the sign of the other; -0.0 is negative."""
     size = op.Abs(self)
     if not is_value(other):
@@ -48,7 +48,7 @@ def copysign(op: Any, self: Any, other: Any) -> Any:
     rule=elementwise(("self", "other")),
     tests=[OpTest("nextafter")],
 )
-def nextafter(op: Any, self: Any, other: Any) -> Any:
+def nextafter(op: Op, self: Value, other: Value) -> Value:
     """The neighbour of a number in the direction of another.
 
     Half a unit of the last place, and a little, rounds to the neighbour.
@@ -75,7 +75,7 @@ _UNITS = {
 
 
 @aten("aten::ldexp.Tensor", rule=Rule(), tests=[OpTest("ldexp")])
-def ldexp(op: Any, self: Any, other: Any) -> Any:
+def ldexp(op: Op, self: Value, other: Value) -> Any:
     """`self * 2 ** other`."""
     return mul(op, self, pow_(op, 2.0, other))
 
@@ -84,7 +84,7 @@ ldexp.on_complex(ldexp.body)
 
 
 @aten("aten::frexp.Tensor", rule=custom(lambda a: a["self"].onnx_dtype), tests=[OpTest("frexp")])
-def frexp(op: Any, self: Any) -> tuple[Any, Any]:
+def frexp(op: Op, self: Value) -> tuple[Any, Any]:
     """A fraction in [1/2, 1) and the exponent of two that make the number."""
     x = op.Cast(self, to=DType.DOUBLE)
     size = op.Abs(x)
@@ -114,7 +114,7 @@ def frexp(op: Any, self: Any) -> tuple[Any, Any]:
     rule=FLOATS,
     tests=[OpTest("xlogy")],
 )
-def xlogy(op: Any, self: Any, other: Any) -> Any:
+def xlogy(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """`x log(y)`, zero where x is (NaN where y is)."""
     self, other = _two(op, self, other)
     return _product_with(op, self, other, op.Log(other))
@@ -127,35 +127,35 @@ def xlogy(op: Any, self: Any, other: Any) -> Any:
     rule=FLOATS,
     tests=[OpTest("special.xlog1py")],
 )
-def xlog1py(op: Any, self: Any, other: Any) -> Any:
+def xlog1py(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """`x log(1 + y)`, zero where x is (NaN where y is)."""
     self, other = _two(op, self, other)
     return _product_with(op, self, other, accurate.log1p(op, other))
 
 
-def _two(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    dtype = a.onnx_dtype if is_value(a) else b.onnx_dtype
+def _two(op: Op, a: Value | Number, b: Value | Number) -> tuple[Value, Value]:
+    dtype = next(x.onnx_dtype for x in (a, b) if is_value(x))
     return (
         a if is_value(a) else scalar(op, a, dtype),
         b if is_value(b) else scalar(op, b, dtype),
     )
 
 
-def _product_with(op: Any, x: Any, y: Any, logarithm: Any) -> Any:
+def _product_with(op: Op, x: Value, y: Value, logarithm: Any) -> Value:
     nothing = op.And(op.Equal(x, 0.0), op.Not(op.IsNaN(y)))
     zero = op.constant(np.array(0, x.onnx_dtype.numpy))
     return op.Where(nothing, zero, op.Mul(x, logarithm))
 
 
 @aten("aten::logaddexp", rule=FLOATS, tests=[OpTest("logaddexp")])
-def logaddexp(op: Any, self: Any, other: Any) -> Any:
+def logaddexp(op: Op, self: Value, other: Value) -> Value:
     """`log(exp(a) + exp(b))`."""
     tail = accurate.softplus(op, op.Neg(op.Abs(op.Sub(self, other))))
     return _joined(op, self, other, tail, math.log(2.0))
 
 
 @logaddexp.on_complex
-def _logaddexp_complex(op: Any, self: Complex, other: Complex) -> Complex:
+def _logaddexp_complex(op: Op, self: Complex, other: Complex) -> Complex:
     first = op.GreaterOrEqual(self.real, other.real)
     high = _choice(op, first, self, other)
     low = _choice(op, first, other, self)
@@ -163,26 +163,26 @@ def _logaddexp_complex(op: Any, self: Complex, other: Complex) -> Complex:
     return complex_math.add(op, high, complex_math.log1p(op, tail))
 
 
-def _choice(op: Any, condition: Any, a: Complex, b: Complex) -> Complex:
+def _choice(op: Op, condition: Value, a: Complex, b: Complex) -> Complex:
     return Complex(op.Where(condition, a.real, b.real), op.Where(condition, a.imag, b.imag))
 
 
 @aten("aten::logaddexp2", rule=FLOATS, tests=[OpTest("logaddexp2")])
-def logaddexp2(op: Any, self: Any, other: Any) -> Any:
+def logaddexp2(op: Op, self: Value, other: Value) -> Value:
     """`log2(2 ** a + 2 ** b)`."""
     distance = op.Mul(op.Abs(op.Sub(self, other)), -math.log(2.0))
     tail = op.Div(accurate.softplus(op, distance), math.log(2.0))
     return _joined(op, self, other, tail, 1.0)
 
 
-def _joined(op: Any, a: Any, b: Any, tail: Any, twice: float) -> Any:
+def _joined(op: Op, a: Value, b: Value, tail: Any, twice: float) -> Value:
     """The greater of two plus a tail; equal ones (infinite ones too) plus a constant."""
     high = op.Max(a, b)
     return op.Where(op.Equal(a, b), op.Add(a, twice), op.Add(high, tail))
 
 
 @aten("aten::gcd", "prims::gcd", rule=elementwise(("self", "other")), tests=[OpTest("gcd")])
-def gcd(op: Any, self: Any, other: Any) -> Any:
+def gcd(op: Op, self: Value, other: Value) -> Any:
     """The greatest common divisor, by Euclid's algorithm on all elements at once."""
     dtype = self.onnx_dtype
     zero, one = (op.constant(np.array(v, dtype.numpy)) for v in (0, 1))
@@ -191,10 +191,10 @@ def gcd(op: Any, self: Any, other: Any) -> Any:
     wide = op.Mul(other, zero)
     a, b = op.Add(self, wide), op.Add(other, op.Mul(self, zero))
 
-    def unfinished(x: Any) -> Any:
+    def unfinished(x: Value) -> Value:
         return op.Greater(op.ReduceSum(op.Cast(op.Not(op.Equal(x, zero)), to=7), keepdims=0), 0)
 
-    def step(i: Any, go: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    def step(i: Any, go: Any, a: Value, b: Value) -> tuple[Any, ...]:
         done = op.Equal(b, zero)
         rest = op.Mod(a, op.Where(done, one, b))
         rest = op.Where(done, zero, rest)
@@ -205,7 +205,7 @@ def gcd(op: Any, self: Any, other: Any) -> Any:
 
 
 @aten("aten::lcm", rule=elementwise(("self", "other")), tests=[OpTest("lcm")])
-def lcm(op: Any, self: Any, other: Any) -> Any:
+def lcm(op: Op, self: Value, other: Value) -> Value:
     """The least common multiple; zero where one is zero."""
     dtype = self.onnx_dtype
     divisor = gcd.body(op, self, other)

@@ -13,14 +13,14 @@ from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.binary_functions import frexp
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import custom, elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 BOTH = elementwise(("self", "other"))
 
 
-def _values(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _values(op: Op, a: Any, b: Any) -> tuple[Any, Any]:
     """Two values of one type; one of them may be a Python number."""
     dtype = a.onnx_dtype if is_value(a) else b.onnx_dtype
     return (
@@ -39,7 +39,7 @@ def _values(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
     rule=BOTH,
     tests=[OpTest("bitwise_and"), OpTest("__rand__")],
 )
-def bitwise_and(op: Any, self: Any, other: Any) -> Any:
+def bitwise_and(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """The bits set in both."""
     a, b = _values(op, self, other)
     return op.And(a, b) if a.onnx_dtype.is_bool else op.BitwiseAnd(a, b)
@@ -55,7 +55,7 @@ def bitwise_and(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("bitwise_or"), OpTest("__ror__")],
 )
-def bitwise_or(op: Any, self: Any, other: Any) -> Any:
+def bitwise_or(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """The bits set in one of two."""
     a, b = _values(op, self, other)
     return op.Or(a, b) if a.onnx_dtype.is_bool else op.BitwiseOr(a, b)
@@ -71,14 +71,14 @@ def bitwise_or(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("bitwise_xor"), OpTest("__rxor__")],
 )
-def bitwise_xor(op: Any, self: Any, other: Any) -> Any:
+def bitwise_xor(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """The bits set in exactly one of two."""
     a, b = _values(op, self, other)
     return op.Xor(a, b) if a.onnx_dtype.is_bool else op.BitwiseXor(a, b)
 
 
 @aten("aten::bitwise_not", "prims::bitwise_not", rule=elementwise(), tests=[OpTest("bitwise_not")])
-def bitwise_not(op: Any, self: Any) -> Any:
+def bitwise_not(op: Op, self: Value) -> Value:
     """Each bit the other way."""
     return op.Not(self) if self.onnx_dtype.is_bool else op.BitwiseNot(self)
 
@@ -93,7 +93,7 @@ def bitwise_not(op: Any, self: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("bitwise_left_shift")],
 )
-def left_shift(op: Any, self: Any, other: Any) -> Any:
+def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """Bits moved up, zeros moved in; all are gone where the distance is not below the width."""
     a, b = _values(op, self, other)
     dtype = a.onnx_dtype
@@ -118,7 +118,7 @@ def left_shift(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("bitwise_right_shift")],
 )
-def right_shift(op: Any, self: Any, other: Any) -> Any:
+def right_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """Bits moved down, the sign moved in; nothing else is left past the width."""
     a, b = _values(op, self, other)
     dtype = a.onnx_dtype
@@ -132,15 +132,15 @@ def right_shift(op: Any, self: Any, other: Any) -> Any:
     return op.BitwiseXor(moved, sign)
 
 
-def _down(op: Any, a: Any, b: Any, bits: int) -> Any:
+def _down(op: Op, a: Value, b: Value, bits: int) -> Value:
     near = op.Min(op.Cast(b, to=DType.UINT64), bits - 1)
     return op.BitShift(op.Cast(a, to=DType.UINT64), near, direction="RIGHT")
 
 
 @aten("aten::hash_tensor", rule=custom(lambda a: DType.UINT64), tests=[OpTest("hash_tensor")])  # noqa: ARG005
 def hash_tensor(
-    op: Any, self: Any, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
-) -> Any:
+    op: Op, self: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
+) -> Value:
     """The exclusive or, over axes, of the numbers as 64 bits: integers, or the bits of doubles."""
     if mode != 0:
         unsupported(f"mode {mode}: torch has none but 0")
@@ -167,7 +167,7 @@ def hash_tensor(
     return op.BitwiseOr(op.BitShift(high, half_word, direction="LEFT"), low)
 
 
-def _bits_of_float(op: Any, x: Any) -> Any:
+def _bits_of_float(op: Op, x: Value) -> Value:
     """The bits of numbers as doubles, in INT64; a NaN as the quiet one without a sign."""
     x = cast(op, x, DType.DOUBLE)
     fraction, exponent = frexp(op, x)
@@ -178,7 +178,7 @@ def _bits_of_float(op: Any, x: Any) -> Any:
     mantissa = op.Cast(op.Mul(op.Abs(fraction), op.Pow(two, digits)), to=DType.INT64)
     bits = op.Add(op.Mul(op.Sub(op.Max(biased, 1), 1), 1 << 52), mantissa)
 
-    def const(value: int) -> Any:
+    def const(value: int) -> Value:
         return op.constant(np.array(value, np.int64))
 
     bits = op.Where(op.Equal(x, 0.0), const(0), bits)

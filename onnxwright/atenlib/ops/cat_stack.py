@@ -13,15 +13,16 @@ from onnxwright.atenlib.helpers.shape import expand_to, expand_together, flat, o
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise, like
 
 
-def joined(op: Any, tensors: Sequence[Any], axis: int) -> Any:
+def joined(op: Op, tensors: Sequence[Value], axis: int) -> Value:
     """Values one after the other along an axis."""
     return tensors[0] if len(tensors) == 1 else op.Concat(*tensors, axis=axis)
 
 
-def at_least(op: Any, x: Any, rank: int) -> Any:
+def at_least(op: Op, x: Value, rank: int) -> Value:
     """A value with dimensions added as torch.atleast_1d, 2d and 3d do."""
     missing = {
         0: list(range(rank)),
@@ -39,21 +40,21 @@ def at_least(op: Any, x: Any, rank: int) -> Any:
     complex="parts",
     tests=[OpTest("cat")],
 )
-def cat(op: Any, tensors: Any, dim: int = 0) -> Any:
+def cat(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors one after the other along a dimension; `[0]`-shaped ones are passed over."""
     kept = [t for t in tensors if tuple(t.shape) != (0,)] or tensors[:1]
     return joined(op, kept, axis_of(dim, kept[0].rank))
 
 
 @aten("aten::stack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("stack")])
-def stack(op: Any, tensors: Any, dim: int = 0) -> Any:
+def stack(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors of one shape along a new dimension."""
     axis = dim % (tensors[0].rank + 1)
     return joined(op, [op.Unsqueeze(t, [axis]) for t in tensors], axis)
 
 
 @aten("aten::hstack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("hstack")])
-def hstack(op: Any, tensors: Any) -> Any:
+def hstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors side by side: along the second dimension, vectors along their only one."""
     raised = [at_least(op, t, 1) for t in tensors]
     return joined(op, raised, min(1, raised[0].rank - 1))
@@ -61,20 +62,20 @@ def hstack(op: Any, tensors: Any) -> Any:
 
 @aten("aten::vstack", "aten::row_stack", rule=elementwise("tensors"), complex="parts",
       tests=[OpTest("vstack")])  # fmt: skip
-def vstack(op: Any, tensors: Any) -> Any:
+def vstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors below each other; vectors are rows."""
     return joined(op, [at_least(op, t, 2) for t in tensors], 0)
 
 
 @aten("aten::dstack", rule=elementwise("tensors"), complex="parts", tests=[OpTest("dstack")])
-def dstack(op: Any, tensors: Any) -> Any:
+def dstack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors behind each other, along the third dimension."""
     return joined(op, [at_least(op, t, 3) for t in tensors], 2)
 
 
 @aten("aten::column_stack", rule=elementwise("tensors"), complex="parts",
       tests=[OpTest("column_stack")])  # fmt: skip
-def column_stack(op: Any, tensors: Any) -> Any:
+def column_stack(op: Op, tensors: Sequence[Value]) -> Value:
     """Tensors side by side; vectors are columns."""
     columns = {0: [0, 1], 1: [1]}
     raised = [op.Unsqueeze(t, columns[t.rank]) if t.rank < 2 else t for t in tensors]
@@ -83,7 +84,7 @@ def column_stack(op: Any, tensors: Any) -> Any:
 
 @aten("aten::block_diag", rule=elementwise("tensors"), complex="parts",
       tests=[OpTest("block_diag")])  # fmt: skip
-def block_diag(op: Any, tensors: Any) -> Any:
+def block_diag(op: Op, tensors: Sequence[Value]) -> Value:
     """A matrix with the given ones on its diagonal and zeros elsewhere."""
     blocks = [at_least(op, t, 2) for t in tensors]
     widths = [size(op, b, 1) for b in blocks]
@@ -101,7 +102,7 @@ def block_diag(op: Any, tensors: Any) -> Any:
     return joined(op, rows, 0)
 
 
-def _total(op: Any, numbers: Sequence[Any]) -> Any:
+def _total(op: Op, numbers: Sequence[Any]) -> Any:
     found: Any = 0
     for n in numbers:
         found = arithmetic(op, "Add", found, n)
@@ -115,7 +116,7 @@ def _total(op: Any, numbers: Sequence[Any]) -> Any:
     complex="parts",
     tests=[OpTest("meshgrid:variadic_tensors"), OpTest("meshgrid:list_of_tensors")],
 )
-def meshgrid(op: Any, tensors: Any, indexing: str = "ij") -> Any:
+def meshgrid(op: Op, tensors: Sequence[Value], indexing: str = "ij") -> list[Value]:
     """The coordinates of a grid, one tensor for each of its axes."""
     vectors = [at_least(op, t, 1) for t in tensors]
     swapped = indexing == "xy" and len(vectors) >= 2
@@ -133,7 +134,7 @@ def meshgrid(op: Any, tensors: Any, indexing: str = "ij") -> Any:
 
 @aten("aten::cartesian_prod", rule=like("tensors"), complex="parts",
       tests=[OpTest("cartesian_prod")])  # fmt: skip
-def cartesian_prod(op: Any, tensors: Any) -> Any:
+def cartesian_prod(op: Op, tensors: Sequence[Value]) -> Value:
     """All combinations of one element of each vector, as rows."""
     if len(tensors) == 1:
         return tensors[0]
@@ -142,7 +143,7 @@ def cartesian_prod(op: Any, tensors: Any) -> Any:
 
 
 @aten("aten::combinations", rule=like(), complex="parts", tests=[OpTest("combinations")])
-def combinations(op: Any, self: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(op: Op, self: Value, r: int = 2, with_replacement: bool = False) -> Value:
     """All selections of `r` elements of a vector, in order, as rows."""
     n = size(op, self, 0)
     if r == 0:
@@ -160,13 +161,13 @@ def combinations(op: Any, self: Any, r: int = 2, with_replacement: bool = False)
 
 @aten("aten::broadcast_tensors", rule=like("tensors"),
       tests=[OpTest("broadcast_tensors")])  # fmt: skip
-def broadcast_tensors(op: Any, tensors: Any) -> Any:
+def broadcast_tensors(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Tensors expanded to one shape."""
     return expand_together(op, tensors)
 
 
 @broadcast_tensors.on_complex
-def _broadcast_complex(op: Any, tensors: Any) -> Any:
+def _broadcast_complex(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Real tensors among complex ones stay real."""
     reals = expand_together(op, [real_part(t) for t in tensors])
     imags = expand_together(op, [t.imag if isinstance(t, Complex) else t for t in tensors])
@@ -177,26 +178,26 @@ def _broadcast_complex(op: Any, tensors: Any) -> Any:
 
 
 @aten("aten::atleast_1d", rule=like(), complex="parts", tests=[OpTest("atleast_1d")])
-def atleast_1d(op: Any, self: Any) -> Any:
+def atleast_1d(op: Op, self: Value) -> Value:
     """With at least one dimension."""
     return at_least(op, self, 1)
 
 
 @aten("aten::atleast_2d", rule=like(), complex="parts", tests=[OpTest("atleast_2d")])
-def atleast_2d(op: Any, self: Any) -> Any:
+def atleast_2d(op: Op, self: Value) -> Value:
     """With at least two dimensions."""
     return at_least(op, self, 2)
 
 
 @aten("aten::atleast_3d", rule=like(), complex="parts", tests=[OpTest("atleast_3d")])
-def atleast_3d(op: Any, self: Any) -> Any:
+def atleast_3d(op: Op, self: Value) -> Value:
     """With at least three dimensions."""
     return at_least(op, self, 3)
 
 
 @aten("aten::atleast_1d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_1d")])  # fmt: skip
-def atleast_1d_each(op: Any, tensors: Any) -> Any:
+def atleast_1d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least one dimension."""
     return [algebra.each(lambda part: at_least(op, part, 1), t) for t in tensors]
 
@@ -206,7 +207,7 @@ atleast_1d_each.on_complex(atleast_1d_each.body)
 
 @aten("aten::atleast_2d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_2d")])  # fmt: skip
-def atleast_2d_each(op: Any, tensors: Any) -> Any:
+def atleast_2d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least two dimensions."""
     return [algebra.each(lambda part: at_least(op, part, 2), t) for t in tensors]
 
@@ -216,7 +217,7 @@ atleast_2d_each.on_complex(atleast_2d_each.body)
 
 @aten("aten::atleast_3d.Sequence", rule=like("tensors"),
       tests=[OpTest("atleast_3d")])  # fmt: skip
-def atleast_3d_each(op: Any, tensors: Any) -> Any:
+def atleast_3d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
     """Each with at least three dimensions."""
     return [algebra.each(lambda part: at_least(op, part, 3), t) for t in tensors]
 

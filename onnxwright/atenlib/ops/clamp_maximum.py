@@ -7,8 +7,8 @@ from typing import Any
 from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 TWO = elementwise(("self", "other"))
@@ -23,7 +23,7 @@ LIMITS = elementwise(("self", "min", "max"))
     rule=TWO,
     tests=[OpTest("maximum"), OpTest("max:binary")],
 )
-def maximum(op: Any, self: Any, other: Any) -> Any:
+def maximum(op: Op, self: Value, other: Value) -> Value:
     """The greater of two; NaN where one is NaN."""
     return op.Or(self, other) if self.onnx_dtype.is_bool else op.Max(self, other)
 
@@ -35,13 +35,13 @@ def maximum(op: Any, self: Any, other: Any) -> Any:
     rule=TWO,
     tests=[OpTest("minimum"), OpTest("min:binary")],
 )
-def minimum(op: Any, self: Any, other: Any) -> Any:
+def minimum(op: Op, self: Value, other: Value) -> Value:
     """The smaller of two; NaN where one is NaN."""
     return op.And(self, other) if self.onnx_dtype.is_bool else op.Min(self, other)
 
 
 @aten("aten::fmax", "prims::fmax", rule=NUMBERS, tests=[OpTest("fmax")])
-def fmax(op: Any, self: Any, other: Any) -> Any:
+def fmax(op: Op, self: Value, other: Value) -> Any:
     """The greater of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
         return maximum.body(op, self, other)
@@ -49,14 +49,14 @@ def fmax(op: Any, self: Any, other: Any) -> Any:
 
 
 @aten("aten::fmin", "prims::fmin", rule=NUMBERS, tests=[OpTest("fmin")])
-def fmin(op: Any, self: Any, other: Any) -> Any:
+def fmin(op: Op, self: Value, other: Value) -> Any:
     """The smaller of two, a number before NaN."""
     if not self.onnx_dtype.is_float:
         return minimum.body(op, self, other)
     return _number_first(op, self, other, op.Min(self, other))
 
 
-def _number_first(op: Any, a: Any, b: Any, both: Any) -> Any:
+def _number_first(op: Op, a: Value, b: Value, both: Any) -> Value:
     return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, both))
 
 
@@ -68,7 +68,9 @@ def _number_first(op: Any, a: Any, b: Any, both: Any) -> Any:
     rule=LIMITS,
     tests=[OpTest("clamp")],
 )
-def clamp(op: Any, self: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(
+    op: Op, self: Value, min: Number | Value | None = None, max: Number | Value | None = None
+) -> Value:
     """Keep to [min, max]; where min is above max the result is max."""
     if _are_scalars(op, min, max) and not self.onnx_dtype.is_bool:
         dtype = self.onnx_dtype
@@ -80,7 +82,7 @@ def clamp(op: Any, self: Any, min: Any = None, max: Any = None) -> Any:
     return self if max is None else minimum.body(op, self, max)
 
 
-def _are_scalars(op: Any, *limits: Any) -> bool:
+def _are_scalars(op: Op, *limits: Any) -> bool:
     return all(x is None or not is_value(x) or x.rank == 0 for x in limits)
 
 
@@ -90,7 +92,7 @@ def _are_scalars(op: Any, *limits: Any) -> bool:
     rule=elementwise(("self", "min")),
     tests=[OpTest("clamp_min")],
 )
-def clamp_min(op: Any, self: Any, min: Any) -> Any:
+def clamp_min(op: Op, self: Value, min: Number | Value) -> Any:
     """Nothing below min."""
     return maximum.body(op, self, min)
 
@@ -101,7 +103,7 @@ def clamp_min(op: Any, self: Any, min: Any) -> Any:
     rule=elementwise(("self", "max")),
     tests=[OpTest("clamp_max")],
 )
-def clamp_max(op: Any, self: Any, max: Any) -> Any:
+def clamp_max(op: Op, self: Value, max: Number | Value) -> Any:
     """Nothing above max."""
     return minimum.body(op, self, max)
 
@@ -115,13 +117,13 @@ def clamp_max(op: Any, self: Any, max: Any) -> Any:
     tests=[OpTest("where")],
     complex="parts",
 )
-def where(op: Any, condition: Any, self: Any, other: Any) -> Any:
+def where(op: Op, condition: Value, self: Value | Number, other: Value | Number) -> Value:
     """An element of the one where a condition holds, of the other elsewhere."""
     condition = cast(op, condition, DType.BOOL)
     return op.Where(condition, *_two_values(op, self, other))
 
 
-def _two_values(op: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _two_values(op: Op, a: Value | Number, b: Value | Number) -> tuple[Any, Any]:
     """Two values of one type, of which one or both may be Python numbers."""
     dtype = a.onnx_dtype if is_value(a) else b.onnx_dtype if is_value(b) else None
     if dtype is None:
@@ -139,13 +141,13 @@ _TYPES = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT}
     untested="prims: no OpInfo runs it",
     complex="parts",
 )
-def prims_where(op: Any, pred: Any, a: Any, b: Any) -> Any:
+def prims_where(op: Op, pred: Value, a: Value, b: Value) -> Any:
     """An element of the one where a condition holds, of the other elsewhere."""
     return where.body(op, pred, a, b)
 
 
 @aten("aten::heaviside", rule=elementwise(("self", "values")), tests=[OpTest("heaviside")])
-def heaviside(op: Any, self: Any, values: Any) -> Any:
+def heaviside(op: Op, self: Value, values: Value) -> Value:
     """0 below zero, 1 above, `values` at zero (0 for NaN)."""
     dtype = self.onnx_dtype
     if dtype.is_bool:

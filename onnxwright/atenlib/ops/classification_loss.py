@@ -13,17 +13,18 @@ from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import HALF_STEPS, MEAN, NONE, SUM, reduced
 from onnxwright.atenlib.ops.softmax import softmax_along
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
 
-def _picked(op: Any, x: Any, target: Any, axis: int) -> Any:
+def _picked(op: Op, x: Value, target: Value, axis: int) -> Value:
     """The element of its class for each sample."""
     index = op.Unsqueeze(target, [axis])
     return op.Squeeze(op.GatherElements(x, index, axis=axis), [axis])
 
 
-def _class_weights(op: Any, x: Any, target: Any, weight: Any, ignored: Any) -> Any:
+def _class_weights(op: Op, x: Value, target: Value, weight: Value | None, ignored: Any) -> Value:
     """The weight of each sample, zero where its class is ignored."""
     dtype = x.onnx_dtype
     zero = scalar(op, 0, dtype)
@@ -35,7 +36,7 @@ def _class_weights(op: Any, x: Any, target: Any, weight: Any, ignored: Any) -> A
 
 
 def _likelihood(
-    op: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: Any
+    op: Op, x: Value, target: Value, weight: Value | None, reduction: int, ignore_index: Any
 ) -> tuple[Any, Any]:
     """The negative log likelihood and the sum of the weights, in the working type."""
     x = in_working_type(op, x)
@@ -65,12 +66,12 @@ def _likelihood(
     tests=[OpTest("nn.functional.nll_loss", tol=HALF_STEPS)],
 )
 def nll_loss(
-    op: Any,
-    self: Any,
-    target: Any,
-    weight: Any = None,
+    op: Op,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
     reduction: int = 1,
-    ignore_index: Any = -100,
+    ignore_index: Size = -100,
 ) -> Any:
     """The negative log-probability of the right class, `[N, C, ...]` and `[N, ...]`."""
     return _likelihood(op, self, target, weight, reduction, ignore_index)[0]
@@ -83,8 +84,8 @@ def nll_loss(
     untested="torch.nn.functional.nll_loss is recorded as nll_loss_nd",
 )
 def nll_loss_forward(
-    op: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: Any
-) -> Any:
+    op: Op, self: Value, target: Value, weight: Value | None, reduction: int, ignore_index: Size
+) -> tuple[Value, ...]:
     """The negative log-probability of the right class, and the sum of the weights."""
     loss, total = _likelihood(op, self, target, weight, reduction, ignore_index)
     if reduction == NONE:
@@ -98,12 +99,12 @@ def nll_loss_forward(
     tests=[OpTest("nn.functional.cross_entropy", tol=HALF_STEPS)],
 )
 def cross_entropy_loss(
-    op: Any,
-    self: Any,
-    target: Any,
-    weight: Any = None,
+    op: Op,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
     reduction: int = 1,
-    ignore_index: Any = -100,
+    ignore_index: Size = -100,
     label_smoothing: float = 0.0,
 ) -> Any:
     """The cross entropy of the softmax, against classes or probabilities of classes."""
@@ -133,12 +134,12 @@ def cross_entropy_loss(
     tests=[OpTest("nn.functional.linear_cross_entropy:chunked", tol=HALF_STEPS)],
 )
 def linear_cross_entropy(
-    op: Any,
-    input: Any,
+    op: Op,
+    input: Value,
     linear_weight: Any,
-    target: Any,
+    target: Value,
     linear_bias: Any,
-    weight: Any,
+    weight: Value,
     reduction: str,
     ignore_index: Any,
     label_smoothing: float,
@@ -168,12 +169,12 @@ def linear_cross_entropy(
     tests=[OpTest("nn.functional.linear_cross_entropy:chunked_none", tol=HALF_STEPS)],
 )
 def linear_cross_entropies(
-    op: Any,
-    input: Any,
+    op: Op,
+    input: Value,
     linear_weight: Any,
-    target: Any,
+    target: Value,
     linear_bias: Any,
-    weight: Any,
+    weight: Value,
     ignore_index: Any,
     batch_chunk_size: Any,
     acc_policy: str,
@@ -184,17 +185,17 @@ def linear_cross_entropies(
     return cross_entropy_loss.body(op, logits, target, weight, NONE, ignore_index)
 
 
-def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+def _linear(op: Op, x: Value, weight: Value, bias: Value | None) -> Value:
     x, weight = in_working_type(op, x), in_working_type(op, weight)
     product = op.MatMul(x, op.Transpose(weight, perm=[1, 0]))
     return product if bias is None else op.Add(product, cast(op, bias, product.onnx_dtype))
 
 
-def _classes(op: Any, x: Any, axis: int) -> Any:
+def _classes(op: Op, x: Value, axis: int) -> Value:
     return scalar(op, size(op, x, axis), x.onnx_dtype)
 
 
-def _weighted(op: Any, x: Any, weight: Any, axis: int) -> Any:
+def _weighted(op: Op, x: Value, weight: Value | None, axis: int) -> Value:
     """Each class times its weight."""
     if weight is None:
         return x
@@ -204,8 +205,14 @@ def _weighted(op: Any, x: Any, weight: Any, axis: int) -> Any:
 
 
 def _soft_entropy(
-    op: Any, logs: Any, target: Any, weight: Any, reduction: int, smoothing: float, axis: int
-) -> Any:
+    op: Op,
+    logs: Any,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    smoothing: float,
+    axis: int,
+) -> Value:
     """The cross entropy against probabilities."""
     y = cast(op, target, logs.onnx_dtype)
     if smoothing:
@@ -222,14 +229,14 @@ def _soft_entropy(
     tests=[OpTest("nn.functional.multi_margin_loss", tol=HALF_STEPS)],
 )
 def multi_margin_loss(
-    op: Any,
-    self: Any,
-    target: Any,
-    p: Any = 1,
-    margin: Any = 1,
-    weight: Any = None,
+    op: Op,
+    self: Value,
+    target: Value,
+    p: Number = 1,
+    margin: Number = 1,
+    weight: Value | None = None,
     reduction: int = 1,
-) -> Any:
+) -> Value:
     """The mean over other classes of `max(0, margin - x[y] + x[i])^p`."""
     x = in_working_type(op, self)
     rows = op.Unsqueeze(x, [0]) if x.rank < 2 else x
@@ -251,7 +258,7 @@ def multi_margin_loss(
     return reduced(op, losses, reduction)
 
 
-def _multilabel(op: Any, x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+def _multilabel(op: Op, x: Value, target: Value, reduction: int) -> tuple[Any, Any]:
     """The losses, and which classes are targets; targets end at the first negative one."""
     rows = x
     while rows.rank < 2:
@@ -278,7 +285,7 @@ def _multilabel(op: Any, x: Any, target: Any, reduction: int) -> tuple[Any, Any]
     rule=like(),
     tests=[OpTest("nn.functional.multilabel_margin_loss", tol=HALF_STEPS)],
 )
-def multilabel_margin_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any:
+def multilabel_margin_loss(op: Op, self: Value, target: Value, reduction: int = 1) -> Any:
     """The mean over other classes of what each target class exceeds them by less than 1."""
     return _multilabel(op, in_working_type(op, self), target, reduction)[0]
 
@@ -288,7 +295,9 @@ def multilabel_margin_loss(op: Any, self: Any, target: Any, reduction: int = 1) 
     rule=like(),
     untested="torch.nn.functional calls multilabel_margin_loss",
 )
-def multilabel_margin_loss_forward(op: Any, self: Any, target: Any, reduction: int) -> Any:
+def multilabel_margin_loss_forward(
+    op: Op, self: Value, target: Value, reduction: int
+) -> tuple[Value, ...]:
     """The loss of `multilabel_margin_loss`, and which classes are targets."""
     loss, hits = _multilabel(op, in_working_type(op, self), target, reduction)
     hits = op.Reshape(hits, op.Shape(target)) if target.rank != 2 else hits

@@ -11,8 +11,8 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import complex_math
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.shapes import compatible
 
@@ -21,13 +21,13 @@ CLOSE = elementwise(("self", "other"), promote="always_bool", no_bfloat16=True)
 
 
 @aten("aten::eq.Tensor", "aten::eq.Scalar", "prims::eq", rule=BOTH, tests=[OpTest("eq")])
-def eq(op: Any, self: Any, other: Any) -> Any:
+def eq(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether two numbers are equal."""
     return op.Equal(self, other)
 
 
 @eq.on_complex
-def _eq_complex(op: Any, self: Complex, other: Complex) -> Any:
+def _eq_complex(op: Op, self: Complex, other: Complex) -> Value:
     return op.And(op.Equal(self.real, other.real), op.Equal(self.imag, other.imag))
 
 
@@ -40,13 +40,13 @@ def _eq_complex(op: Any, self: Complex, other: Complex) -> Any:
     rule=BOTH,
     tests=[OpTest("ne")],
 )
-def ne(op: Any, self: Any, other: Any) -> Any:
+def ne(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether two numbers differ."""
     return op.Not(op.Equal(self, other))
 
 
 @ne.on_complex
-def _ne_complex(op: Any, self: Complex, other: Complex) -> Any:
+def _ne_complex(op: Op, self: Complex, other: Complex) -> Value:
     return op.Not(_eq_complex(op, self, other))
 
 
@@ -59,7 +59,7 @@ def _ne_complex(op: Any, self: Complex, other: Complex) -> Any:
     rule=BOTH,
     tests=[OpTest("lt")],
 )
-def lt(op: Any, self: Any, other: Any) -> Any:
+def lt(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether a number is less than another."""
     if self.onnx_dtype.is_bool:
         return op.And(op.Not(self), other)
@@ -75,7 +75,7 @@ def lt(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("le")],
 )
-def le(op: Any, self: Any, other: Any) -> Any:
+def le(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether a number is less than another or equal."""
     if self.onnx_dtype.is_bool:
         return op.Or(op.Not(self), other)
@@ -91,7 +91,7 @@ def le(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("gt")],
 )
-def gt(op: Any, self: Any, other: Any) -> Any:
+def gt(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether a number is greater than another."""
     if self.onnx_dtype.is_bool:
         return op.And(self, op.Not(_flag(op, other)))
@@ -107,26 +107,26 @@ def gt(op: Any, self: Any, other: Any) -> Any:
     rule=BOTH,
     tests=[OpTest("ge")],
 )
-def ge(op: Any, self: Any, other: Any) -> Any:
+def ge(op: Op, self: Value, other: Value | Number) -> Value:
     """Whether a number is greater than another or equal."""
     if self.onnx_dtype.is_bool:
         return op.Or(self, op.Not(_flag(op, other)))
     return op.GreaterOrEqual(self, other)
 
 
-def _flag(op: Any, x: Any) -> Any:
+def _flag(op: Op, x: Value | Number) -> Value:
     return x if is_value(x) else op.constant(np.array(bool(x)))
 
 
 @aten("aten::isclose", rule=CLOSE, tests=[OpTest("isclose")])
 def isclose(
-    op: Any,
-    self: Any,
-    other: Any,
+    op: Op,
+    self: Value,
+    other: Value,
     rtol: float = 1e-05,
     atol: float = 1e-08,
     equal_nan: bool = False,
-) -> Any:
+) -> Value:
     """Whether two numbers are equal, or `|a - b| <= atol + rtol |b|` and that is finite."""
     same = op.Equal(self, other)
     if equal_nan and self.onnx_dtype.is_float:
@@ -139,13 +139,13 @@ def isclose(
     return op.Or(same, _within(op, op.Abs(op.Sub(self, other)), allowed))
 
 
-def _within(op: Any, distance: Any, allowed: Any) -> Any:
+def _within(op: Op, distance: Any, allowed: Any) -> Value:
     return op.And(op.Less(distance, math.inf), op.LessOrEqual(distance, allowed))
 
 
 @isclose.on_complex
 def _isclose_complex(
-    op: Any,
+    op: Op,
     self: Complex,
     other: Complex,
     rtol: float = 1e-05,
@@ -163,7 +163,7 @@ def _isclose_complex(
     return op.Or(same, _within(op, distance, allowed))
 
 
-def all_true(op: Any, x: Any) -> Any:
+def all_true(op: Op, x: Value) -> Value:
     """Whether all elements of a BOOL value hold, as a BOOL value of rank 0; of none: yes."""
     wrong = op.ReduceSum(op.Cast(op.Not(x), to=DType.INT64), keepdims=0)
     return op.Equal(wrong, 0)
@@ -171,9 +171,9 @@ def all_true(op: Any, x: Any) -> Any:
 
 @aten("aten::allclose", rule=CLOSE, tests=[OpTest("allclose")])
 def allclose(
-    op: Any,
-    self: Any,
-    other: Any,
+    op: Op,
+    self: Value,
+    other: Value,
     rtol: float = 1e-05,
     atol: float = 1e-08,
     equal_nan: bool = False,
@@ -184,28 +184,28 @@ def allclose(
 
 @allclose.on_complex
 def _allclose_complex(
-    op: Any,
+    op: Op,
     self: Complex,
     other: Complex,
     rtol: float = 1e-05,
     atol: float = 1e-08,
     equal_nan: bool = False,
-) -> Any:
+) -> Value:
     return all_true(op, _isclose_complex(op, self, other, rtol, atol, equal_nan))
 
 
 @aten("aten::equal", rule=Rule(), tests=[OpTest("equal")])
-def equal(op: Any, self: Any, other: Any) -> Any:
+def equal(op: Op, self: Value, other: Value) -> Any:
     """Whether two tensors have one shape and the same elements, as a BOOL value of rank 0."""
     return _equal(op, self, other, eq.body)
 
 
 @equal.on_complex
-def _equal_complex(op: Any, self: Any, other: Any) -> Any:
+def _equal_complex(op: Op, self: Value, other: Value) -> Any:
     return _equal(op, self, other, _eq_complex)
 
 
-def _equal(op: Any, a: Any, b: Any, compare: Any) -> Any:
+def _equal(op: Op, a: Value, b: Value, compare: Any) -> Any:
     if a.rank != b.rank or not compatible(a.shape, b.shape):
         return op.constant(np.array(False))
     if all(isinstance(d, int) for d in (*a.shape, *b.shape)) or a.shape == b.shape:

@@ -12,6 +12,7 @@ from onnxwright.atenlib.helpers import complex_math
 from onnxwright.atenlib.helpers.constants import full_like
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import Rule, custom
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
@@ -25,7 +26,7 @@ SAME = Rule()
     rule=SAME,
     tests=[OpTest("view_as_real")],
 )
-def view_as_real(op: Any, self: Any) -> Any:
+def view_as_real(op: Op, self: Complex) -> Any:
     """Real and imaginary parts along a new last axis."""
     return pack(op, self)
 
@@ -39,30 +40,30 @@ view_as_real.on_complex(view_as_real.body)
     rule=SAME,
     tests=[OpTest("view_as_complex")],
 )
-def view_as_complex(op: Any, self: Any) -> Complex:
+def view_as_complex(op: Op, self: Value) -> Complex:
     """The complex tensor whose parts lie along the last axis."""
     return unpack(op, self)
 
 
 @aten("aten::real", "prims::real", rule=SAME, tests=[OpTest("real")])
-def real(op: Any, self: Any) -> Any:
+def real(op: Op, self: Value) -> Value:
     """The real part; a real tensor itself."""
     return self
 
 
 @real.on_complex
-def _real_complex(op: Any, self: Complex) -> Any:
+def _real_complex(op: Op, self: Complex) -> Value:
     return self.real
 
 
 @aten("aten::imag", "prims::imag", rule=SAME, tests=[OpTest("imag")])
-def imag(op: Any, self: Any) -> Any:
+def imag(op: Op, self: Value) -> Value:
     """The imaginary part; torch has none of a real tensor, zero is right."""
     return full_like(op, self, 0)
 
 
 @imag.on_complex
-def _imag_complex(op: Any, self: Complex) -> Any:
+def _imag_complex(op: Op, self: Complex) -> Value:
     return self.imag
 
 
@@ -75,13 +76,13 @@ def _imag_complex(op: Any, self: Complex) -> Any:
     rule=SAME,
     tests=[OpTest("conj"), OpTest("conj_physical")],
 )
-def conj(op: Any, self: Any) -> Any:
+def conj(op: Op, self: Value) -> Value:
     """The complex conjugate; a real tensor itself."""
     return self
 
 
 @conj.on_complex
-def _conj_complex(op: Any, self: Complex) -> Complex:
+def _conj_complex(op: Op, self: Complex) -> Complex:
     return complex_math.conjugate(op, self)
 
 
@@ -92,18 +93,18 @@ def _conj_complex(op: Any, self: Complex) -> Complex:
     tests=[OpTest("resolve_conj"), OpTest("resolve_neg")],
     complex="parts",
 )
-def resolve_conj(op: Any, self: Any) -> Any:
+def resolve_conj(op: Op, self: Value) -> Value:
     """The tensor itself: conjugates and negatives are computed where they are asked for."""
     return self
 
 
-def _angle_type(arguments: dict[str, Any]) -> DType:
+def _angle_type(arguments: Arguments) -> DType:
     dtype = real_of(arguments["self"].onnx_dtype)
     return dtype if dtype.is_float else DType.FLOAT
 
 
 @aten("aten::angle", rule=custom(_angle_type), tests=[OpTest("angle")])
-def angle(op: Any, self: Any) -> Any:
+def angle(op: Op, self: Value) -> Value:
     """The argument of a complex number; of a real one 0 or pi, NaN of NaN."""
     dtype = _angle_type({"self": self})
     below = (
@@ -117,18 +118,18 @@ def angle(op: Any, self: Any) -> Any:
 
 
 @angle.on_complex
-def _angle_complex(op: Any, self: Complex) -> Any:
+def _angle_complex(op: Op, self: Complex) -> Value:
     return complex_math.angle(op, self)
 
 
 @aten("aten::polar", rule=SAME, tests=[OpTest("polar")])
-def polar(op: Any, abs: Any, angle: Any) -> Complex:
+def polar(op: Op, abs: Value, angle: Value) -> Complex:
     """The complex number of a modulus and an argument."""
     return Complex(op.Mul(abs, op.Cos(angle)), op.Mul(abs, op.Sin(angle)))
 
 
 @aten("aten::complex", rule=SAME, tests=[OpTest("complex")])
-def complex_(op: Any, real: Any, imag: Any) -> Complex:
+def complex_(op: Op, real: Value, imag: Value) -> Complex:
     """The complex tensor of a real and an imaginary part."""
     if real.shape == imag.shape and all(d is not None for d in real.shape):
         return Complex(real, imag)

@@ -11,6 +11,7 @@ from onnxwright.atenlib.helpers.conv_matmul import convolve, convolve_transposed
 from onnxwright.atenlib.helpers.sizes import arithmetic, static
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -28,7 +29,7 @@ _TOL = {
 _ADDED_UP = {**_TOL, "float16": Tol(5e-3, 0.4), "bfloat16": Tol(5e-2, 0.4)}
 
 
-def _ints(x: Any, rank: int) -> list[int]:
+def _ints(x: int | Sequence[int], rank: int) -> list[int]:
     """A list of one or `rank` ints as one of `rank`."""
     found = [x] if isinstance(x, int) else list(x)
     if not all(isinstance(n, int) for n in found):
@@ -37,10 +38,10 @@ def _ints(x: Any, rank: int) -> list[int]:
 
 
 def _run(
-    op: Any,
-    x: Any,
-    weight: Any,
-    bias: Any,
+    op: Op,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
     stride: Any,
     padding: Any,
     dilation: Any,
@@ -48,7 +49,7 @@ def _run(
     *,
     output_padding: Any = 0,
     transposed: bool = False,
-) -> Any:
+) -> Value:
     """A convolution; the padding is a list of begins or of begins and ends."""
     rank = weight.rank - 2
     single = x.rank == rank + 1
@@ -65,7 +66,7 @@ def _run(
     if transposed:
         options["output_padding"], rest = _output_padding(op, output_padding, options)
     if isinstance(x, Complex):
-        result = _complex(op, x, weight, bias, options)
+        result: Value = _complex(op, x, weight, bias, options)
     else:
         result = _real(op, x, weight, bias, options)
     if rest is not None:
@@ -73,7 +74,7 @@ def _run(
     return algebra.squeeze(op, result, [0]) if single else result
 
 
-def _output_padding(op: Any, given: Any, options: dict[str, Any]) -> tuple[list[int], Any]:
+def _output_padding(op: Op, given: Any, options: Arguments) -> tuple[list[int], Any]:
     """The output padding, and what to cut off again where it is known at run time only."""
     rank = len(options["strides"])
     found = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -85,18 +86,19 @@ def _output_padding(op: Any, given: Any, options: dict[str, Any]) -> tuple[list[
     return most, rest
 
 
-def _complex(op: Any, x: Complex, weight: Complex, bias: Any, options: dict[str, Any]) -> Complex:
-    def run(a: Any, b: Any, c: Any = None) -> Any:
+def _complex(op: Op, x: Complex, weight: Value, bias: Value | None, options: Arguments) -> Complex:
+    def run(a: Value, b: Value, c: Value | None = None) -> Value:
         return _real(op, a, b, c, options)
 
-    real, imag = (None, None) if bias is None else (bias.real, bias.imag)
+    assert isinstance(weight, Complex)
+    real, imag = (bias.real, bias.imag) if isinstance(bias, Complex) else (None, None)
     return Complex(
         op.Sub(run(x.real, weight.real, real), run(x.imag, weight.imag)),
         op.Add(run(x.real, weight.imag, imag), run(x.imag, weight.real)),
     )
 
 
-def _real(op: Any, x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> Any:
+def _real(op: Op, x: Value, weight: Value, bias: Value | None, options: Arguments) -> Value:
     transposed = "output_padding" in options
     # ONNX Runtime refuses an output padding of a stride or more, which a dilation allows torch.
     wide = transposed and any(
@@ -116,7 +118,7 @@ def _real(op: Any, x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> A
     return op.Add(result, algebra.einsum_operand(op, op.Unsqueeze(bias, axes)))
 
 
-def _without_defaults(options: dict[str, Any]) -> dict[str, Any]:
+def _without_defaults(options: Arguments) -> dict[str, Any]:
     """The attributes that say something."""
     usual = {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
     return {
@@ -134,15 +136,15 @@ def _without_defaults(options: dict[str, Any]) -> dict[str, Any]:
     tests=[OpTest(f"nn.functional.conv{n}d", tol=_TOL) for n in (1, 2, 3)],
 )
 def conv(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     stride: Sequence[int] = (1,),
     padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,),
     groups: int = 1,
-) -> Any:
+) -> Value:
     """A convolution (cross-correlation, as torch has it)."""
     return _run(op, input, weight, bias, stride, padding, dilation, groups)
 
@@ -155,27 +157,27 @@ def conv(
     tests=[OpTest(f"nn.functional.conv{n}d", tol=_TOL) for n in (1, 2, 3)],
 )
 def conv_padding(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     stride: Sequence[int] = (1,),
     padding: str = "valid",
     dilation: Sequence[int] = (1,),
     groups: int = 1,
-) -> Any:
+) -> Value:
     """A convolution without padding ("valid"), or one that keeps the size ("same")."""
     pads = _named_padding(weight, padding, dilation)
     return _run(op, input, weight, bias, stride, pads, dilation, groups)
 
 
-def _named_padding(weight: Any, padding: str, dilation: Any) -> list[int]:
+def _named_padding(weight: Value, padding: str, dilation: Any) -> list[int]:
     """Begins and ends; where their sum is odd, torch puts the extra one at the end."""
     rank: int = weight.rank - 2
     if padding == "valid":
         return [0] * 2 * rank
     kernel = weight.shape[2:]
-    if not all(isinstance(k, int) for k in kernel):
+    if not static(kernel):
         unsupported('padding="same" needs a kernel of known size')
     total = [d * (k - 1) for d, k in zip(_ints(dilation, rank), kernel, strict=True)]
     begins = [t // 2 for t in total]
@@ -190,16 +192,16 @@ def _named_padding(weight: Any, padding: str, dilation: Any) -> list[int]:
     tests=[OpTest(f"nn.functional.conv_transpose{n}d", tol=_ADDED_UP) for n in (1, 2, 3)],
 )
 def conv_transpose(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
     stride: Sequence[int] = (1,),
     padding: Sequence[int] = (0,),
     output_padding: Sequence[int] = (0,),
     groups: int = 1,
     dilation: Sequence[int] = (1,),
-) -> Any:
+) -> Value:
     """A transposed convolution, the gradient of a convolution as a function of its own."""
     return _run(
         op,
@@ -222,17 +224,17 @@ def conv_transpose(
     untested="OpInfos call the ops by their number of axes",
 )
 def convolution(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
     output_padding: Sequence[int],
     groups: int,
-) -> Any:
+) -> Value:
     """Any convolution, as decompositions leave it."""
     return _run(
         op,
@@ -250,10 +252,10 @@ def convolution(
 
 @aten("aten::_convolution", rule=like("input"), untested="OpInfos call the ops by name")
 def underscore_convolution(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -274,15 +276,15 @@ def underscore_convolution(
 
 @aten("aten::_convolution_mode", rule=like("input"), untested="OpInfos call the ops by name")
 def convolution_mode(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    op: Op,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
     stride: Sequence[int],
     padding: str,
     dilation: Sequence[int],
     groups: int,
-) -> Any:
+) -> Value:
     """A convolution with its padding by name."""
     pads = _named_padding(weight, padding, dilation)
     return _run(op, input, weight, bias, stride, pads, dilation, groups)
@@ -295,14 +297,14 @@ def convolution_mode(
     untested="OpInfos call the ops by name",
 )
 def slow_conv(
-    op: Any,
-    self: Any,
-    weight: Any,
+    op: Op,
+    self: Value,
+    weight: Value,
     kernel_size: Sequence[int],
-    bias: Any = None,
+    bias: Value | None = None,
     stride: Sequence[int] = (1,),
     padding: Sequence[int] = (0,),
-) -> Any:
+) -> Value:
     """A convolution; the weight says the size of the kernel again."""
     del kernel_size
     return _run(op, self, weight, bias, stride, padding, 1, 1)
@@ -315,15 +317,15 @@ def slow_conv(
     untested="torch has them on CUDA only",
 )
 def conv_depthwise(
-    op: Any,
-    self: Any,
-    weight: Any,
+    op: Op,
+    self: Value,
+    weight: Value,
     kernel_size: Sequence[int],
-    bias: Any,
+    bias: Value | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-) -> Any:
+) -> Value:
     """A convolution of each channel by itself."""
     del kernel_size
     channels = self.shape[1]
@@ -333,7 +335,7 @@ def conv_depthwise(
 
 
 @aten("aten::conv_tbc", rule=like("self"), untested="torch has no OpInfo for it")
-def conv_tbc(op: Any, self: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+def conv_tbc(op: Op, self: Value, weight: Value, bias: Value, pad: int = 0) -> Value:
     """A convolution over time of `[time, batch, channels]` with `[kernel, in, out]`."""
     x = op.Transpose(self, perm=[1, 2, 0])
     w = op.Transpose(weight, perm=[2, 1, 0])

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onnxwright.atenlib.complexes import Complex, as_complex
 from onnxwright.atenlib.helpers.constants import cast, scalar
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
 SAME = Rule()
 
 
-def to_dtype(op: Any, x: Any, dtype: DType | None) -> Any:
+def to_dtype(op: Op, x: Value, dtype: DType | None) -> Value:
     """A tensor, real or complex, in an element type, as torch casts.
 
     Args:
@@ -43,7 +41,7 @@ def to_dtype(op: Any, x: Any, dtype: DType | None) -> Any:
     rule=SAME,
     untested="torch.export makes it of `to`; the body is that of aten::to.dtype",
 )
-def to_copy(op: Any, self: Any, dtype: DType | None = None, non_blocking: bool = False) -> Any:
+def to_copy(op: Op, self: Value, dtype: DType | None = None, non_blocking: bool = False) -> Value:
     """The tensor in an element type."""
     return to_dtype(op, self, dtype)
 
@@ -57,13 +55,13 @@ _TO_TYPE = ("bool", "byte", "char", "double", "float", "half", "int", "long", "s
     tests=[OpTest(name) for name in ("to", *_TO_TYPE, "cfloat", "cdouble")],
 )
 def to(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dtype: DType,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
-) -> Any:
+    memory_format: object = None,
+) -> Value:
     """The tensor in an element type."""
     return to_dtype(op, self, dtype)
 
@@ -74,58 +72,58 @@ def to(
     untested="the OpInfo `to`, at aten::to.dtype, runs it too",
 )
 def to_device(
-    op: Any,
-    self: Any,
-    device: Any,
+    op: Op,
+    self: Value,
+    device: object,
     dtype: DType,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
-) -> Any:
+    memory_format: object = None,
+) -> Value:
     """The tensor in an element type; devices mean nothing in a model."""
     return to_dtype(op, self, dtype)
 
 
 @aten("aten::to.dtype_layout", rule=SAME, untested="no OpInfo runs it")
 def to_dtype_layout(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dtype: DType | None = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
-) -> Any:
+    memory_format: object = None,
+) -> Value:
     """The tensor in an element type."""
     return to_dtype(op, self, dtype)
 
 
 @aten("aten::to.other", rule=SAME, untested="no OpInfo runs it")
 def to_other(
-    op: Any,
-    self: Any,
-    other: Any,
+    op: Op,
+    self: Value,
+    other: Value,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
-) -> Any:
+    memory_format: object = None,
+) -> Value:
     """The tensor in the element type of another."""
     return to_dtype(op, self, other.onnx_dtype)
 
 
 @aten("aten::type_as", rule=SAME, untested="no OpInfo runs it")
-def type_as(op: Any, self: Any, other: Any) -> Any:
+def type_as(op: Op, self: Value, other: Value) -> Value:
     """The tensor in the element type of another."""
     return to_dtype(op, self, other.onnx_dtype)
 
 
 @aten("prims::convert_element_type", rule=SAME, untested="prims: no OpInfo runs it")
-def convert_element_type(op: Any, a: Any, dtype: DType) -> Any:
+def convert_element_type(op: Op, a: Value, dtype: DType) -> Value:
     """The tensor in an element type."""
     return to_dtype(op, a, dtype)
 
 
 @aten("prims::device_put", rule=SAME, untested="prims: no OpInfo runs it")
-def device_put(op: Any, a: Any, device: Any, non_blocking: bool = False) -> Any:
+def device_put(op: Op, a: Value, device: object, non_blocking: bool = False) -> Value:
     """The tensor itself; devices mean nothing in a model."""
     return a
 
@@ -137,25 +135,25 @@ def device_put(op: Any, a: Any, device: Any, non_blocking: bool = False) -> Any:
     rule=SAME,
     tests=[OpTest("clone")],
 )
-def clone(op: Any, self: Any) -> Any:
+def clone(op: Op, self: Value) -> Value:
     """The tensor itself: values of a model never change."""
     return self
 
 
 @aten("aten::contiguous", rule=SAME, untested="it does nothing, so OpInfo's call is not recorded")
-def contiguous(op: Any, self: Any, memory_format: Any = 0) -> Any:
+def contiguous(op: Op, self: Value, memory_format: object = 0) -> Value:
     """The tensor itself: tensors of a model have no strides."""
     return self
 
 
 @aten("prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
-def view_of(op: Any, a: Any) -> Any:
+def view_of(op: Op, a: Value) -> Value:
     """The tensor itself."""
     return a
 
 
 @aten("aten::copy", rule=SAME, untested="no OpInfo runs the form without mutation")
-def copy_(op: Any, self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(op: Op, self: Complex, src: Value, non_blocking: bool = False) -> Value:
     """The elements of `src` in the shape and element type of `self`."""
     found = to_dtype(op, src, self.onnx_dtype)
     if found.shape == self.shape and all(d is not None for d in self.shape):
@@ -176,11 +174,11 @@ _KINDS = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
     rule=SAME,
     untested="numbers are not tensors, OpInfo has none; tests/atenlib/test_pointwise.py",
 )
-def tensor(op: Any, t: Any, dtype: DType | None = None) -> Any:
+def tensor(op: Op, t: bool | float | Value, dtype: DType | None = None) -> Value:
     """A tensor without dimensions that holds a number, of the type of its kind by default."""
     if dtype is None:
         kind = op.backend.weak_kind(t) if is_value(t) else type(t).__name__
-        dtype = _KINDS[kind]
+        dtype = _KINDS[kind or ""]
     return scalar(op, t, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex, as_complex, real_part
@@ -11,8 +12,8 @@ from onnxwright.atenlib.helpers.shape import flat, reshape, slice_axis
 from onnxwright.atenlib.helpers.sizes import arithmetic, numel, product, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Size, Value, is_value
 from onnxwright.atenlib.rules import creation, custom, like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
@@ -20,7 +21,7 @@ _NUMBERS = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT, complex: DTy
 _COMPUTED = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.FLOAT}
 
 
-def filled(op: Any, size: Any, value: Any, dtype: DType) -> Any:
+def filled(op: Op, size: Sequence[Size], value: Value | Number, dtype: DType | None) -> Value:
     """A value, or a `Complex`, of a shape filled with one number.
 
     Args:
@@ -32,6 +33,7 @@ def filled(op: Any, size: Any, value: Any, dtype: DType) -> Any:
     Returns:
         The value.
     """
+    assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         part = real_of(dtype)
         real, imag = _parts(op, value, part)
@@ -39,8 +41,9 @@ def filled(op: Any, size: Any, value: Any, dtype: DType) -> Any:
     return full(op, size, _as_real(value), dtype)
 
 
-def filled_like(op: Any, x: Any, value: Any, dtype: DType) -> Any:
+def filled_like(op: Op, x: Value, value: Value | Number, dtype: DType | None) -> Value:
     """A value, or a `Complex`, of the shape of another, filled with one number."""
+    assert dtype is not None  # the rule fills it in
     shape = real_part(x)
     if dtype.is_complex:
         part = real_of(dtype)
@@ -49,7 +52,7 @@ def filled_like(op: Any, x: Any, value: Any, dtype: DType) -> Any:
     return full_like(op, shape, _as_real(value), dtype)
 
 
-def _parts(op: Any, value: Any, part: DType) -> tuple[Any, Any]:
+def _parts(op: Op, value: Value | Number, part: DType) -> tuple[Any, Any]:
     if isinstance(value, Complex) or is_value(value):
         both = as_complex(op, value, part)
         return both.real, both.imag
@@ -57,11 +60,11 @@ def _parts(op: Any, value: Any, part: DType) -> tuple[Any, Any]:
     return number.real, number.imag
 
 
-def _as_real(value: Any) -> Any:
+def _as_real(value: Value | Number) -> Value | float | int:
     return value.real if isinstance(value, (Complex, complex)) else value
 
 
-def _filling_type(arguments: dict[str, Any]) -> DType | None:
+def _filling_type(arguments: Arguments) -> DType | None:
     """The type that `dtype` says, else that of the number."""
     if arguments["dtype"] is None:
         value = arguments["fill_value"]
@@ -73,100 +76,109 @@ def _filling_type(arguments: dict[str, Any]) -> DType | None:
 
 
 @aten("aten::full", rule=custom(_filling_type), tests=[OpTest("full")])
-def full_(op: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def full_(op: Op, size: Sequence[Size], fill_value: Number, *, dtype: DType | None = None) -> Value:
     """A tensor of a size filled with one number."""
     return filled(op, size, fill_value, dtype)
 
 
 @aten("aten::full_like", rule=creation(like="self"), tests=[OpTest("full_like")])
-def full_like_(op: Any, self: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def full_like_(op: Op, self: Value, fill_value: Number, *, dtype: DType | None = None) -> Value:
     """A tensor of the shape of another filled with one number."""
     return filled_like(op, self, fill_value, dtype)
 
 
 @aten("aten::new_full", rule=creation(like="self"), tests=[OpTest("new_full")])
-def new_full(op: Any, self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def new_full(
+    op: Op, self: Value, size: Sequence[Size], fill_value: Number, *, dtype: DType | None = None
+) -> Value:
     """A tensor of a size filled with one number, of the type of another."""
     return filled(op, size, fill_value, dtype)
 
 
 @aten("aten::zeros", "aten::_efficientzerotensor", rule=creation(), tests=[OpTest("zeros")])
-def zeros(op: Any, size: Any, *, dtype: Any = None) -> Any:
+def zeros(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::ones", rule=creation(), tests=[OpTest("ones")])
-def ones(op: Any, size: Any, *, dtype: Any = None) -> Any:
+def ones(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of ones."""
     return filled(op, size, 1, dtype)
 
 
 @aten("aten::empty.memory_format", rule=creation(), tests=[OpTest("empty", compare="shape")])
-def empty(op: Any, size: Any, *, dtype: Any = None) -> Any:
+def empty(op: Op, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::empty_strided", rule=creation(), tests=[OpTest("empty_strided", compare="shape")])
-def empty_strided(op: Any, size: Any, stride: Any, *, dtype: Any = None) -> Any:
+def empty_strided(
+    op: Op, size: Sequence[Size], stride: Sequence[Size], *, dtype: DType | None = None
+) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::empty_permuted", rule=creation(), tests=[OpTest("empty_permuted", compare="shape")])
-def empty_permuted(op: Any, size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
+def empty_permuted(
+    op: Op, size: Sequence[Size], physical_layout: Sequence[int], *, dtype: DType | None = None
+) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::zeros_like", rule=creation(like="self"), tests=[OpTest("zeros_like")])
-def zeros_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+def zeros_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Zeros in the shape of another tensor."""
     return filled_like(op, self, 0, dtype)
 
 
 @aten("aten::ones_like", rule=creation(like="self"), tests=[OpTest("ones_like")])
-def ones_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+def ones_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Ones in the shape of another tensor."""
     return filled_like(op, self, 1, dtype)
 
 
 @aten("aten::empty_like", rule=creation(like="self"),
       tests=[OpTest("empty_like", compare="shape")])  # fmt: skip
-def empty_like(op: Any, self: Any, *, dtype: Any = None) -> Any:
+def empty_like(op: Op, self: Value, *, dtype: DType | None = None) -> Value:
     """Any elements in the shape of another tensor: zeros."""
     return filled_like(op, self, 0, dtype)
 
 
 @aten("aten::new_zeros", rule=creation(like="self"), tests=[OpTest("new_zeros")])
-def new_zeros(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+def new_zeros(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of zeros, of the type of another."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::new_ones", rule=creation(like="self"), tests=[OpTest("new_ones")])
-def new_ones(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+def new_ones(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of ones, of the type of another."""
     return filled(op, size, 1, dtype)
 
 
 @aten("aten::new_empty", rule=creation(like="self"), tests=[OpTest("new_empty", compare="shape")])
-def new_empty(op: Any, self: Any, size: Any, *, dtype: Any = None) -> Any:
+def new_empty(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of any elements, of the type of another: zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::new_empty_strided", rule=creation(like="self"),
       tests=[OpTest("new_empty_strided", compare="shape")])  # fmt: skip
-def new_empty_strided(op: Any, self: Any, size: Any, stride: Any, *, dtype: Any = None) -> Any:
+def new_empty_strided(
+    op: Op, self: Value, size: Sequence[Size], stride: Sequence[Size], *, dtype: DType | None = None
+) -> Value:
     """A tensor of any elements, of the type of another: zeros."""
     return filled(op, size, 0, dtype)
 
 
 @aten("aten::scalar_tensor", rule=creation(), tests=[OpTest("scalar_tensor")])
-def scalar_tensor(op: Any, s: Any, *, dtype: Any = None) -> Any:
+def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     """A number as a tensor without dimensions."""
+    assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         return as_complex(op, s, real_of(dtype))
     return scalar(op, _as_real(s), dtype)
@@ -176,13 +188,13 @@ scalar_tensor.on_complex(scalar_tensor.body)
 
 
 @aten("aten::fill.Scalar", "aten::fill.Tensor", rule=like(), tests=[OpTest("fill")])
-def fill(op: Any, self: Any, value: Any) -> Any:
+def fill(op: Op, self: Value, value: Number | Value) -> Value:
     """One number in the shape of a tensor, and of its type."""
     return filled_like(op, self, value, self.onnx_dtype)
 
 
 @aten("aten::zero", rule=like(), tests=[OpTest("zero_")])
-def zero(op: Any, self: Any) -> Any:
+def zero(op: Op, self: Value) -> Value:
     """Zeros in the shape of a tensor, and of its type."""
     return filled_like(op, self, 0, self.onnx_dtype)
 
@@ -195,18 +207,19 @@ for _function in (
 
 
 @aten("aten::eye", rule=creation(), tests=[OpTest("eye")])
-def eye(op: Any, n: Any, *, dtype: Any = None) -> Any:
+def eye(op: Op, n: Size, *, dtype: DType | None = None) -> Value:
     """The identity matrix of a size."""
     return _eye(op, n, n, dtype)
 
 
 @aten("aten::eye.m", rule=creation(), tests=[OpTest("eye")])
-def eye_m(op: Any, n: Any, m: Any, *, dtype: Any = None) -> Any:
+def eye_m(op: Op, n: Size, m: Size, *, dtype: DType | None = None) -> Value:
     """A matrix with ones on its diagonal."""
     return _eye(op, n, m, dtype)
 
 
-def _eye(op: Any, n: Any, m: Any, dtype: DType) -> Any:
+def _eye(op: Op, n: Size, m: Any, dtype: DType | None) -> Value:
+    assert dtype is not None  # the rule fills it in
     if dtype.is_complex:
         part = real_of(dtype)
         return Complex(_eye(op, n, m, part), full(op, [n, m], 0, part))
@@ -221,14 +234,14 @@ def _eye(op: Any, n: Any, m: Any, dtype: DType) -> Any:
     complex="parts",
     tests=[OpTest("resize_", compare="shape")],
 )
-def resize(op: Any, self: Any, size: Any) -> Any:
+def resize(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The elements in another shape; too many are dropped, missing ones are zeros."""
     return _resized(op, self, list(size))
 
 
 @aten("aten::resize_as", rule=like(),
       tests=[OpTest("resize_as_", compare="shape")])  # fmt: skip
-def resize_as(op: Any, self: Any, the_template: Any) -> Any:
+def resize_as(op: Op, self: Value, the_template: Value) -> Value:
     """The elements in the shape of another tensor."""
     wanted = sizes(op, real_part(the_template))
     return algebra.each(lambda part: _resized(op, part, wanted), self)
@@ -237,7 +250,7 @@ def resize_as(op: Any, self: Any, the_template: Any) -> Any:
 resize_as.on_complex(resize_as.body)
 
 
-def _resized(op: Any, x: Any, wanted: list[Any]) -> Any:
+def _resized(op: Op, x: Value, wanted: list[Any]) -> Value:
     here, there = numel(op, x), product(op, wanted)
     row = flat(op, x)
     both = (here, there) if isinstance(here, int) and isinstance(there, int) else None

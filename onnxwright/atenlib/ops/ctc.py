@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import MEAN, SUM
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value, is_value
 from onnxwright.atenlib.rules import like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
-def _lengths(op: Any, lengths: Any) -> Any:
+def _lengths(op: Op, lengths: Sequence[Size] | Value) -> Value:
     """Lengths, a list or a tensor, as INT64 `[N]`."""
     if is_value(lengths):
         made = cast(op, lengths, DType.INT64)
@@ -27,7 +28,7 @@ def _lengths(op: Any, lengths: Any) -> Any:
     return vector(op, list(lengths))
 
 
-def _padded_targets(op: Any, targets: Any, lengths: Any) -> Any:
+def _padded_targets(op: Op, targets: Any, lengths: Value) -> Any:
     """Targets `[N, S]`; those that come one after another are cut apart."""
     targets = cast(op, targets, DType.INT64)
     if targets.rank == 2:
@@ -41,7 +42,7 @@ def _padded_targets(op: Any, targets: Any, lengths: Any) -> Any:
     return op.Gather(more, op.Min(places, last), axis=0)
 
 
-def _with_blanks(op: Any, targets: Any, blank: int) -> Any:
+def _with_blanks(op: Op, targets: Any, blank: int) -> Value:
     """A blank before, between and after the classes: `[N, S]` to `[N, 2 S + 1]`."""
     pairs = op.Unsqueeze(targets, [2])
     blanks = op.Expand(scalar(op, blank, DType.INT64), op.Shape(pairs))
@@ -54,7 +55,7 @@ def _with_blanks(op: Any, targets: Any, blank: int) -> Any:
     return op.Concat(rows, one, axis=1)
 
 
-def _log_sum(op: Any, terms: list[Any]) -> Any:
+def _log_sum(op: Op, terms: list[Any]) -> Value:
     """The logarithm of the sum of exponentials of tensors; minus infinity is zero's."""
     top = op.Max(*terms)
     none = scalar(op, -math.inf, top.onnx_dtype)
@@ -66,7 +67,7 @@ def _log_sum(op: Any, terms: list[Any]) -> Any:
     return op.Add(op.Log(total), safe)
 
 
-def _shifted(op: Any, x: Any, by: int) -> Any:
+def _shifted(op: Op, x: Value, by: int) -> Value:
     """Columns moved to the right, minus infinity where there was none."""
     none = scalar(op, -math.inf, x.onnx_dtype)
     wide = op.Pad(x, op.constant(np.array([0, by, 0, 0], np.int64)), none)
@@ -74,8 +75,8 @@ def _shifted(op: Any, x: Any, by: int) -> Any:
 
 
 def _likelihoods(
-    op: Any, log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int
-) -> Any:
+    op: Op, log_probs: Any, targets: Any, inputs: Any, lengths: Value, blank: int
+) -> tuple[Value, Value]:
     """The negative log likelihood of each sequence, `[N]`, and forward variables `[N, T, 2 S + 1]`.
 
     Source: Graves et al., Connectionist Temporal Classification.
@@ -97,7 +98,7 @@ def _likelihoods(
     first = op.Gather(chosen, 0, axis=0)
     alpha = begun = op.Where(op.Less(columns, 2), first, none)
 
-    def body(alpha: Any, step: Any, now: Any) -> Any:
+    def body(alpha: Value, step: Any, now: Any) -> tuple[Value, Value]:
         over = op.Where(leap, _shifted(op, alpha, 2), none)
         moved = op.Add(_log_sum(op, [alpha, _shifted(op, alpha, 1), over]), now)
         running = op.Less(step, op.Unsqueeze(inputs, [1]))
@@ -116,7 +117,9 @@ def _likelihoods(
     return losses, op.Transpose(every, perm=[1, 0, 2])
 
 
-def _losses(op: Any, x: Any, targets: Any, inputs: Any, lengths: Any, blank: int) -> Any:
+def _losses(
+    op: Op, x: Value, targets: Any, inputs: Any, lengths: Value, blank: int
+) -> tuple[Value, Value]:
     """A loss for each sequence, and the forward variables; one sequence is a batch of one."""
     if x.rank == 2:
         x = op.Unsqueeze(x, [1])
@@ -131,15 +134,15 @@ def _losses(op: Any, x: Any, targets: Any, inputs: Any, lengths: Any, blank: int
     tests=[OpTest("nn.functional.ctc_loss")],
 )
 def ctc_loss(
-    op: Any,
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
+    op: Op,
+    log_probs: Value,
+    targets: Value,
+    input_lengths: Value | Sequence[int],
+    target_lengths: Value | Sequence[int],
     blank: int = 0,
     reduction: int = 1,
     zero_infinity: bool = False,
-) -> Any:
+) -> Value:
     """The negative log likelihood of target sequences over all alignments, `[T, N, C]`."""
     lengths = _lengths(op, target_lengths)
     losses, _ = _losses(op, log_probs, targets, _lengths(op, input_lengths), lengths, blank)
@@ -162,14 +165,14 @@ def ctc_loss(
     untested="torch.nn.functional.ctc_loss is recorded as ctc_loss",
 )
 def _ctc_loss(
-    op: Any,
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
+    op: Op,
+    log_probs: Value,
+    targets: Value,
+    input_lengths: Value | Sequence[int],
+    target_lengths: Value | Sequence[int],
     blank: int = 0,
     zero_infinity: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """The negative log likelihoods, and the forward variables they are made of."""
     del zero_infinity  # it is about gradients
     lengths = _lengths(op, target_lengths)

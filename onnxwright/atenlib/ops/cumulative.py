@@ -16,6 +16,7 @@ from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise, like, reduction
 from onnxwright.types.dtypes import DType
 
@@ -40,7 +41,7 @@ _STEPS = 20
     complex="parts",
     tests=[OpTest("cumsum", tol=_HALVES)],
 )
-def cumsum(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def cumsum(op: Op, self: Value, dim: int, dtype: DType | None = None) -> Value:
     """The sums of the elements up to each, along an axis."""
     if self.rank == 0:
         return self
@@ -50,7 +51,7 @@ def cumsum(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
 
 
 def scan(
-    op: Any, parts: Parts, axis: int, combine: Callable[[Parts, Parts], Parts], start: Parts
+    op: Op, parts: Parts, axis: int, combine: Callable[[Parts, Parts], Parts], start: Parts
 ) -> Parts:
     """The results of an associative function over the elements up to each, along an axis.
 
@@ -81,7 +82,7 @@ def scan(
 
 
 def _dynamic_scan(
-    op: Any, parts: Parts, axis: int, combine: Callable[[Parts, Parts], Parts], start: Parts
+    op: Op, parts: Parts, axis: int, combine: Callable[[Parts, Parts], Parts], start: Parts
 ) -> Parts:
     """As `scan`, the steps taken in a loop that ends when they reach over the whole axis."""
     length = op.Squeeze(op.Shape(parts[0], start=axis, end=axis + 1), [0])
@@ -89,7 +90,7 @@ def _dynamic_scan(
     rank = parts[0].rank
     shapes = [op.Shape(x) for x in parts]
 
-    def body(_step: Any, _go: Any, distance: Any, *carried: Any) -> Any:
+    def body(_step: Any, _go: Any, distance: Any, *carried: Any) -> tuple[Any, ...]:
         before = [0] * (2 * rank)
         before[axis] = distance
         pads = vector(op, before)
@@ -119,7 +120,7 @@ def _dynamic_scan(
     rule=reduction(promote="bool_to_long"),
     tests=[OpTest("cumprod", tol=_HALVES)],
 )
-def cumprod(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def cumprod(op: Op, self: Value, dim: int, dtype: DType | None = None) -> Value:
     """The products of the elements up to each, along an axis."""
     if self.rank == 0:
         return self
@@ -132,7 +133,7 @@ def cumprod(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
 
 
 @cumprod.on_complex
-def _cumprod_complex(op: Any, self: Complex, dim: int, dtype: Any = None) -> Complex:
+def _cumprod_complex(op: Op, self: Complex, dim: int, dtype: DType | None = None) -> Complex:
     if self.rank == 0:
         return self
 
@@ -144,7 +145,7 @@ def _cumprod_complex(op: Any, self: Complex, dim: int, dtype: Any = None) -> Com
     return Complex(*scan(op, [self.real, self.imag], axis, combine, [1, 0]))
 
 
-def _cumulative_extreme(op: Any, x: Any, dim: int, largest: bool) -> tuple[Any, Any]:
+def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any, Any]:
     """The extremes so far and the last places where they stood; NaN stays."""
     if x.rank == 0:
         return x, full(op, [], 0, DType.INT64)
@@ -168,13 +169,13 @@ def _cumulative_extreme(op: Any, x: Any, dim: int, largest: bool) -> tuple[Any, 
 
 
 @aten("aten::cummax", rule=like(), tests=[OpTest("cummax")])
-def cummax(op: Any, self: Any, dim: int) -> Any:
+def cummax(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The largest elements so far along an axis, and the last places where they stood."""
     return _cumulative_extreme(op, self, dim, largest=True)
 
 
 @aten("aten::cummin", rule=like(), tests=[OpTest("cummin")])
-def cummin(op: Any, self: Any, dim: int) -> Any:
+def cummin(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
     """The smallest elements so far along an axis, and the last places where they stood."""
     return _cumulative_extreme(op, self, dim, largest=False)
 
@@ -184,7 +185,7 @@ def cummin(op: Any, self: Any, dim: int) -> Any:
     rule=elementwise(promote="int_to_float"),
     tests=[OpTest("logcumsumexp", tol=_HALVES, xfail=[_BRANCH])],
 )
-def logcumsumexp(op: Any, self: Any, dim: int) -> Any:
+def logcumsumexp(op: Op, self: Value, dim: int) -> Any:
     """The logarithms of the sums of the exponentials up to each element, along an axis."""
     if self.rank == 0:
         return self
@@ -201,7 +202,7 @@ def logcumsumexp(op: Any, self: Any, dim: int) -> Any:
 
 
 @logcumsumexp.on_complex
-def _logcumsumexp_complex(op: Any, self: Complex, dim: int) -> Complex:
+def _logcumsumexp_complex(op: Op, self: Complex, dim: int) -> Complex:
     if self.rank == 0:
         return self
 

@@ -19,11 +19,12 @@ from onnxwright.atenlib.helpers.shape import (
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like, reduction
 from onnxwright.types.dtypes import DType
 
 
-def diagonal_of(op: Any, x: Any, offset: int) -> Any:
+def diagonal_of(op: Op, x: Value, offset: int) -> Value:
     """A diagonal of the matrices in the last two dimensions, in the last one.
 
     The diagonal is every `columns + 1`-th element of a matrix.
@@ -41,7 +42,7 @@ def diagonal_of(op: Any, x: Any, offset: int) -> Any:
     return slice_axis(op, lines, x.rank - 2, start, end, step)
 
 
-def _start(op: Any, columns: Any, offset: int) -> tuple[Any, Any]:
+def _start(op: Op, columns: Size, offset: int) -> tuple[Any, Any]:
     """Where a diagonal begins in the elements of a matrix, and the columns it may reach."""
     if offset >= 0:
         return offset, arithmetic(op, "Sub", columns, offset)
@@ -55,19 +56,19 @@ def _start(op: Any, columns: Any, offset: int) -> tuple[Any, Any]:
     complex="parts",
     tests=[OpTest("diagonal"), OpTest("diagonal_copy")],
 )
-def diagonal(op: Any, self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(op: Op, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
     """The diagonals of the matrices in two dimensions, as a new last one."""
     axes = [axis_of(dim1, self.rank), axis_of(dim2, self.rank)]
     return diagonal_of(op, permute(op, self, axes_last(axes, self.rank)), offset)
 
 
 @aten("aten::linalg_diagonal", rule=like("A"), complex="parts", tests=[OpTest("linalg.diagonal")])
-def linalg_diagonal(op: Any, A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def linalg_diagonal(op: Op, A: Value, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The diagonals of the matrices in two dimensions, as a new last one."""
     return diagonal.body(op, A, offset, dim1, dim2)
 
 
-def on_diagonal(op: Any, x: Any, line: Any, offset: int) -> Any:
+def on_diagonal(op: Op, x: Value, line: Any, offset: int) -> Value:
     """Matrices with a diagonal replaced.
 
     Args:
@@ -90,14 +91,14 @@ def on_diagonal(op: Any, x: Any, line: Any, offset: int) -> Any:
     return op.Where(_mask(op, rows, columns, offset), op.Unsqueeze(line, [axis]), x)
 
 
-def _mask(op: Any, rows: Any, columns: Any, offset: int) -> Any:
+def _mask(op: Op, rows: Size, columns: Size, offset: int) -> Value:
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= 4096:
         return op.constant(np.eye(rows, columns, offset, dtype=np.bool_))
     down = op.Unsqueeze(iota(op, rows), [1])
     return op.Equal(op.Add(down, offset) if offset else down, iota(op, columns))
 
 
-def embedded(op: Any, line: Any, offset: int) -> Any:
+def embedded(op: Op, line: Any, offset: int) -> Value:
     """Square matrices of zeros with a diagonal that is given."""
     side = arithmetic(op, "Add", size(op, line, -1), abs(offset))
     nothing = full(op, [side, side], 0, line.onnx_dtype)
@@ -105,7 +106,7 @@ def embedded(op: Any, line: Any, offset: int) -> Any:
 
 
 @aten("aten::diag_embed", rule=like(), complex="parts", tests=[OpTest("diag_embed")])
-def diag_embed(op: Any, self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(op: Op, self: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices of zeros in two new dimensions, with a diagonal that is given."""
     rank = self.rank + 1
     axes = [axis_of(dim1, rank), axis_of(dim2, rank)]
@@ -114,7 +115,7 @@ def diag_embed(op: Any, self: Any, offset: int = 0, dim1: int = -2, dim2: int = 
 
 
 @aten("aten::diag", rule=like(), complex="parts", tests=[OpTest("diag")])
-def diag(op: Any, self: Any, diagonal: int = 0) -> Any:
+def diag(op: Op, self: Value, diagonal: int = 0) -> Value:
     """The diagonal of a matrix, or the matrix of a diagonal."""
     if self.rank == 1:
         return embedded(op, self, diagonal)
@@ -122,7 +123,7 @@ def diag(op: Any, self: Any, diagonal: int = 0) -> Any:
 
 
 @aten("aten::diagflat", rule=like(), complex="parts", tests=[OpTest("diagflat")])
-def diagflat(op: Any, self: Any, offset: int = 0) -> Any:
+def diagflat(op: Op, self: Value, offset: int = 0) -> Value:
     """The matrix whose diagonal are all elements of a tensor."""
     return embedded(op, flat(op, self), offset)
 
@@ -130,8 +131,8 @@ def diagflat(op: Any, self: Any, offset: int = 0) -> Any:
 @aten("aten::diagonal_scatter", rule=into("src"), complex="parts",
       tests=[OpTest("diagonal_scatter")])  # fmt: skip
 def diagonal_scatter(
-    op: Any, self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> Any:
+    op: Op, self: Value, src: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Value:
     """The tensor with the diagonals of two dimensions replaced by `src`."""
     axes = [axis_of(dim1, self.rank), axis_of(dim2, self.rank)]
     order = axes_last(axes, self.rank)
@@ -141,7 +142,7 @@ def diagonal_scatter(
 
 @aten("aten::fill_diagonal", rule=into("fill_value"), complex="parts",
       untested="tests/atenlib/test_diagonal.py")  # fmt: skip
-def fill_diagonal(op: Any, self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal(op: Op, self: Value, fill_value: Number, wrap: bool = False) -> Value:
     """The tensor with one number where all indices are equal; `wrap` goes on below the square."""
     value = scalar(op, fill_value, self.onnx_dtype)
     if self.rank == 2 and wrap:
@@ -165,6 +166,6 @@ def fill_diagonal(op: Any, self: Any, fill_value: Any, wrap: bool = False) -> An
 
 @aten("aten::trace", rule=reduction("self", promote="bool_to_long"), complex="parts",
       tests=[OpTest("trace")])  # fmt: skip
-def trace(op: Any, self: Any) -> Any:
+def trace(op: Op, self: Value) -> Value:
     """The sum of the diagonal of a matrix."""
     return op.ReduceSum(diagonal_of(op, self, 0), keepdims=0)

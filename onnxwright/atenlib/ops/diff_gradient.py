@@ -17,8 +17,8 @@ from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.reduction import multiply
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule, custom, like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
 
@@ -32,7 +32,7 @@ _ROUNDED = XFail(
 )
 
 
-def _neighbours(op: Any, x: Any, axis: int) -> tuple[Any, Any]:
+def _neighbours(op: Op, x: Value, axis: int) -> tuple[Any, Any]:
     """All but the last, and all but the first elements along an axis."""
     return slice_axis(op, x, axis, 0, -1), slice_axis(op, x, axis, 1, None)
 
@@ -44,8 +44,13 @@ def _neighbours(op: Any, x: Any, axis: int) -> tuple[Any, Any]:
     tests=[OpTest("diff", xfail=[_ROUNDED])],
 )
 def diff(
-    op: Any, self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Value | None = None,
+    append: Value | None = None,
+) -> Value:
     """The differences of neighbours along an axis, taken n times."""
     if n == 0:
         return self
@@ -58,20 +63,20 @@ def diff(
     return x
 
 
-def _mapped(x: Any, function: Callable[[Any], Any]) -> Any:
+def _mapped(x: Value, function: Callable[[Any], Any]) -> Any:
     """A linear function of a tensor, complex or not."""
     if isinstance(x, Complex):
         return Complex(function(x.real), function(x.imag))
     return function(x)
 
 
-def _times(op: Any, a: Any, b: Any) -> Any:
+def _times(op: Op, a: Value, b: Value) -> Value:
     if isinstance(a, Complex) and isinstance(b, Complex):
         return multiply(op, a, b)
     return op.Mul(a, b)
 
 
-def _steps_along(op: Any, y: Any, x: Any, axis: int) -> Any:
+def _steps_along(op: Op, y: Value, x: Value, axis: int) -> Value:
     """The distances of the places of samples, to go with an axis of `y`."""
     before, after = _neighbours(op, x, 0 if x.rank == 1 else axis - (y.rank - x.rank))
     steps = op.Sub(after, before)
@@ -81,7 +86,7 @@ def _steps_along(op: Any, y: Any, x: Any, axis: int) -> Any:
     return steps
 
 
-def _areas(op: Any, y: Any, x: Any, axis: int) -> Any:
+def _areas(op: Op, y: Value, x: Value | None, axis: int) -> Any:
     """Twice the areas between neighbours; the steps are 1 where there are no places.
 
     Integers wrap around in their own type, as torch's do, and are INT64 then.
@@ -93,21 +98,21 @@ def _areas(op: Any, y: Any, x: Any, axis: int) -> Any:
     return _mapped(y, lambda part: _summable(op, part))
 
 
-def _summable(op: Any, x: Any) -> Any:
+def _summable(op: Op, x: Value) -> Value:
     return x if x.onnx_dtype.is_float else cast(op, x, DType.INT64)
 
 
 def _float_of(*names: str) -> Rule:
     """The result has the common type of the arguments, FLOAT if that is of integers."""
 
-    def dtype(arguments: dict[str, Any]) -> DType:
+    def dtype(arguments: Arguments) -> DType:
         common = functools.reduce(promote_types, [arguments[n].onnx_dtype for n in names])
         return common if common.is_float or common.is_complex else DType.FLOAT
 
     return custom(dtype)
 
 
-def _alike(op: Any, y: Any, x: Any) -> tuple[Any, Any]:
+def _alike(op: Op, y: Value, x: Value) -> tuple[Any, Any]:
     """Samples and places in their common type."""
     common = promote_types(y.onnx_dtype, x.onnx_dtype)
     if common.is_complex:
@@ -115,19 +120,20 @@ def _alike(op: Any, y: Any, x: Any) -> tuple[Any, Any]:
     return cast(op, y, common), cast(op, x, common)
 
 
-def _scaled(op: Any, x: Any, factor: Any) -> Any:
-    if isinstance(factor, complex):
-        part = (x.real if isinstance(x, Complex) else x).onnx_dtype
+def _scaled(op: Op, x: Value, factor: complex) -> Any:
+    if not isinstance(factor, (int, float)):
+        assert isinstance(x, Complex)
+        part = x.real.onnx_dtype
         other = Complex(scalar(op, factor.real, part), scalar(op, factor.imag, part))
         return multiply(op, x, other)
     return _mapped(x, lambda part: op.Mul(_float(op, part), float(factor)))
 
 
-def _float(op: Any, x: Any) -> Any:
+def _float(op: Op, x: Value) -> Value:
     return x if x.onnx_dtype.is_float else op.Cast(x, to=DType.FLOAT)
 
 
-def _integral(op: Any, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _integral(op: Op, y: Value, x: Value | None, dx: Any, dim: int) -> Any:
     axis = axis_of(dim, y.rank)
     if y.shape[axis] == 0:
         return _mapped(y, lambda part: reduce(op, "ReduceSum", part, [axis]))
@@ -142,7 +148,7 @@ def _integral(op: Any, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return _scaled(op, total, dx * 0.5)
 
 
-def _integrals(op: Any, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _integrals(op: Op, y: Value, x: Value | None, dx: Any, dim: int) -> Any:
     axis = axis_of(dim, y.rank)
     areas = _areas(op, y, x, axis)
     order = op.constant(np.array(axis))
@@ -155,7 +161,7 @@ def _integrals(op: Any, y: Any, x: Any, dx: Any, dim: int) -> Any:
     rule=_float_of("y", "x"),
     tests=[OpTest("trapezoid", tol=_HALVES), OpTest("trapz", tol=_HALVES)],
 )
-def trapezoid_x(op: Any, y: Any, x: Any, *, dim: int = -1) -> Any:
+def trapezoid_x(op: Op, y: Value, x: Value, *, dim: int = -1) -> Any:
     """The integral of samples at places along an axis, by the trapezoidal rule."""
     return _integral(op, *_alike(op, y, x), 1, dim)
 
@@ -166,7 +172,7 @@ def trapezoid_x(op: Any, y: Any, x: Any, *, dim: int = -1) -> Any:
     rule=_float_of("y"),
     tests=[OpTest("trapezoid", tol=_HALVES), OpTest("trapz", tol=_HALVES)],
 )
-def trapezoid_dx(op: Any, y: Any, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapezoid_dx(op: Op, y: Value, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral of samples `dx` apart along an axis, by the trapezoidal rule."""
     return _integral(op, y, None, dx, dim)
 
@@ -176,7 +182,7 @@ def trapezoid_dx(op: Any, y: Any, *, dx: Any = 1, dim: int = -1) -> Any:
     rule=_float_of("y", "x"),
     tests=[OpTest("cumulative_trapezoid", tol=_HALVES)],
 )
-def cumulative_trapezoid_x(op: Any, y: Any, x: Any, *, dim: int = -1) -> Any:
+def cumulative_trapezoid_x(op: Op, y: Value, x: Value, *, dim: int = -1) -> Any:
     """The integrals up to each of the samples at places, by the trapezoidal rule."""
     return _integrals(op, *_alike(op, y, x), 1, dim)
 
@@ -186,7 +192,7 @@ def cumulative_trapezoid_x(op: Any, y: Any, x: Any, *, dim: int = -1) -> Any:
     rule=_float_of("y"),
     tests=[OpTest("cumulative_trapezoid", tol=_HALVES)],
 )
-def cumulative_trapezoid_dx(op: Any, y: Any, *, dx: Any = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid_dx(op: Op, y: Value, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integrals up to each of the samples `dx` apart, by the trapezoidal rule."""
     return _integrals(op, y, None, dx, dim)
 
@@ -195,7 +201,7 @@ for _entry in (trapezoid_x, trapezoid_dx, cumulative_trapezoid_x, cumulative_tra
     _entry.on_complex(_entry.body)
 
 
-def _even_gradient(op: Any, x: Any, spacing: Any, axis: int, edge: int) -> Any:
+def _even_gradient(op: Op, x: Value, spacing: Any, axis: int, edge: int) -> Value:
     """The gradient along an axis whose samples are equally far apart."""
     part = slice_axis
     inner = op.Div(op.Sub(part(op, x, axis, 2, None), part(op, x, axis, 0, -2)), 2)
@@ -218,7 +224,7 @@ _COMPLEX = {
 }
 
 
-def _calc(op: Any, name: str, a: Any, b: Any) -> Any:
+def _calc(op: Op, name: str, a: Value, b: Value) -> Any:
     """An operator of two tensors, complex if one of them is."""
     if not isinstance(a, Complex) and not isinstance(b, Complex):
         return getattr(op, name)(a, b)
@@ -226,14 +232,14 @@ def _calc(op: Any, name: str, a: Any, b: Any) -> Any:
     return _COMPLEX[name](op, as_complex(op, a, part), as_complex(op, b, part))
 
 
-def _uneven_gradient(op: Any, x: Any, places: Any, axis: int, edge: int) -> Any:
+def _uneven_gradient(op: Op, x: Value, places: Value, axis: int, edge: int) -> Value:
     """The gradient along an axis whose samples are at places."""
     steps = _mapped(places, lambda part: _steps_along(op, x, part, axis))
 
-    def part(v: Any, along: int, start: Any, end: Any) -> Any:
+    def part(v: Value, along: int, start: Any, end: Any) -> Any:
         return _mapped(v, lambda piece: slice_axis(op, piece, along, start, end))
 
-    def calc(name: str, a: Any, b: Any) -> Any:
+    def calc(name: str, a: Value, b: Value) -> Any:
         return _calc(op, name, a, b)
 
     def step(start: Any, end: Any) -> Any:
@@ -263,10 +269,10 @@ def _uneven_gradient(op: Any, x: Any, places: Any, axis: int, edge: int) -> Any:
     return op.Concat(begin, inner, end, axis=axis)
 
 
-def _edge(op: Any, x: Sequence[Any], near: Any, far: Any) -> Any:
+def _edge(op: Op, x: Sequence[Any], near: Any, far: Any) -> Any:
     """The slope at the first of three samples, by the parabola through them."""
 
-    def calc(name: str, a: Any, b: Any) -> Any:
+    def calc(name: str, a: Value, b: Value) -> Any:
         return _calc(op, name, a, b)
 
     both = calc("Add", near, far)
@@ -277,7 +283,7 @@ def _edge(op: Any, x: Sequence[Any], near: Any, far: Any) -> Any:
     return calc("Sub", slope, calc("Mul", c, x[2]))
 
 
-def _gradients(op: Any, x: Any, spacings: Any, dims: Any, edge: int) -> list[Any]:
+def _gradients(op: Op, x: Value, spacings: Any, dims: Any, edge: int) -> list[Any]:
     """The gradient along each axis."""
     if dims is None:
         axes = list(range(x.rank))
@@ -288,7 +294,7 @@ def _gradients(op: Any, x: Any, spacings: Any, dims: Any, edge: int) -> list[Any
     return [_gradient(op, x, s, axis, edge) for s, axis in zip(spacings, axes, strict=True)]
 
 
-def _gradient(op: Any, x: Any, spacing: Any, axis: int, edge: int) -> Any:
+def _gradient(op: Op, x: Value, spacing: Any, axis: int, edge: int) -> Any:
     """The gradient along one axis."""
     if isinstance(x, Complex) or isinstance(spacing, Complex):
         if isinstance(spacing, Complex) or is_value(spacing):
@@ -308,8 +314,13 @@ def _gradient(op: Any, x: Any, spacing: Any, axis: int, edge: int) -> Any:
     tests=[OpTest("gradient", tol=_HALVES)],
 )
 def gradient(
-    op: Any, self: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
-) -> Any:
+    op: Op,
+    self: Value,
+    *,
+    spacing: Number | None = None,
+    dim: int | None = None,
+    edge_order: int = 1,
+) -> list[Value]:
     """The gradient along axes, by central differences inside and one-sided ones at the edges."""
     return _gradients(op, self, spacing, dim, edge_order)
 
@@ -324,8 +335,13 @@ gradient.on_complex(gradient.body)
     tests=[OpTest("gradient", tol=_HALVES)],
 )
 def gradient_between(
-    op: Any, self: Any, *, spacing: Any, dim: Any = None, edge_order: int = 1
-) -> Any:
+    op: Op,
+    self: Value,
+    *,
+    spacing: Sequence[Number] | Sequence[Value],
+    dim: int | None = None,
+    edge_order: int = 1,
+) -> list[Value]:
     """The gradient along all axes or one, the spacing of each given."""
     return _gradients(op, self, spacing, dim, edge_order)
 
@@ -342,8 +358,13 @@ gradient_between.on_complex(gradient_between.body)
     tests=[OpTest("gradient", tol=_HALVES)],
 )
 def gradient_along(
-    op: Any, self: Any, *, spacing: Any = None, dim: Any, edge_order: int = 1
-) -> Any:
+    op: Op,
+    self: Value,
+    *,
+    spacing: Number | Sequence[Number] | Sequence[Value] | None = None,
+    dim: Sequence[int],
+    edge_order: int = 1,
+) -> list[Value]:
     """The gradient along given axes, as `gradient` takes it."""
     return _gradients(op, self, spacing, dim, edge_order)
 

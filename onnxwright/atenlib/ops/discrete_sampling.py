@@ -17,6 +17,7 @@ from onnxwright.atenlib.helpers.constants import INT64_MAX, cast, full_like, sca
 from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.random import working
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -27,13 +28,13 @@ _BY_HAND = "torch has no OpInfo for it; tests/atenlib/test_random.py looks at it
 _FAR, _FARTHER = 12.0, 60.0
 
 
-def _some(op: Any, condition: Any) -> Any:
+def _some(op: Op, condition: Value) -> Value:
     """Whether a condition holds anywhere; false without elements."""
     flat = op.Cast(op.Reshape(condition, [-1]), to=DType.INT64)
     return op.Greater(op.ReduceSum(flat, [0], keepdims=0), 0)
 
 
-def _inverted(op: Any, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) -> Any:
+def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) -> Any:
     """The least count whose distribution function is above a uniform number.
 
     Args:
@@ -47,10 +48,10 @@ def _inverted(op: Any, log_of_none: Any, most: Any, ratio: Callable[[Any], Any])
     """
     drawn = random_numbers.uniform(op, sizes(op, log_of_none), DType.DOUBLE)
 
-    def wanted(total: Any, count: Any) -> Any:
+    def wanted(total: Size, count: Size) -> Value:
         return op.And(op.LessOrEqual(total, drawn), op.Less(count, most))
 
-    def step(i: Any, go: Any, log: Any, total: Any, count: Any) -> tuple[Any, ...]:
+    def step(i: Any, go: Any, log: Any, total: Size, count: Size) -> tuple[Any, ...]:
         number = op.Cast(op.Add(i, 1), to=DType.DOUBLE)
         count = op.Where(wanted(total, count), number, count)
         log = op.Add(log, op.Log(op.Max(ratio(number), 0.0)))
@@ -64,7 +65,7 @@ def _inverted(op: Any, log_of_none: Any, most: Any, ratio: Callable[[Any], Any])
 
 
 @aten("aten::poisson", rule=like("self"), untested=_BY_HAND)
-def poisson(op: Any, self: Any) -> Any:
+def poisson(op: Op, self: Value) -> Value:
     """How many events of a rate there are in a time of one; about as many turns as the rate."""
     rate = cast(op, self, DType.DOUBLE)
     most = op.Ceil(op.Add(op.Add(rate, op.Mul(op.Sqrt(rate), _FAR)), _FARTHER))
@@ -74,14 +75,14 @@ def poisson(op: Any, self: Any) -> Any:
 
 
 @aten("aten::binomial", rule=like("count"), untested=_BY_HAND)
-def binomial(op: Any, count: Any, prob: Any) -> Any:
+def binomial(op: Op, count: Value, prob: Value) -> Value:
     """How many of `count` trials succeed; about as many turns as there are successes."""
     trials, chance = cast(op, count, DType.DOUBLE), cast(op, prob, DType.DOUBLE)
     sure = op.GreaterOrEqual(chance, 1.0)
     chance = op.Where(sure, scalar(op, 0.5, DType.DOUBLE), chance)
     odds = op.Div(chance, op.Sub(1.0, chance))
 
-    def ratio(n: Any) -> Any:
+    def ratio(n: Size) -> Value:
         return op.Mul(op.Div(op.Add(op.Sub(trials, n), 1.0), n), odds)
 
     none = op.Mul(trials, op.Log(op.Sub(1.0, chance)))
@@ -89,7 +90,7 @@ def binomial(op: Any, count: Any, prob: Any) -> Any:
     return cast(op, found, count.onnx_dtype)
 
 
-def _gamma(op: Any, shape: Any) -> Any:
+def _gamma(op: Op, shape: Value) -> Value:
     """Marsaglia and Tsang, A simple method for generating gamma variables, 2000."""
     dtype = shape.onnx_dtype
     small = op.Less(shape, 1.0)
@@ -120,14 +121,14 @@ def _gamma(op: Any, shape: Any) -> Any:
 
 
 @aten("aten::_standard_gamma", rule=like("self"), untested=_BY_HAND)
-def standard_gamma(op: Any, self: Any) -> Any:
+def standard_gamma(op: Op, self: Value) -> Value:
     """Draws from the gamma distributions of the rate one."""
     shape = cast(op, self, working(self.onnx_dtype))
     return cast(op, _gamma(op, shape), self.onnx_dtype)
 
 
 @aten("aten::_sample_dirichlet", rule=like("self"), untested=_BY_HAND)
-def sample_dirichlet(op: Any, self: Any) -> Any:
+def sample_dirichlet(op: Op, self: Value) -> Value:
     """Positive numbers whose sum is one along the last axis."""
     drawn = _gamma(op, cast(op, self, working(self.onnx_dtype)))
     total = op.ReduceSum(drawn, [drawn.rank - 1], keepdims=1)

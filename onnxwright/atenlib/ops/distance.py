@@ -14,6 +14,7 @@ from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.loss import HALF_STEPS, difference, p_norm_of_rows
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Size, Value
 from onnxwright.atenlib.rules import custom, elementwise
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
@@ -22,7 +23,7 @@ from onnxwright.types.promotion import promote_types, real_of
 _MANY_ROWS = 25
 
 
-def _euclidean(op: Any, a: Any, b: Any) -> Any:
+def _euclidean(op: Op, a: Value, b: Value) -> Value:
     """Distances of rows from one product of matrices."""
     a_squares = reduce(op, "ReduceSum", op.Mul(a, a), [a.rank - 1], True)
     b_squares = reduce(op, "ReduceSum", op.Mul(b, b), [b.rank - 1], True)
@@ -32,7 +33,7 @@ def _euclidean(op: Any, a: Any, b: Any) -> Any:
     return op.Sqrt(op.Max(squares, 0))
 
 
-def _distances(op: Any, a: Any, b: Any, p: float, mode: int | None) -> Any:
+def _distances(op: Op, a: Value, b: Value, p: float, mode: int | None) -> Value:
     """The distances of all rows of one tensor from all rows of another."""
     rows = [n for n in (a.shape[-2], b.shape[-2]) if isinstance(n, int)]
     by_product = mode == 1 or (mode in (None, 0) and any(n > _MANY_ROWS for n in rows))
@@ -49,7 +50,7 @@ def _distances(op: Any, a: Any, b: Any, p: float, mode: int | None) -> Any:
     rule=elementwise(("x1", "x2")),
     tests=[OpTest("cdist")],
 )
-def cdist(op: Any, x1: Any, x2: Any, p: float = 2.0, compute_mode: int | None = None) -> Any:
+def cdist(op: Op, x1: Value, x2: Value, p: float = 2.0, compute_mode: int | None = None) -> Value:
     """The distances of order p of all rows from all rows, `[..., m, d]` and `[..., n, d]`."""
     return _distances(op, x1, x2, float(p), compute_mode)
 
@@ -59,14 +60,14 @@ def cdist(op: Any, x1: Any, x2: Any, p: float = 2.0, compute_mode: int | None = 
     rule=elementwise(("x1", "x2")),
     untested="torch.cdist is recorded as a whole",
 )
-def euclidean_dist(op: Any, x1: Any, x2: Any) -> Any:
+def euclidean_dist(op: Op, x1: Value, x2: Value) -> Value:
     """The Euclidean distances of all rows from all rows."""
     return _euclidean(op, x1, x2)
 
 
-def _pairs(op: Any, count: Any) -> tuple[Any, Any]:
+def _pairs(op: Op, count: Size) -> tuple[Any, Any]:
     """The rows and columns above the diagonal, row by row."""
-    if is_small(count, count):
+    if isinstance(count, int) and is_small(count, count):
         first, second = (n.astype(np.int64) for n in np.triu_indices(count, 1))
         return op.constant(first), op.constant(second)
     steps = iota(op, count)
@@ -82,7 +83,7 @@ def _pairs(op: Any, count: Any) -> tuple[Any, Any]:
     rule=elementwise(),
     tests=[OpTest("nn.functional.pdist")],
 )
-def pdist(op: Any, self: Any, p: float = 2.0) -> Any:
+def pdist(op: Op, self: Value, p: float = 2.0) -> Value:
     """The distances of order p of each row from all later ones, one after another."""
     first, second = _pairs(op, size(op, self, 0))
     a, b = op.Gather(self, first, axis=0), op.Gather(self, second, axis=0)
@@ -94,13 +95,13 @@ def pdist(op: Any, self: Any, p: float = 2.0) -> Any:
     rule=elementwise(("x1", "x2"), promote="int_to_float"),
     tests=[OpTest("nn.functional.cosine_similarity", tol=HALF_STEPS)],
 )
-def cosine_similarity(op: Any, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
+def cosine_similarity(op: Op, x1: Value, x2: Value, dim: int = 1, eps: float = 1e-08) -> Value:
     """The cosine of the angle between vectors along an axis; lengths are at least `eps`."""
     a, b = in_working_type(op, x1), in_working_type(op, x2)
     rank = max(a.rank, b.rank)
     axis = axis_of(dim, rank)
 
-    def unit(x: Any, other: Any) -> Any:
+    def unit(x: Value, other: Value) -> Value:
         # Lengths are those after broadcasting: an axis that is stretched counts as often.
         own, theirs = (axis - (rank - v.rank) if v.rank else -1 for v in (x, other))
         length = reduce(op, "ReduceL2", x, [own] if own >= 0 else [], True)
@@ -114,7 +115,7 @@ def cosine_similarity(op: Any, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-0
     return reduce(op, "ReduceSum", product, [axis] if rank else [])
 
 
-def _real_type(arguments: dict[str, Any]) -> DType:
+def _real_type(arguments: Arguments) -> DType:
     common = promote_types(
         *[real_of(arguments[name].onnx_dtype) for name in arguments if name in _TENSORS]
     )
@@ -133,8 +134,8 @@ _TENSORS = ("x1", "x2", "self", "other")
     ],
 )
 def pairwise_distance(
-    op: Any, x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
-) -> Any:
+    op: Op, x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+) -> Value:
     """The norm of order p of `x1 - x2 + eps` along the last axis."""
     work = _working(_real_type({"x1": x1, "x2": x2}))
     return p_norm_of_rows(op, difference(op, x1, x2, eps, work), float(p), keepdim)
@@ -148,7 +149,7 @@ def _working(dtype: DType) -> DType:
 
 
 @aten("aten::dist", rule=custom(_real_type), tests=[OpTest("dist", tol=HALF_STEPS)])
-def dist(op: Any, self: Any, other: Any, p: Any = 2) -> Any:
+def dist(op: Op, self: Value, other: Value, p: Number = 2) -> Value:
     """The norm of order p of the difference of two tensors, all elements together."""
     work = _working(_real_type({"self": self, "other": other}))
     away = flat(op, difference(op, self, other, 0.0, work))

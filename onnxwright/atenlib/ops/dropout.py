@@ -17,6 +17,7 @@ from onnxwright.atenlib.helpers.constants import cast, full_like
 from onnxwright.atenlib.helpers.random_numbers import dropout_mask
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Skip
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -24,7 +25,7 @@ from onnxwright.types.dtypes import DType
 _ALPHA = -1.7580993408473766
 
 
-def drop(op: Any, x: Any, p: float) -> tuple[Any, Any]:
+def drop(op: Op, x: Value, p: float) -> tuple[Any, Any]:
     """A tensor with some elements zero and the others made larger, and which ones stay.
 
     Args:
@@ -39,10 +40,10 @@ def drop(op: Any, x: Any, p: float) -> tuple[Any, Any]:
     return _chosen(op, x, stays, p), stays
 
 
-def _chosen(op: Any, x: Any, stays: Any, p: float) -> Any:
+def _chosen(op: Op, x: Value, stays: Any, p: float) -> Value:
     factor = 1 / (1 - p) if p < 1 else 0.0
 
-    def one(v: Any) -> Any:
+    def one(v: Value) -> Value:
         return op.Where(stays, op.Mul(v, factor), op.constant(np.zeros((), v.onnx_dtype.numpy)))
 
     return algebra.each(one, x)
@@ -58,7 +59,7 @@ def _tests(name: str) -> list[OpTest]:
 
 
 @aten("aten::dropout", rule=like("input"), tests=_tests("nn.functional.dropout"))
-def dropout(op: Any, input: Any, p: float, train: bool) -> Any:
+def dropout(op: Op, input: Value, p: float, train: bool) -> Value:
     """The input; in training some elements are zero and the others larger."""
     return drop(op, input, p)[0] if train and p > 0 else input
 
@@ -68,14 +69,14 @@ def dropout(op: Any, input: Any, p: float, train: bool) -> Any:
     rule=like("input"),
     untested="its OpInfo is of the gradient; the result is random",
 )
-def native_dropout(op: Any, input: Any, p: float, train: bool | None) -> Any:
+def native_dropout(op: Op, input: Value, p: float, train: bool | None) -> tuple[Value, ...]:
     """As `dropout`, with the elements that stay."""
     if train is False:
         return input, full_like(op, getattr(input, "real", input), True, DType.BOOL)
     return drop(op, input, p)
 
 
-def _feature_shape(op: Any, input: Any) -> Any:
+def _feature_shape(op: Op, input: Value) -> Value:
     """One element for each channel of each instance, spread over the others' axes of one."""
     x = getattr(input, "real", input)
     axes = list(range(2, x.rank))
@@ -87,7 +88,7 @@ def _feature_shape(op: Any, input: Any) -> Any:
     rule=like("input"),
     tests=[*_tests("nn.functional.dropout2d"), *_tests("nn.functional.dropout3d")],
 )
-def feature_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
+def feature_dropout(op: Op, input: Value, p: float, train: bool) -> Value:
     """As `dropout`, for whole channels."""
     if not train or p == 0:
         return input
@@ -99,7 +100,7 @@ def feature_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
     rule=like("input"),
     tests=_tests("nn.functional.alpha_dropout"),
 )
-def alpha_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
+def alpha_dropout(op: Op, input: Value, p: float, train: bool) -> Value:
     """Dropout that keeps mean 0 and variance 1: dropped elements go to SELU's lowest value."""
     if not train or p == 0:
         return input
@@ -114,14 +115,14 @@ def alpha_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
         *_tests("nn.functional.feature_alpha_dropout:without_train"),
     ],
 )
-def feature_alpha_dropout(op: Any, input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout(op: Op, input: Value, p: float, train: bool) -> Value:
     """As `alpha_dropout`, for whole channels."""
     if not train or p == 0:
         return input
     return _alpha(op, input, dropout_mask(op, _feature_shape(op, input), p), p)
 
 
-def _alpha(op: Any, x: Any, stays: Any, p: float) -> Any:
+def _alpha(op: Op, x: Value, stays: Any, p: float) -> Value:
     if isinstance(x, Complex):
         unsupported("torch itself has no alpha dropout of complex tensors")
     dtype = x.onnx_dtype

@@ -21,6 +21,7 @@ from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.qr import eye_of, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
@@ -31,14 +32,14 @@ _TURNS = 12
 _EPSILON = 2.0**-52
 
 
-def _picked(op: Any, x: Any, rows: Any, columns: Any) -> Any:
+def _picked(op: Op, x: Complex, rows: Size, columns: Size) -> Complex:
     """The element that two masks `[..., n]` pick in each matrix, `[..., 1, 1]`."""
     mask = op.And(op.Unsqueeze(rows, [-1]), op.Unsqueeze(columns, [-2]))
     rank = real(x).rank
     return algebra.reduce_sum(op, only(op, mask, x), [rank - 2, rank - 1], keepdims=True)
 
 
-def _shift(op: Any, t: Complex, rows: Any, end: Any) -> Complex:
+def _shift(op: Op, t: Complex, rows: Size, end: Any) -> Complex:
     """Wilkinson's: the eigenvalue of the last two rows that is closest to the last element."""
     last, before = op.Equal(rows, end), op.Equal(rows, op.Sub(end, 1))
     a, b = _picked(op, t, before, before), _picked(op, t, before, last)
@@ -51,11 +52,10 @@ def _shift(op: Any, t: Complex, rows: Any, end: Any) -> Complex:
     nearer = op.LessOrEqual(
         squared(op, algebra.sub(op, one, d)), squared(op, algebra.sub(op, other, d))
     )
-    chosen: Complex = choose(op, nearer, one, other)
-    return chosen
+    return choose(op, nearer, one, other)
 
 
-def schur(op: Any, a: Complex) -> tuple[Complex, Complex]:
+def schur(op: Op, a: Complex) -> tuple[Complex, Complex]:
     """`Q` and an upper triangular `T` with `a == Q @ T @ Q^H`.
 
     Args:
@@ -98,7 +98,7 @@ def schur(op: Any, a: Complex) -> tuple[Complex, Complex]:
         q = choose(op, goes_on, algebra.matmul(op, q, turn), q)
         return [q, t, end], []
 
-    def going_on(states: Sequence[Any]) -> Any:
+    def going_on(states: Sequence[Value]) -> Value:
         return op.Greater(op.ReduceMax(states[2], keepdims=0), 0)
 
     turns = op.Mul(scalar(op, n, DType.INT64), _TURNS)
@@ -107,7 +107,7 @@ def schur(op: Any, a: Complex) -> tuple[Complex, Complex]:
     return q, t
 
 
-def _vectors(op: Any, q: Complex, t: Complex, values: Complex) -> Complex:
+def _vectors(op: Op, q: Complex, t: Complex, values: Complex) -> Complex:
     """Eigenvectors of length one, by going up through the triangular matrix."""
     n, rank = size(op, t.real, -1), t.real.rank
     rows = iota(op, n)
@@ -143,7 +143,7 @@ def _vectors(op: Any, q: Complex, t: Complex, values: Complex) -> Complex:
     return made
 
 
-def eig(op: Any, a: Any, *, vectors: bool) -> tuple[Complex, Complex | None]:
+def eig(op: Op, a: Value, *, vectors: bool) -> tuple[Value, Value | None]:
     """Eigenvalues `[..., n]`, and eigenvectors as columns, if they are asked for."""
     dtype = real(a).onnx_dtype
     z = a if isinstance(a, Complex) else as_complex(op, a, dtype)
@@ -156,20 +156,20 @@ def eig(op: Any, a: Any, *, vectors: bool) -> tuple[Complex, Complex | None]:
     values = algebra.reduce_sum(op, own, [z.real.rank - 1])
     found = _vectors(op, q, t, values) if vectors else None
 
-    def back(x: Any) -> Any:
+    def back(x: Value) -> Value:
         return algebra.each(lambda v: op.Cast(v, to=dtype), x)
 
     return back(values), None if found is None else back(found)
 
 
 @aten("aten::linalg_eig", rule=custom(), tests=[OpTest("linalg.eig", tol=_TOL, compare="eig")])
-def linalg_eig(op: Any, self: Any) -> Any:
+def linalg_eig(op: Op, self: Value) -> tuple[Value, Value | None]:
     """Eigenvalues and eigenvectors of general matrices; both complex."""
     return eig(op, self, vectors=True)
 
 
 @linalg_eig.on_complex
-def eig_complex(op: Any, self: Any) -> Any:
+def eig_complex(op: Op, self: Value) -> tuple[Value, Value | None]:
     return eig(op, self, vectors=True)
 
 
@@ -178,11 +178,11 @@ def eig_complex(op: Any, self: Any) -> Any:
     rule=custom(),
     tests=[OpTest("linalg.eigvals", tol=_TOL, compare="eig")],
 )
-def linalg_eigvals(op: Any, self: Any) -> Any:
+def linalg_eigvals(op: Op, self: Value) -> Value:
     """Eigenvalues of general matrices."""
     return eig(op, self, vectors=False)[0]
 
 
 @linalg_eigvals.on_complex
-def eigvals_complex(op: Any, self: Any) -> Any:
+def eigvals_complex(op: Op, self: Value) -> Value:
     return eig(op, self, vectors=False)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import string
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnxwright.atenlib.helpers.constants import cast, full, vector
 from onnxwright.atenlib.helpers.sizes import product, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom, elementwise, like
 from onnxwright.types.dtypes import DType
 
@@ -23,7 +25,7 @@ _LAST = 2**63 - 1
 _HALF = {"float16": Tol(4e-3, 8e-3), "bfloat16": Tol(3e-2, 3e-2), "complex64": Tol(1e-5, 6e-5)}
 
 
-def _einsum_type(arguments: dict[str, Any]) -> DType:
+def _einsum_type(arguments: Arguments) -> DType:
     """Integers become INT64 where an axis of one tensor alone is summed: torch calls `sum`."""
     dtype: DType = arguments["tensors"][0].onnx_dtype
     if not dtype.is_integer:
@@ -37,7 +39,9 @@ def _einsum_type(arguments: dict[str, Any]) -> DType:
 
 
 @aten("aten::einsum", rule=custom(_einsum_type), tests=[OpTest("einsum", tol=_HALF)])
-def einsum(op: Any, equation: str, tensors: list[Any], *, path: list[int] | None = None) -> Any:
+def einsum(
+    op: Op, equation: str, tensors: Sequence[Value], *, path: list[int] | None = None
+) -> Any:
     """The Einstein sum of an equation; `path` only says in which order torch would multiply."""
     equation, tensors = _plain(op, equation.replace(" ", ""), tensors)
     if len(tensors) <= 2 or not isinstance(tensors[0], Complex):
@@ -73,7 +77,7 @@ def _spelled_out(equation: str, tensors: list[Any]) -> tuple[str, list[str]]:
     return f"{','.join(terms)}->{right}", terms
 
 
-def _plain(op: Any, equation: str, tensors: list[Any]) -> tuple[str, list[Any]]:
+def _plain(op: Op, equation: str, tensors: Any) -> tuple[str, list[Any]]:
     """An equation spelled out, without the axes of size one that torch repeats."""
     equation, terms = _spelled_out(equation, tensors)
     right = equation.partition("->")[2]
@@ -90,7 +94,7 @@ def _plain(op: Any, equation: str, tensors: list[Any]) -> tuple[str, list[Any]]:
     return f"{','.join(kept)}->{right}", found
 
 
-def _einsum(op: Any, equation: str, tensors: list[Any]) -> Any:
+def _einsum(op: Op, equation: str, tensors: list[Any]) -> Any:
     if any(0 in t.shape for t in tensors):
         return _sum_of_nothing(op, equation, tensors)
     if len(tensors) > 2:
@@ -99,7 +103,7 @@ def _einsum(op: Any, equation: str, tensors: list[Any]) -> Any:
     return algebra.einsum(op, equation, *tensors)
 
 
-def _sum_of_nothing(op: Any, equation: str, tensors: list[Any]) -> Any:
+def _sum_of_nothing(op: Op, equation: str, tensors: list[Any]) -> Any:
     """Zeros; ONNX Runtime's Einsum divides by the number of elements, which ends the process."""
     left, _, right = equation.partition("->")
     known: dict[str, Any] = {}
@@ -110,7 +114,9 @@ def _sum_of_nothing(op: Any, equation: str, tensors: list[Any]) -> Any:
 
 
 @aten("aten::bilinear", rule=like("input1"), tests=[OpTest("nn.functional.bilinear", tol=_HALF)])
-def bilinear(op: Any, input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(
+    op: Op, input1: Value, input2: Value, weight: Value, bias: Value | None = None
+) -> Value:
     """`input1 @ weight[k] @ input2` for every k, plus the bias."""
     out, left, right = sizes(op, weight)
     flat = op.Reshape(
@@ -125,7 +131,7 @@ def bilinear(op: Any, input1: Any, input2: Any, weight: Any, bias: Any = None) -
 
 
 @aten("aten::kron", rule=elementwise(("self", "other")), tests=[OpTest("kron")])
-def kron(op: Any, self: Any, other: Any) -> Any:
+def kron(op: Op, self: Value, other: Value) -> Value:
     """The Kronecker product."""
     rank = max(self.rank, other.rank)
     if rank == 0:
@@ -143,7 +149,7 @@ def kron(op: Any, self: Any, other: Any) -> Any:
 kron.on_complex(kron.body)
 
 
-def _times(op: Any, a: Any, b: Any) -> Any:
+def _times(op: Op, a: Value, b: Value) -> Value:
     return op.And(a, b) if a.onnx_dtype.is_bool else algebra.mul(op, a, b)
 
 
@@ -152,13 +158,13 @@ def _times(op: Any, a: Any, b: Any) -> Any:
     rule=like("tensors"),
     tests=[OpTest("linalg.multi_dot", tol=_HALF)],
 )
-def linalg_multi_dot(op: Any, tensors: list[Any]) -> Any:
+def linalg_multi_dot(op: Op, tensors: Sequence[Value]) -> Any:
     """The product of a chain of matrices, in the cheapest order where all sizes are known."""
     return _chain(op, tensors)
 
 
 @aten("aten::chain_matmul", rule=like("matrices"), untested="torch has no OpInfo for it")
-def chain_matmul(op: Any, matrices: list[Any]) -> Any:
+def chain_matmul(op: Op, matrices: Sequence[Value]) -> Any:
     """The product of a chain of matrices."""
     return _chain(op, matrices)
 
@@ -167,7 +173,7 @@ linalg_multi_dot.on_complex(linalg_multi_dot.body)
 chain_matmul.on_complex(chain_matmul.body)
 
 
-def _chain(op: Any, xs: list[Any]) -> Any:
+def _chain(op: Op, xs: Any) -> Any:
     rows = [x.shape[0] if x.rank == 2 else 1 for x in xs[:1]]
     ends = [*rows, *(x.shape[-1] if n or x.rank == 2 else x.shape[0] for n, x in enumerate(xs))]
     if xs[-1].rank == 1:
@@ -206,7 +212,7 @@ def _cheapest(ends: list[int]) -> dict[tuple[int, int], int]:
     rule=elementwise(("x", "y")),
     tests=[OpTest("linalg.vecdot", tol=_HALF)],
 )
-def linalg_vecdot(op: Any, x: Any, y: Any, *, dim: int = -1) -> Any:
+def linalg_vecdot(op: Op, x: Value, y: Value, *, dim: int = -1) -> Value:
     """The sum of `conj(x) * y` along an axis."""
     found = algebra.mul(op, algebra.conj(op, x), y)
     return algebra.reduce_sum(op, algebra.widen_small(op, found), [dim])
@@ -220,13 +226,13 @@ linalg_vecdot.on_complex(linalg_vecdot.body)
     rule=elementwise(("self", "other")),
     tests=[OpTest("linalg.cross", tol=_HALF)],
 )
-def linalg_cross(op: Any, self: Any, other: Any, *, dim: int = -1) -> Any:
+def linalg_cross(op: Op, self: Value, other: Value, *, dim: int = -1) -> Value:
     """The cross product of vectors of three along an axis."""
     return _cross(op, self, other, dim)
 
 
 @aten("aten::cross", rule=elementwise(("self", "other")), tests=[OpTest("cross", tol=_HALF)])
-def cross(op: Any, self: Any, other: Any, dim: int | None = None) -> Any:
+def cross(op: Op, self: Value, other: Value, dim: int | None = None) -> Value:
     """The cross product along an axis; along the first one of size three by default."""
     if dim is None:
         three = [n for n in range(self.rank) if 3 in (self.shape[n], other.shape[n])]
@@ -240,10 +246,10 @@ linalg_cross.on_complex(linalg_cross.body)
 cross.on_complex(cross.body)
 
 
-def _cross(op: Any, a: Any, b: Any, dim: int) -> Any:
+def _cross(op: Op, a: Value, b: Value, dim: int) -> Value:
     next_, before = op.constant(np.array([1, 2, 0])), op.constant(np.array([2, 0, 1]))
 
-    def turned(x: Any, order: Any) -> Any:
+    def turned(x: Value, order: Any) -> Value:
         axis = dim if dim < 0 else dim - max(a.rank, b.rank)
         return algebra.each(lambda v: op.Gather(v, order, axis=axis), x)
 
@@ -256,13 +262,13 @@ def _cross(op: Any, a: Any, b: Any, dim: int) -> Any:
 
 @aten("aten::_grouped_mm", rule=custom(), untested="torch has no OpInfo for it")
 def grouped_mm(
-    op: Any,
-    self: Any,
-    mat2: Any,
-    offs: Any = None,
-    bias: Any = None,
+    op: Op,
+    self: Value,
+    mat2: Value,
+    offs: Value | None = None,
+    bias: Value | None = None,
     out_dtype: DType | None = None,
-) -> Any:
+) -> Value:
     """Products of groups of rows (or columns, or of the inner axis) that end at `offs`."""
     dtype = out_dtype or self.onnx_dtype
     if bias is not None:
@@ -286,7 +292,7 @@ def grouped_mm(
     return cast(op, result, dtype)
 
 
-def _group(op: Any, a: Any, b: Any, g: int, span: list[Any]) -> Any:
+def _group(op: Op, a: Value, b: Value, g: int, span: list[Any]) -> Value:
     if a.rank == 2 and b.rank == 3:
         return op.MatMul(op.Slice(a, *span, [0]), op.Gather(b, g, axis=0))
     if a.rank == 3:
@@ -299,7 +305,7 @@ def _group(op: Any, a: Any, b: Any, g: int, span: list[Any]) -> Any:
     rule=custom(),
     untested="an operator of the package transformers",
 )
-def grouped_mm_fallback(op: Any, input: Any, weight: Any, offs: Any) -> Any:
+def grouped_mm_fallback(op: Op, input: Value, weight: Value, offs: Any) -> Any:
     """Rows in groups that end at `offs`, each times its matrix; rows after the last are zeros.
 
     Source: transformers.integrations.moe.

@@ -13,27 +13,27 @@ from onnxwright.atenlib.helpers.shape import flat
 from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value, is_value
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
 @aten("aten::embedding", rule=like("weight"), complex="parts",
       tests=[OpTest("nn.functional.embedding")])  # fmt: skip
 def embedding(
-    op: Any,
-    weight: Any,
-    indices: Any,
-    padding_idx: Any = -1,
+    op: Op,
+    weight: Value,
+    indices: Value,
+    padding_idx: Size = -1,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:
+) -> Value:
     """Rows of a table; `padding_idx` is about gradients only."""
     return op.Gather(weight, as_index(op, indices))
 
 
 @aten("aten::one_hot", rule=custom(lambda _: DType.INT64), tests=[OpTest("nn.functional.one_hot")])
-def one_hot(op: Any, self: Any, num_classes: Any = -1) -> Any:
+def one_hot(op: Op, self: Value, num_classes: int | Value = -1) -> Value:
     """A 1 at the place that a number says, in a new last dimension."""
     index = cast(op, self, DType.INT64)
     if not is_value(num_classes) and num_classes == -1:
@@ -46,7 +46,9 @@ def one_hot(op: Any, self: Any, num_classes: Any = -1) -> Any:
 
 
 @aten("aten::embedding_renorm", rule=like(), tests=[OpTest("nn.functional.embedding")])
-def embedding_renorm(op: Any, self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm(
+    op: Op, self: Value, indices: Value, max_norm: float, norm_type: float
+) -> Value:
     """The rows of a table that are used made shorter where their norm is above a limit."""
     dtype = self.onnx_dtype
     row = flat(op, as_index(op, indices))
@@ -61,7 +63,7 @@ def embedding_renorm(op: Any, self: Any, indices: Any, max_norm: float, norm_typ
     return op.Where(long, op.Mul(self, scale), self)
 
 
-def _row_norms(op: Any, x: Any, p: float) -> Any:
+def _row_norms(op: Op, x: Value, p: float) -> Value:
     axes = op.constant(np.array([1]))
     if p == 1:
         return op.ReduceL1(x, axes, keepdims=1)
@@ -93,16 +95,16 @@ _SUM, _MEAN, _MAX = range(3)
 
 @aten("aten::embedding_bag", rule=like("weight"), untested="tests/atenlib/test_embedding.py")
 def embedding_bag(
-    op: Any,
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    op: Op,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
     scale_grad_by_freq: bool = False,
     mode: int = 0,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Value | None = None,
     include_last_offset: bool = False,
-) -> Any:
+) -> tuple[Any, None, None, None]:
     """Sums, means or maxima of bags of rows of a table; only the first result is for inference."""
     bags = _bags(op, indices, offsets, include_last_offset)
     rows = op.Gather(weight, as_index(op, indices))
@@ -111,17 +113,17 @@ def embedding_bag(
 
 @aten("aten::embedding_bag.padding_idx", rule=like("weight"), tests=_BAG)
 def embedding_bag_padding(
-    op: Any,
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    op: Op,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
     scale_grad_by_freq: bool,
     mode: int,
     sparse: bool,
-    per_sample_weights: Any,
+    per_sample_weights: Value | None,
     include_last_offset: bool,
     padding_idx: int | None,
-) -> Any:
+) -> tuple[Any, None, None, None]:
     """As `embedding_bag`, rows of `padding_idx` left out."""
     bags = _bags(op, indices, offsets, include_last_offset)
     rows = op.Gather(weight, as_index(op, indices))
@@ -144,14 +146,14 @@ def embedding_bag_padding(
     untested="tests/atenlib/test_embedding.py",
 )
 def embedding_bag_core(
-    op: Any,
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    op: Op,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
     scale_grad_by_freq: bool = False,
     mode: int = 0,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Value | None = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:
@@ -170,7 +172,7 @@ def embedding_bag_core(
     )
 
 
-def _bags(op: Any, indices: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
+def _bags(op: Op, indices: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
     """The number of the bag that each index is in, and how many bags there are."""
     starts = cast(op, offsets, DType.INT64)
     count = size(op, offsets, 0)
@@ -185,7 +187,7 @@ def _bags(op: Any, indices: Any, offsets: Any, include_last: bool) -> tuple[Any,
 
 
 def _pooled(
-    op: Any, rows: Any, bags: tuple[Any, Any], kept: Any, mode: int, weights: Any
+    op: Op, rows: Value, bags: tuple[Any, Any], kept: Any, mode: int, weights: Any
 ) -> tuple[Any, None, None, None]:
     """The rows of each bag combined."""
     number, count = bags

@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.constants import cast, scalar, vector
 from onnxwright.atenlib.helpers.sizes import axis_of, product, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import creation, custom, like
 from onnxwright.types.dtypes import DType
 
@@ -21,7 +22,7 @@ _SINGLE = ("float32", "complex64", "int8", "uint8", "int16", "int32", "int64", "
 _TOL = {name: Tol(1e-4, 5e-4) for name in _SINGLE}
 
 
-def dft(op: Any, packed: Any, axis: int, *, inverse: bool, onesided: bool = False) -> Any:
+def dft(op: Op, packed: Any, axis: int, *, inverse: bool, onesided: bool = False) -> Value:
     """One DFT node, without scaling.
 
     Args:
@@ -41,7 +42,7 @@ def dft(op: Any, packed: Any, axis: int, *, inverse: bool, onesided: bool = Fals
     return op.DFT(packed, axis=axis, **options)
 
 
-def _scaled(op: Any, x: Any, count: Any, power: float) -> Any:
+def _scaled(op: Op, x: Value, count: Size, power: float) -> Value:
     """Times `count ** power`."""
     if power == 0:
         return x
@@ -53,11 +54,11 @@ def _scaled(op: Any, x: Any, count: Any, power: float) -> Any:
     return op.Mul(x, number) if power > 0 else op.Div(x, number)
 
 
-def _count(op: Any, x: Any, axes: Sequence[int]) -> Any:
+def _count(op: Op, x: Value, axes: Sequence[int]) -> Size:
     return product(op, [size(op, x, a) for a in axes])
 
 
-def c2c(op: Any, x: Complex, axes: Sequence[int], *, forward: bool, power: float) -> Complex:
+def c2c(op: Op, x: Complex, axes: Sequence[int], *, forward: bool, power: float) -> Complex:
     """Complex numbers to complex ones, times `count ** power`.
 
     Args:
@@ -80,7 +81,7 @@ def c2c(op: Any, x: Complex, axes: Sequence[int], *, forward: bool, power: float
     return unpack(op, _scaled(op, packed, count, power if forward else power + 1))
 
 
-def r2c(op: Any, x: Any, axes: Sequence[int], *, onesided: bool, power: float) -> Complex:
+def r2c(op: Op, x: Value, axes: Sequence[int], *, onesided: bool, power: float) -> Complex:
     """Real numbers to complex ones; the last axis is halved where `onesided`."""
     count = _count(op, x, axes)
     packed = op.Unsqueeze(x, [x.rank])
@@ -90,25 +91,25 @@ def r2c(op: Any, x: Any, axes: Sequence[int], *, onesided: bool, power: float) -
     return unpack(op, _scaled(op, packed, count, power))
 
 
-def c2r(op: Any, x: Complex, axes: Sequence[int], last: Any, *, power: float) -> Any:
+def c2r(op: Op, x: Complex, axes: Sequence[int], last: Any, *, power: float) -> Value:
     """Half of a Hermitian spectrum to the real numbers it is of (an inverse transform)."""
     *others, axis = axes
-    x = c2c(op, x, others, forward=False, power=-1)
-    whole = _mirrored(op, x, axis, last)
+    spectrum = c2c(op, x, others, forward=False, power=-1)
+    whole = _mirrored(op, spectrum, axis, last)
     packed = dft(op, pack(op, whole), axis, inverse=True)
     result = op.Gather(packed, 0, axis=-1)
     count = product(op, [*(size(op, x.real, a) for a in others), last])
     return _scaled(op, result, count, power + 1)
 
 
-def _mirrored(op: Any, x: Complex, axis: int, length: Any) -> Complex:
+def _mirrored(op: Op, x: Complex, axis: int, length: Size) -> Complex:
     """The whole spectrum: what follows the half is its conjugate, backwards."""
     half = _plus(op, _half(op, length), 1)
     x = Complex(*(_resized(op, v, axis, half) for v in (x.real, x.imag)))
     # The imaginary parts of the first and of a middle element have no meaning; they drop out.
     many = _minus(op, length, half)
 
-    def back(v: Any) -> Any:
+    def back(v: Value) -> Value:
         tail = op.Slice(v, [1], op.Unsqueeze(_plus(op, many, 1, value=True), [0]), [axis])
         return op.Slice(tail, [-1], [np.iinfo(np.int64).min], [axis], [-1])
 
@@ -118,23 +119,23 @@ def _mirrored(op: Any, x: Complex, axis: int, length: Any) -> Complex:
     )
 
 
-def _half(op: Any, n: Any) -> Any:
+def _half(op: Op, n: Size) -> Size:
     return n // 2 if isinstance(n, int) else op.Div(n, 2)
 
 
-def _plus(op: Any, n: Any, more: int, *, value: bool = False) -> Any:
+def _plus(op: Op, n: Size, more: int, *, value: bool = False) -> Value | int:
     if isinstance(n, int):
         return scalar(op, n + more, DType.INT64) if value else n + more
     return op.Add(n, more)
 
 
-def _minus(op: Any, a: Any, b: Any) -> Any:
+def _minus(op: Op, a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return a - b
     return op.Sub(scalar(op, a, DType.INT64), scalar(op, b, DType.INT64))
 
 
-def _resized(op: Any, x: Any, axis: int, wanted: Any) -> Any:
+def _resized(op: Op, x: Value, axis: int, wanted: Size) -> Value:
     """An axis cut or filled up with zeros at its end."""
     have = size(op, x, axis)
     if isinstance(have, int) and isinstance(wanted, int):
@@ -149,7 +150,7 @@ def _resized(op: Any, x: Any, axis: int, wanted: Any) -> Any:
     return op.Pad(x, op.Concat(before, vector(op, [more]), after, axis=0))
 
 
-def floating(op: Any, x: Any) -> Any:
+def floating(op: Op, x: Value) -> Value:
     """Integers as FLOAT; floats and complex tensors as they are."""
     if isinstance(x, Complex) or x.onnx_dtype.is_float:
         return x
@@ -170,19 +171,19 @@ def power_of(norm: str | None, *, forward: bool) -> float:
 
 
 def axes_and_sizes(
-    rank: int, s: Sequence[Any] | None, dim: Sequence[int] | None
+    rank: int, s: Sequence[Any] | None, dim: Sequence[int] | int | None
 ) -> tuple[list[int], list[Any]]:
     """The axes to transform, and the sizes asked for (None: as they are)."""
     if dim is None:
         count = rank if s is None else len(s)
         axes = list(range(rank - count, rank))
     else:
-        axes = [axis_of(d, rank) for d in dim]
+        axes = [axis_of(d, rank) for d in ([dim] if isinstance(dim, int) else dim)]
     wanted: list[Any] = [None] * len(axes) if s is None else list(s)
     return axes, [None if isinstance(n, int) and n == -1 else n for n in wanted]
 
 
-def fitted(op: Any, x: Any, axes: Sequence[int], wanted: Sequence[Any]) -> Any:
+def fitted(op: Op, x: algebra.T, axes: Sequence[int], wanted: Sequence[Size | None]) -> algebra.T:
     """A tensor cut or filled up to the sizes asked for."""
     for axis, n in zip(axes, wanted, strict=True):
         if n is not None:
@@ -191,8 +192,8 @@ def fitted(op: Any, x: Any, axes: Sequence[int], wanted: Sequence[Any]) -> Any:
 
 
 def transform(
-    op: Any, x: Any, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
-) -> Any:
+    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+) -> Value:
     """The transform of real or complex numbers to complex ones."""
     x = fitted(op, floating(op, x), axes, wanted)
     power = power_of(norm, forward=forward)
@@ -205,8 +206,8 @@ def transform(
 
 
 def half_transform(
-    op: Any, x: Any, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
-) -> Any:
+    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+) -> Value:
     """The half transform of real numbers; its conjugate where it is an inverse."""
     x = fitted(op, floating(op, x), axes, wanted)
     found = r2c(op, x, axes, onesided=True, power=power_of(norm, forward=forward))
@@ -214,18 +215,18 @@ def half_transform(
 
 
 def real_transform(
-    op: Any, x: Any, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
-) -> Any:
+    op: Op, x: Value, axes: list[int], wanted: list[Any], norm: str | None, *, forward: bool
+) -> Value:
     """The transform of half a Hermitian spectrum to real numbers."""
-    x = floating(op, x)
-    x = as_complex(op, x, algebra.part_type(x))
+    given = floating(op, x)
+    half = as_complex(op, given, algebra.part_type(given))
     last = wanted[-1]
     if last is None:
-        have = size(op, x.real, axes[-1])
+        have = size(op, half.real, axes[-1])
         last = 2 * (have - 1) if isinstance(have, int) else op.Mul(op.Sub(have, 1), 2)
-    x = fitted(op, x, axes, [*wanted[:-1], _plus(op, _half(op, last), 1)])
-    x = algebra.conj(op, x) if forward else x
-    return c2r(op, x, axes, last, power=power_of(norm, forward=forward))
+    half = fitted(op, half, axes, [*wanted[:-1], _plus(op, _half(op, last), 1)])
+    half = algebra.conj(op, half) if forward else half
+    return c2r(op, half, axes, last, power=power_of(norm, forward=forward))
 
 
 _UNTESTED = "OpInfos call the composite operators"
@@ -233,21 +234,23 @@ _NORMALIZATION = (0.0, -0.5, -1.0)
 
 
 @aten("aten::_fft_r2c", rule=custom(), untested=_UNTESTED)
-def fft_r2c(op: Any, self: Any, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
+def fft_r2c(op: Op, self: Value, dim: Sequence[int], normalization: int, onesided: bool) -> Value:
     """Real numbers to complex ones."""
     axes = [axis_of(d, self.rank) for d in dim]
     return r2c(op, self, axes, onesided=onesided, power=_NORMALIZATION[normalization])
 
 
 @aten("aten::_fft_c2c", rule=custom(), untested=_UNTESTED)
-def fft_c2c(op: Any, self: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+def fft_c2c(op: Op, self: Complex, dim: Sequence[int], normalization: int, forward: bool) -> Value:
     """Complex numbers to complex ones."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2c(op, self, axes, forward=forward, power=_NORMALIZATION[normalization])
 
 
 @aten("aten::_fft_c2r", rule=custom(), untested=_UNTESTED)
-def fft_c2r(op: Any, self: Any, dim: Sequence[int], normalization: int, last_dim_size: Any) -> Any:
+def fft_c2r(
+    op: Op, self: Complex, dim: Sequence[int], normalization: int, last_dim_size: Size
+) -> Value:
     """Half a Hermitian spectrum to real numbers."""
     axes = [axis_of(d, self.rank) for d in dim]
     return c2r(op, self, axes, last_dim_size, power=_NORMALIZATION[normalization])
@@ -264,21 +267,25 @@ def _register(name: str, run: Any, *, forward: bool) -> None:
         return [OpTest(f"fft.{name}{suffix}", tol=_TOL)]
 
     @aten(f"aten::fft_{name}", rule=custom(), tests=tests(""))
-    def one(op: Any, self: Any, n: Any = None, dim: int = -1, norm: str | None = None) -> Any:
+    def one(
+        op: Op, self: Value, n: Size | None = None, dim: int = -1, norm: str | None = None
+    ) -> Any:
         """Along one axis."""
         axes, wanted = axes_and_sizes(self.rank, None, [dim])
         return run(op, self, axes, wanted if n is None else [n], norm, forward=forward)
 
     @aten(f"aten::fft_{name}2", rule=custom(), tests=tests("2"))
     def two(
-        op: Any, self: Any, s: Any = None, dim: Sequence[int] = (-2, -1), norm: str | None = None
+        op: Op, self: Value, s: Any = None, dim: Sequence[int] = (-2, -1), norm: str | None = None
     ) -> Any:
         """Along two axes."""
         axes, wanted = axes_and_sizes(self.rank, s, dim)
         return run(op, self, axes, wanted, norm, forward=forward)
 
     @aten(f"aten::fft_{name}n", rule=custom(), tests=tests("n"))
-    def many(op: Any, self: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:
+    def many(
+        op: Op, self: Value, s: Any = None, dim: int | None = None, norm: str | None = None
+    ) -> Any:
         """Along several axes."""
         axes, wanted = axes_and_sizes(self.rank, s, dim)
         return run(op, self, axes, wanted, norm, forward=forward)
@@ -298,7 +305,7 @@ for _name, _run, _forward in (
     _register(_name, _run, forward=_forward)
 
 
-def _shifted(op: Any, x: Any, dim: Any, *, up: bool) -> Any:
+def _shifted(op: Op, x: Value, dim: int | Sequence[int] | None, *, up: bool) -> Value:
     dims = [dim] if isinstance(dim, int) else dim
     axes = range(x.rank) if dims is None else [axis_of(d, x.rank) for d in dims]
     for axis in axes:
@@ -313,19 +320,19 @@ def _shifted(op: Any, x: Any, dim: Any, *, up: bool) -> Any:
 
 
 @aten("aten::fft_fftshift", rule=like("self"), tests=[OpTest("fft.fftshift")], complex="parts")
-def fft_fftshift(op: Any, self: Any, dim: Any = None) -> Any:
+def fft_fftshift(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """The zero frequency in the middle."""
     return _shifted(op, self, dim, up=True)
 
 
 @aten("aten::fft_ifftshift", rule=like("self"), tests=[OpTest("fft.ifftshift")], complex="parts")
-def fft_ifftshift(op: Any, self: Any, dim: Any = None) -> Any:
+def fft_ifftshift(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """The zero frequency in the front again."""
     return _shifted(op, self, dim, up=False)
 
 
 @aten("aten::fft_fftfreq", rule=creation(), untested="torch has no OpInfo for it")
-def fft_fftfreq(op: Any, n: Any, d: float = 1.0, *, dtype: Any = None) -> Any:
+def fft_fftfreq(op: Op, n: int, d: float = 1.0, *, dtype: DType | None = None) -> Value:
     """The frequencies of a transform."""
     place = _range(op, n)
     many = scalar(op, n, DType.INT64)
@@ -334,17 +341,18 @@ def fft_fftfreq(op: Any, n: Any, d: float = 1.0, *, dtype: Any = None) -> Any:
 
 
 @aten("aten::fft_rfftfreq", rule=creation(), untested="torch has no OpInfo for it")
-def fft_rfftfreq(op: Any, n: Any, d: float = 1.0, *, dtype: Any = None) -> Any:
+def fft_rfftfreq(op: Op, n: int, d: float = 1.0, *, dtype: DType | None = None) -> Value:
     """The frequencies of the half transform of real numbers."""
     place = _range(op, _plus(op, _half(op, n), 1))
     return _frequencies(op, place, scalar(op, n, DType.INT64), d, dtype)
 
 
-def _range(op: Any, n: Any) -> Any:
+def _range(op: Op, n: Size) -> Value:
     return op.Range(*(scalar(op, v, DType.INT64) for v in (0, n, 1)))
 
 
-def _frequencies(op: Any, place: Any, many: Any, d: float, dtype: DType) -> Any:
+def _frequencies(op: Op, place: Value, many: Any, d: float, dtype: DType | None) -> Value:
+    assert dtype is not None  # the rule fills it in
     wide = DType.DOUBLE
     found = op.Div(cast(op, place, wide), op.Mul(cast(op, many, wide), float(d)))
     return cast(op, found, dtype)

@@ -12,11 +12,12 @@ from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.load import find
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
 
-def _places(op: Any, sample: Any, length: Any, out: int, window: int) -> Any:
+def _places(op: Op, sample: Any, length: Size, out: int, window: int) -> Value:
     """Where the elements of the windows of one axis are: INT64 [N, C, out * window].
 
     Source: torch fractional_max_pool, generate_intervals: window i of all but the last begins at
@@ -40,8 +41,8 @@ def _places(op: Any, sample: Any, length: Any, out: int, window: int) -> Any:
 
 
 def _pool(
-    op: Any,
-    x: Any,
+    op: Op,
+    x: Value,
     window: Sequence[int],
     out: Sequence[int],
     samples: Any,
@@ -92,12 +93,12 @@ def _pool(
     tests=[OpTest("nn.functional.fractional_max_pool2d", compare="shape")],
 )
 def fractional_max_pool2d(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     kernel_size: Sequence[int],
     output_size: Sequence[int],
-    random_samples: Any,
-) -> Any:
+    random_samples: Value,
+) -> tuple[Value, ...]:
     """Maxima over windows of two axes at places that were drawn, and their places."""
     return _pool(op, self, kernel_size, output_size, random_samples, (1, 0))
 
@@ -108,11 +109,11 @@ def fractional_max_pool2d(
     tests=[OpTest("nn.functional.fractional_max_pool3d", compare="shape")],
 )
 def fractional_max_pool3d(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     kernel_size: Sequence[int],
     output_size: Sequence[int],
-    random_samples: Any,
-) -> Any:
+    random_samples: Value,
+) -> tuple[Value, ...]:
     """Maxima over windows of three axes at places that were drawn, and their places."""
     return _pool(op, self, kernel_size, output_size, random_samples, (0, 1, 2))

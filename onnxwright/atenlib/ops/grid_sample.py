@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.shape import reshape
 from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -26,7 +27,7 @@ _COARSE = XFail(
 )
 
 
-def _unnormalized(op: Any, x: Any, n: Any, align: bool) -> Any:
+def _unnormalized(op: Op, x: Value, n: Size, align: bool) -> Value:
     """From -1 ... 1 to the indices of an axis of n elements."""
     length = scalar(op, n, x.onnx_dtype)
     if align:
@@ -34,7 +35,7 @@ def _unnormalized(op: Any, x: Any, n: Any, align: bool) -> Any:
     return op.Div(op.Sub(op.Mul(op.Add(x, 1), length), 1), 2)
 
 
-def _reflected(op: Any, x: Any, n: Any, align: bool) -> Any:
+def _reflected(op: Op, x: Value, n: Size, align: bool) -> Value:
     """Thrown back at the borders until within; the borders are at the centres where aligned."""
     length = scalar(op, n, x.onnx_dtype)
     low = 0.0 if align else -0.5
@@ -51,14 +52,14 @@ def _reflected(op: Any, x: Any, n: Any, align: bool) -> Any:
     return op.Where(op.Greater(span, 0), inside, scalar(op, 0, x.onnx_dtype))
 
 
-def _clipped(op: Any, x: Any, n: Any) -> Any:
+def _clipped(op: Op, x: Value, n: Size) -> Value:
     """Kept within the elements of an axis; NaN becomes zero."""
     last = op.Sub(scalar(op, n, x.onnx_dtype), 1)
     zero = scalar(op, 0, x.onnx_dtype)
     return op.Min(op.Where(op.Greater(x, zero), x, zero), last)
 
 
-def _padded(op: Any, x: Any, n: Any, mode: int, align: bool) -> Any:
+def _padded(op: Op, x: Value, n: Size, mode: int, align: bool) -> Value:
     """An index moved into the image as the padding mode says."""
     if mode == _BORDER:
         return _clipped(op, x, n)
@@ -75,13 +76,13 @@ class _Image:
         x: `[N, C, ...]`.
     """
 
-    def __init__(self, op: Any, x: Any) -> None:
+    def __init__(self, op: Op, x: Value) -> None:
         self.op = op
         self.batch, self.channels, *self.spatial = sizes(op, x)
         self.dtype = x.onnx_dtype
         self.pixels = reshape(op, x, [self.batch, self.channels, product(op, self.spatial)])
 
-    def at(self, places: Sequence[Any], check: bool) -> Any:
+    def at(self, places: Sequence[Any], check: bool) -> Value:
         """The pixels at places, zero outside.
 
         Args:
@@ -118,7 +119,7 @@ class _Image:
         return op.Where(op.Unsqueeze(inside, [1]), found, zero)
 
 
-def _sample(op: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+def _sample(op: Op, x: Value, grid: Any, mode: int, padding: int, align: bool) -> Value:
     """An image read at the places of a grid, by gathers."""
     image = _Image(op, x)
     batch, *shape, _ = sizes(op, grid)
@@ -141,7 +142,7 @@ def _sample(op: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) ->
     return reshape(op, made, [batch, image.channels, *shape])
 
 
-def _linear(op: Any, image: _Image, places: Sequence[Any], check: bool) -> Any:
+def _linear(op: Op, image: _Image, places: Sequence[Any], check: bool) -> Any:
     lows = [op.Floor(p) for p in places]
     shares = [op.Sub(p, low) for p, low in zip(places, lows, strict=True)]
     total: Any = None
@@ -158,7 +159,7 @@ def _linear(op: Any, image: _Image, places: Sequence[Any], check: bool) -> Any:
     return total
 
 
-def _cubic(op: Any, image: _Image, places: Sequence[Any], padding: int, align: bool) -> Any:
+def _cubic(op: Op, image: _Image, places: Sequence[Any], padding: int, align: bool) -> Any:
     lows = [op.Floor(p) for p in places]
     weights = [
         cubic_weights(op, op.Sub(p, low), -0.75) for p, low in zip(places, lows, strict=True)
@@ -175,7 +176,7 @@ def _cubic(op: Any, image: _Image, places: Sequence[Any], padding: int, align: b
     return total
 
 
-def _grid_sample(op: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+def _grid_sample(op: Op, x: Value, grid: Any, mode: int, padding: int, align: bool) -> Value:
     if mode == _BICUBIC and x.rank != 4:
         unsupported("cubic interpolation of volumes: torch has none either")
     if _by_node(op, x, mode):
@@ -194,7 +195,7 @@ def _grid_sample(op: Any, x: Any, grid: Any, mode: int, padding: int, align: boo
     )
 
 
-def _by_node(op: Any, x: Any, mode: int) -> bool:
+def _by_node(op: Op, x: Value, mode: int) -> bool:
     """Whether GridSample does it."""
     if x.onnx_dtype is not DType.FLOAT or 0 in x.shape:
         return False
@@ -207,13 +208,13 @@ def _by_node(op: Any, x: Any, mode: int) -> bool:
     tests=[OpTest("nn.functional.grid_sample", xfail=[_COARSE])],
 )
 def grid_sampler(
-    op: Any,
-    input: Any,
-    grid: Any,
+    op: Op,
+    input: Value,
+    grid: Value,
     interpolation_mode: int,
     padding_mode: int,
     align_corners: bool,
-) -> Any:
+) -> Value:
     """An image or a volume read at the places of a grid, between -1 and 1 along each axis."""
     return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -225,13 +226,13 @@ def grid_sampler(
     tests=[OpTest("grid_sampler_2d", xfail=[_COARSE])],
 )
 def grid_sampler_2d(
-    op: Any,
-    input: Any,
-    grid: Any,
+    op: Op,
+    input: Value,
+    grid: Value,
     interpolation_mode: int,
     padding_mode: int,
     align_corners: bool,
-) -> Any:
+) -> Value:
     """An image read at the places of a grid, between -1 and 1 along each axis."""
     return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -240,12 +241,12 @@ def grid_sampler_2d(
     "aten::grid_sampler_3d", rule=like("input"), tests=[OpTest("grid_sampler_3d", xfail=[_COARSE])]
 )
 def grid_sampler_3d(
-    op: Any,
-    input: Any,
-    grid: Any,
+    op: Op,
+    input: Value,
+    grid: Value,
     interpolation_mode: int,
     padding_mode: int,
     align_corners: bool,
-) -> Any:
+) -> Value:
     """A volume read at the places of a grid, between -1 and 1 along each axis."""
     return _grid_sample(op, input, grid, interpolation_mode, padding_mode, align_corners)

@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.shape import flat
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.searchsorted import place_in
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -29,7 +30,7 @@ _UNSORTED = XFail(
 )
 
 
-def _tally(op: Any, places: Any, weights: Any, count: Any) -> Any:
+def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     """The sums of weights by place.
 
     Args:
@@ -46,7 +47,7 @@ def _tally(op: Any, places: Any, weights: Any, count: Any) -> Any:
 
 
 @aten("aten::bincount", rule=custom(), tests=[OpTest("bincount")])
-def bincount(op: Any, self: Any, weights: Any = None, minlength: Any = 0) -> Any:
+def bincount(op: Op, self: Value, weights: Value | None = None, minlength: Size = 0) -> Value:
     """How often each of 0, 1, ... comes, or the sum of the weights where it does."""
     places = cast(op, self, DType.INT64)
     least = op.Sub(scalar(op, minlength, DType.INT64), 1)
@@ -58,7 +59,7 @@ def bincount(op: Any, self: Any, weights: Any = None, minlength: Any = 0) -> Any
     return _tally(op, places, cast(op, weights, kept), count)
 
 
-def _span(op: Any, x: Any, low: float, high: float, apart: float) -> tuple[Any, Any]:
+def _span(op: Op, x: Value, low: float, high: float, apart: float) -> tuple[Any, Any]:
     """The limits of a histogram: as given, or those of the data; equal ones are moved apart."""
     dtype = x.onnx_dtype
     if low != high:
@@ -76,7 +77,7 @@ def _span(op: Any, x: Any, low: float, high: float, apart: float) -> tuple[Any, 
 
 
 @aten("aten::histc", rule=like(), tests=[OpTest("histc", xfail=[_COARSE])])
-def histc(op: Any, self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+def histc(op: Op, self: Value, bins: int = 100, min: Number = 0, max: Number = 0) -> Value:
     """How many elements lie in each of equal parts of a range; the data's own if it is empty."""
     x = flat(op, self)
     if not x.onnx_dtype.is_float:
@@ -91,7 +92,7 @@ def histc(op: Any, self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> An
     return cast(op, _tally(op, place, op.Cast(inside, to=work), bins), self.onnx_dtype)
 
 
-def _edges(op: Any, least: Any, most: Any, bins: int, dtype: DType) -> Any:
+def _edges(op: Op, least: Any, most: Any, bins: int, dtype: DType) -> Value:
     """The limits of equal parts, counted from the nearer end as torch's linspace does."""
     step = op.Div(op.Sub(most, least), float(bins))
     steps = iota(op, bins + 1, dtype)
@@ -100,7 +101,7 @@ def _edges(op: Any, least: Any, most: Any, bins: int, dtype: DType) -> Any:
     return op.Where(op.Less(steps, (bins + 1) // 2), up, down)
 
 
-def _bin_of(op: Any, x: Any, edges: Any) -> tuple[Any, Any]:
+def _bin_of(op: Op, x: Value, edges: Any) -> tuple[Any, Any]:
     """The part each element is in, and whether it is in any; the last part has its upper edge."""
     count = edges.shape[0]
     if not isinstance(count, int):
@@ -111,7 +112,7 @@ def _bin_of(op: Any, x: Any, edges: Any) -> tuple[Any, Any]:
     return op.Max(op.Min(place, count - 2), 0), inside
 
 
-def _density(op: Any, hist: Any, edges: Sequence[Any]) -> Any:
+def _density(op: Op, hist: Any, edges: Sequence[Any]) -> Value:
     """Counts over their sum and the sizes of the parts."""
     made = op.Div(hist, reduce(op, "ReduceSum", hist, list(range(hist.rank))))
     for axis, edge in enumerate(edges):
@@ -126,8 +127,8 @@ def _density(op: Any, hist: Any, edges: Sequence[Any]) -> Any:
 
 
 def _histogram(
-    op: Any, columns: Sequence[Any], edges: Sequence[Any], weight: Any, density: bool
-) -> Any:
+    op: Op, columns: Sequence[Any], edges: Sequence[Any], weight: Value | None, density: bool
+) -> Value:
     """Counts of points in boxes; a column holds one coordinate of all points."""
     dtype = columns[0].onnx_dtype
     counts = [edge.shape[0] - 1 for edge in edges]
@@ -147,22 +148,22 @@ def _histogram(
 
 @aten("aten::histogram.bins_tensor", rule=like(), tests=[OpTest("histogram")])
 def histogram_bins(
-    op: Any, self: Any, bins: Any, *, weight: Any = None, density: bool = False
-) -> Any:
+    op: Op, self: Value, bins: Value, *, weight: Value | None = None, density: bool = False
+) -> tuple[Value, ...]:
     """How many elements (or what weight) lie between neighbouring edges, and the edges."""
     return _histogram(op, [flat(op, self)], [bins], weight, density), bins
 
 
 @aten("aten::histogram.bin_ct", rule=like(), tests=[OpTest("histogram")])
 def histogram_count(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     bins: int = 100,
     *,
-    range: Any = None,
-    weight: Any = None,
+    range: Sequence[float] | None = None,
+    weight: Value | None = None,
     density: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """How many elements (or what weight) lie in equal parts of a range, and their edges."""
     x = flat(op, self)
     low, high = range or (0.0, 0.0)
@@ -171,7 +172,7 @@ def histogram_count(
     return _histogram(op, [x], [edges], weight, density), edges
 
 
-def _limits(op: Any, x: Any, low: float, high: float, given: Any) -> tuple[Any, Any]:
+def _limits(op: Op, x: Value, low: float, high: float, given: Any) -> tuple[Any, Any]:
     """The limits along one coordinate; equal ones are moved apart."""
     if given is not None and low == high:
         low, high = low - 0.5, high + 0.5
@@ -181,7 +182,7 @@ def _limits(op: Any, x: Any, low: float, high: float, given: Any) -> tuple[Any, 
     return _span(op, x, float(low), float(high), 0.5)
 
 
-def _columns(op: Any, x: Any) -> list[Any]:
+def _columns(op: Op, x: Value) -> list[Any]:
     count = x.shape[-1]
     if not isinstance(count, int):
         unsupported("points with a dynamic number of coordinates")
@@ -195,13 +196,13 @@ def _columns(op: Any, x: Any) -> list[Any]:
     tests=[OpTest("histogramdd", xfail=[_UNSORTED])],
 )
 def histogramdd_bins(
-    op: Any,
-    self: Any,
-    bins: Any,
-    range: Any = None,
-    weight: Any = None,
+    op: Op,
+    self: Value,
+    bins: Sequence[Value],
+    range: Sequence[float] | None = None,
+    weight: Value | None = None,
     density: bool = False,
-) -> Any:
+) -> tuple[Value, list[Value]]:
     """How many points lie in boxes between edges, and the edges."""
     return _histogram(op, _columns(op, self), bins, weight, density), list(bins)
 
@@ -213,13 +214,13 @@ def histogramdd_bins(
     tests=[OpTest("histogramdd", xfail=[_UNSORTED])],
 )
 def histogramdd(
-    op: Any,
-    self: Any,
-    bins: Any,
-    range: Any = None,
-    weight: Any = None,
+    op: Op,
+    self: Value,
+    bins: Sequence[int] | int,
+    range: Sequence[float] | None = None,
+    weight: Value | None = None,
     density: bool = False,
-) -> Any:
+) -> tuple[Value, list[Value]]:
     """How many points lie in equal boxes of a range, and the edges."""
     columns = _columns(op, self)
     counts = [bins] * len(columns) if isinstance(bins, int) else list(bins)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onnxwright.atenlib.complexes import Complex
@@ -15,14 +13,15 @@ from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.scatter import combined
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.types.dtypes import DType
 
 
-def _row(op: Any, index: Any) -> Any:
+def _row(op: Op, index: Value) -> Value:
     return as_index(op, index if index.rank else op.Unsqueeze(index, [0]))
 
 
-def write_slices(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: str) -> Any:
+def write_slices(op: Op, x: Value, dim: int, index: Value, source: Value, reduction: str) -> Value:
     """Slices written at positions of one axis, with a reduction."""
     scalar_given = x.rank == 0
     if scalar_given:
@@ -39,7 +38,9 @@ def write_slices(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: 
 
 
 @aten("aten::index_add", rule=into("source"), tests=[OpTest("index_add")])
-def index_add(op: Any, self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def index_add(
+    op: Op, self: Value, dim: int, index: Value, source: Value, *, alpha: Number = 1
+) -> Value:
     """The tensor with `alpha` times slices added at positions of one axis."""
     if alpha != 1:
         factor = number(alpha, source.onnx_dtype)
@@ -50,7 +51,7 @@ def index_add(op: Any, self: Any, dim: int, index: Any, source: Any, *, alpha: A
 
 @index_add.on_complex
 def _index_add_complex(
-    op: Any, self: Complex, dim: int, index: Any, source: Complex, *, alpha: Any = 1
+    op: Op, self: Complex, dim: int, index: Value, source: Complex, *, alpha: Number = 1
 ) -> Complex:
     factor = complex(alpha)
     if factor != 1:
@@ -66,7 +67,7 @@ def _index_add_complex(
 
 
 @aten("aten::index_copy", rule=into("source"), complex="parts", tests=[OpTest("index_copy")])
-def index_copy(op: Any, self: Any, dim: int, index: Any, source: Any) -> Any:
+def index_copy(op: Op, self: Value, dim: int, index: Value, source: Value) -> Value:
     """The tensor with slices written at positions of one axis."""
     return write_slices(op, self, dim, index, source, "none")
 
@@ -78,7 +79,7 @@ def index_copy(op: Any, self: Any, dim: int, index: Any, source: Any) -> Any:
     complex="parts",
     tests=[OpTest("index_fill")],
 )
-def index_fill(op: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(op: Op, self: Value, dim: int, index: Value, value: Number | Value) -> Value:
     """The tensor with one number written at positions of one axis."""
     row = _row(op, index)
     rank = max(self.rank, 1)
@@ -99,15 +100,15 @@ _REDUCED = tuple(
 
 @aten("aten::index_reduce", rule=into("source"), tests=_REDUCED)
 def index_reduce(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dim: int,
-    index: Any,
-    source: Any,
+    index: Value,
+    source: Value,
     reduce: str,
     *,
     include_self: bool = True,
-) -> Any:
+) -> Value:
     """The tensor with slices combined at positions of one axis."""
     scalar_given = self.rank == 0
     if scalar_given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.helpers.constants import scalar, shape_vector
@@ -26,6 +27,7 @@ from onnxwright.atenlib.helpers.sizes import numel, size, sizes, sizes_with
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.indexing import mask_of
 from onnxwright.atenlib.optest import OpTest, Skip, Tol
+from onnxwright.atenlib.protocols import Op, Value
 
 
 @aten(
@@ -37,7 +39,13 @@ from onnxwright.atenlib.optest import OpTest, Skip, Tol
     complex="parts",
     tests=[OpTest("index_put")],
 )
-def index_put(op: Any, self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(
+    op: Op,
+    self: Value,
+    indices: Sequence[Value | None] | Sequence[Value],
+    values: Value,
+    accumulate: bool = False,
+) -> Any:
     """The tensor with values written, or added, at index tensors and masks."""
     given = [(n, i) for n, i in enumerate(indices) if i is not None]
     if not given:
@@ -65,10 +73,10 @@ def index_put(op: Any, self: Any, indices: Any, values: Any, accumulate: bool = 
 @aten("aten::_index_put_impl", rule=into("values"), complex="parts",
       untested="inner operator of index_put")  # fmt: skip
 def index_put_impl(
-    op: Any,
-    self: Any,
-    indices: Any,
-    values: Any,
+    op: Op,
+    self: Value,
+    indices: Sequence[Value | None],
+    values: Value,
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> Any:
@@ -76,17 +84,19 @@ def index_put_impl(
     return index_put.body(op, self, indices, values, accumulate)
 
 
-def _put_slices(op: Any, x: Any, axis: int, row: Any, values: Any, reduction: str) -> Any:
+def _put_slices(op: Op, x: Value, axis: int, row: Value, values: Value, reduction: str) -> Any:
     """A write at positions of one axis that is not the first: no axis has to be moved."""
     updates = expand_to(op, values, sizes_with(op, x, axis, size(op, row, 0)))
     return scatter_elements(op, x, along(op, row, updates, axis), updates, axis, reduction)
 
 
-def _added(op: Any, x: Any, y: Any) -> Any:
+def _added(op: Op, x: Value, y: Value) -> Value:
     return op.Or(x, y) if x.onnx_dtype.is_bool else op.Add(x, y)
 
 
-def _where_mask(op: Any, x: Any, axis: int, mask: Any, values: Any, accumulate: bool) -> Any:
+def _where_mask(
+    op: Op, x: Value, axis: int, mask: Value, values: Value, accumulate: bool
+) -> Value | None:
     """A write through one mask as a choice, where what is written is the same for each of its
     places; else None.
     """
@@ -123,16 +133,16 @@ def _where_mask(op: Any, x: Any, axis: int, mask: Any, values: Any, accumulate: 
     ],
 )
 def unsafe_masked_index_put_accumulate(
-    op: Any, self: Any, mask: Any, indices: Any, values: Any
+    op: Op, self: Value, mask: Value, indices: Sequence[Value | None], values: Value
 ) -> Any:
     """The tensor with values added at indices where a mask is true."""
-    within = [clamped(op, self, n, i) for n, i in enumerate(indices)]
+    within = [i if i is None else clamped(op, self, n, i) for n, i in enumerate(indices)]
     nothing = scalar(op, 0, self.onnx_dtype)
     return index_put.body(op, self, within, op.Where(mask_of(op, mask), values, nothing), True)
 
 
 @aten("aten::put", rule=into("source"), complex="parts", tests=[OpTest("put")])
-def put(op: Any, self: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put(op: Op, self: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
     """The tensor with elements written, or added, by their number over the whole tensor."""
     if isinstance(numel(op, index), int) and numel(op, index) == 0:
         return self
@@ -145,7 +155,7 @@ def put(op: Any, self: Any, index: Any, source: Any, accumulate: bool = False) -
 
 @aten("aten::masked_scatter", rule=into("source"), complex="parts",
       tests=[OpTest("masked_scatter")])  # fmt: skip
-def masked_scatter(op: Any, self: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(op: Op, self: Value, mask: Value, source: Value) -> Value:
     """The elements of `source`, in order, written where a mask is true."""
     scalar_given = self.rank == 0 and mask.rank == 0
     self, chosen = expand_together(op, [self, mask_of(op, mask)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from onnxwright.atenlib.complexes import real_part
 from onnxwright.atenlib.helpers.constants import full, full_like, scalar, vector
@@ -21,6 +21,7 @@ from onnxwright.atenlib.helpers.shape import expand_together, flat
 from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -36,7 +37,7 @@ _INDICES = custom(lambda _: DType.INT64)
     complex="parts",
     tests=[OpTest("__getitem__")],
 )
-def index(op: Any, self: Any, indices: Any) -> Any:
+def index(op: Op, self: Value, indices: Sequence[Value | None] | Sequence[Value]) -> Value:
     """Elements at index tensors and masks, as torch's advanced indexing reads them."""
     given = [(n, i) for n, i in enumerate(indices) if i is not None]
     if not given:
@@ -54,22 +55,24 @@ def index(op: Any, self: Any, indices: Any) -> Any:
     return gather_at(op, self, found)
 
 
-def mask_of(op: Any, mask: Any) -> Any:
+def mask_of(op: Op, mask: Value) -> Value:
     """A mask as BOOL."""
     return mask if mask.onnx_dtype.is_bool else op.Cast(mask, to=DType.BOOL)
 
 
 @aten("aten::_unsafe_masked_index", rule=into("fill"), complex="parts",
       tests=[OpTest("_unsafe_masked_index")])  # fmt: skip
-def unsafe_masked_index(op: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
+def unsafe_masked_index(
+    op: Op, self: Value, mask: Value, indices: Sequence[Value | None], fill: Number
+) -> Value:
     """Elements at indices where a mask is true, elsewhere a number."""
-    within = [clamped(op, self, n, i) for n, i in enumerate(indices)]
+    within = [i if i is None else clamped(op, self, n, i) for n, i in enumerate(indices)]
     taken = index.body(op, self, within)
     return op.Where(mask_of(op, mask), taken, scalar(op, fill, self.onnx_dtype))
 
 
 @aten("aten::index_select", rule=like(), complex="parts", tests=[OpTest("index_select")])
-def index_select(op: Any, self: Any, dim: int, index: Any) -> Any:
+def index_select(op: Op, self: Value, dim: int, index: Value) -> Value:
     """Slices along a dimension, in the order of an index."""
     if self.rank == 0:
         return self
@@ -78,7 +81,7 @@ def index_select(op: Any, self: Any, dim: int, index: Any) -> Any:
 
 
 @aten("aten::gather", rule=like(), complex="parts", tests=[OpTest("gather")])
-def gather(op: Any, self: Any, dim: int, index: Any) -> Any:
+def gather(op: Op, self: Value, dim: int, index: Value) -> Value:
     """Elements along a dimension, at an index for every other place."""
     if index.rank == 0 and self.rank == 0:
         return self
@@ -92,13 +95,13 @@ def gather(op: Any, self: Any, dim: int, index: Any) -> Any:
 
 
 @aten("aten::take", rule=like(), complex="parts", tests=[OpTest("take")])
-def take(op: Any, self: Any, index: Any) -> Any:
+def take(op: Op, self: Value, index: Value) -> Value:
     """Elements by their number, counted over the whole tensor."""
     return op.Gather(flat(op, self), as_index(op, index))
 
 
 @aten("aten::take_along_dim", rule=like(), complex="parts", tests=[OpTest("take_along_dim")])
-def take_along_dim(op: Any, self: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(op: Op, self: Value, indices: Value, dim: int | None = None) -> Value:
     """Elements along a dimension (over the whole tensor without one); the rest broadcasts."""
     indices = as_index(op, indices)
     if dim is None:
@@ -113,12 +116,12 @@ def take_along_dim(op: Any, self: Any, indices: Any, dim: int | None = None) -> 
     return op.GatherElements(self, indices, axis=axis)
 
 
-def _same_off_axis(x: Any, y: Any, axis: int) -> bool:
+def _same_off_axis(x: Value, y: Value, axis: int) -> bool:
     pairs = [(a, b) for n, (a, b) in enumerate(zip(x.shape, y.shape, strict=True)) if n != axis]
     return all(a is not None and a == b for a, b in pairs)
 
 
-def _off_axis(op: Any, x: Any, axis: int) -> Any:
+def _off_axis(op: Op, x: Value, axis: int) -> Value:
     every = sizes(op, x)
     every[axis] = 1
     return vector(op, every)
@@ -126,7 +129,7 @@ def _off_axis(op: Any, x: Any, axis: int) -> Any:
 
 @aten("aten::nonzero", "aten::argwhere", rule=_INDICES,
       tests=[OpTest("nonzero"), OpTest("argwhere")])  # fmt: skip
-def nonzero(op: Any, self: Any) -> Any:
+def nonzero(op: Op, self: Value) -> Value:
     """The positions of what is not zero, as rows."""
     return nonzero_matrix(op, self)
 
@@ -135,7 +138,7 @@ nonzero.on_complex(nonzero.body)
 
 
 @aten("aten::nonzero_numpy", rule=_INDICES, tests=[OpTest("nonzero")])
-def nonzero_numpy(op: Any, self: Any) -> Any:
+def nonzero_numpy(op: Op, self: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, self)
 
@@ -144,7 +147,7 @@ nonzero_numpy.on_complex(nonzero_numpy.body)
 
 
 @aten("aten::where", rule=_INDICES, untested="OpInfos give three arguments")
-def where(op: Any, condition: Any) -> Any:
+def where(op: Op, condition: Value) -> list[Value]:
     """The positions of what is not zero, an index tensor for each dimension."""
     return nonzero_rows(op, condition)
 
@@ -154,7 +157,7 @@ where.on_complex(where.body)
 
 @aten("aten::nonzero_static", rule=_INDICES,
       tests=[OpTest("nonzero_static")])  # fmt: skip
-def nonzero_static(op: Any, self: Any, *, size: Any, fill_value: int = -1) -> Any:
+def nonzero_static(op: Op, self: Value, *, size: Size, fill_value: int = -1) -> Value:
     """The first `size` positions of what is not zero; rows that are missing are filled."""
     rank = real_part(self).rank
     found = nonzero_matrix(op, self)
@@ -166,7 +169,7 @@ nonzero_static.on_complex(nonzero_static.body)
 
 
 @aten("aten::masked_select", rule=like(), complex="parts", tests=[OpTest("masked_select")])
-def masked_select(op: Any, self: Any, mask: Any) -> Any:
+def masked_select(op: Op, self: Value, mask: Value) -> Value:
     """The elements where a mask is true, in one dimension."""
     self, mask = expand_together(op, [self, mask_of(op, mask)])
     return compress(op, self if self.rank else flat(op, self), flat(op, mask))

@@ -21,6 +21,7 @@ from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import info_of
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -32,18 +33,18 @@ def _tests(*names: str) -> list[OpTest]:
     return [OpTest(name, tol=_TOL) for name in names]
 
 
-def _exchanged(op: Any, rows: Any, a: Any, b: Any) -> Any:
+def _exchanged(op: Op, rows: Size, a: Value, b: Value) -> Value:
     """Numbers of rows, two of them exchanged; `a` and `b` are `[..., 1]`."""
     return op.Where(op.Equal(rows, a), b, op.Where(op.Equal(rows, b), a, rows))
 
 
-def _order(op: Any, pivots: Any, n: Any) -> Any:
+def _order(op: Op, pivots: Any, n: Size) -> Any:
     """Where each row came from, `[..., n]`, by which one each was exchanged with, one by one."""
     rows = iota(op, n)
     start = op.Expand(rows, vector(op, [*sizes(op, pivots)[:-1], n]))
     others = op.Sub(op.Cast(pivots, to=DType.INT64), 1)
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         other = op.Gather(others, op.Unsqueeze(k, [0]), axis=-1)
         return [op.GatherElements(states[0], _exchanged(op, rows, k, other), axis=-1)], []
 
@@ -54,8 +55,8 @@ def _order(op: Any, pivots: Any, n: Any) -> Any:
 
 @aten("aten::lu_unpack", rule=like("LU_data"), tests=_tests("lu_unpack"))
 def lu_unpack(
-    op: Any, LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
-) -> Any:
+    op: Op, LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Value, ...]:
     """`P`, `L` and `U` of a packed factorization; what is not asked for is empty."""
     x = real(LU_data)
     m, n = size(op, x, -2), size(op, x, -1)
@@ -79,12 +80,12 @@ def lu_unpack(
 
 @lu_unpack.on_complex
 def lu_unpack_complex(
-    op: Any, LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+    op: Op, LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
     return lu_unpack.body(op, LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
-def _first(op: Any, x: Any, count: Any, axis: int) -> Any:
+def _first(op: Op, x: Value, count: Size, axis: int) -> Value:
     """The first of an axis."""
     end = vector(op, [count])
     return algebra.each(lambda v: op.Slice(v, [0], end, [v.rank + axis]), x)
@@ -96,18 +97,18 @@ def _first(op: Any, x: Any, count: Any, axis: int) -> Any:
 _ALPHA = (1 + 17**0.5) / 8
 
 
-def _dual(op: Any, x: Any, hermitian: bool) -> Any:
+def _dual(op: Op, x: Value, hermitian: bool) -> Value:
     """The transpose, or the adjoint."""
     return algebra.adjoint(op, x) if hermitian else algebra.transpose(op, x)
 
 
-def _column(op: Any, x: Any, mask: Any) -> Any:
+def _column(op: Op, x: Value, mask: Value) -> Value:
     """The column that a mask `[..., n]` picks in each matrix, `[..., n, 1]`."""
     picked = only(op, op.Unsqueeze(mask, [-2]), x)
     return algebra.reduce_sum(op, picked, [real(x).rank - 1], keepdims=True)
 
 
-def _element(op: Any, column: Any, mask: Any) -> Any:
+def _element(op: Op, column: Value, mask: Value) -> Value:
     """The element that a mask picks in each column, `[..., 1, 1]`."""
     picked = only(op, op.Unsqueeze(mask, [-1]), column)
     return algebra.reduce_sum(op, picked, [real(column).rank - 2], keepdims=True)
@@ -127,14 +128,14 @@ class _Pivot(NamedTuple):
     other: Any
 
 
-def _pivot(op: Any, x: Any, rows: Any, k: Any) -> _Pivot:
+def _pivot(op: Op, x: Value, rows: Size, k: Value) -> _Pivot:
     """The choice of Bunch and Kaufman, as LAPACK's `sytf2` makes it."""
     axis = real(x).rank - 2
 
-    def lengths(mask: Any) -> Any:
+    def lengths(mask: Value) -> Value:
         return op.Squeeze(magnitude(op, _column(op, x, mask)), [axis + 1])
 
-    def largest(found: Any, among: Any) -> Any:
+    def largest(found: Any, among: Any) -> Value:
         nothing = op.constant(np.zeros((), found.onnx_dtype.numpy))
         return op.ReduceMax(op.Where(among, found, nothing), [axis], keepdims=1)
 
@@ -156,7 +157,7 @@ def _pivot(op: Any, x: Any, rows: Any, k: Any) -> _Pivot:
     return _Pivot(two, last, op.Where(stays, last, best))
 
 
-def _symmetric(op: Any, a: Any, rows: Any, hermitian: bool) -> Any:
+def _symmetric(op: Op, a: Value, rows: Size, hermitian: bool) -> Value:
     """The matrix whose lower half is given."""
     down = op.Unsqueeze(rows, [1])
     strict = only(op, op.Greater(down, rows), a)
@@ -166,7 +167,9 @@ def _symmetric(op: Any, a: Any, rows: Any, hermitian: bool) -> Any:
     return algebra.add(op, algebra.add(op, strict, diagonal), _dual(op, strict, hermitian))
 
 
-def _by_blocks(op: Any, x: Any, masks: tuple[Any, Any], two: Any, hermitian: bool) -> Any:
+def _by_blocks(
+    op: Op, x: Value, masks: tuple[Any, Any], two: Any, hermitian: bool
+) -> tuple[Value, Value, Value, Value]:
     """The columns of a block, and the same times its inverse: `(c, c2, l, l2)`, `[..., n, 1]`."""
     first, second = masks
     c, c2 = _column(op, x, first), _column(op, x, second)
@@ -181,7 +184,7 @@ def _by_blocks(op: Any, x: Any, masks: tuple[Any, Any], two: Any, hermitian: boo
     return c, c2, choose(op, two, paired, single), last
 
 
-def ldl(op: Any, a: Any, hermitian: bool) -> tuple[Any, Any]:
+def ldl(op: Op, a: Value, hermitian: bool) -> tuple[Any, Any]:
     """The packed factorization of symmetric (or Hermitian) matrices, and LAPACK's pivots.
 
     Args:
@@ -203,7 +206,7 @@ def ldl(op: Any, a: Any, hermitian: bool) -> tuple[Any, Any]:
     lower = op.GreaterOrEqual(op.Unsqueeze(rows, [1]), rows)
     count = scalar(op, n, DType.INT64)
 
-    def step(_: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(_: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         rest, packed, pivots, k = states
         pivot = _pivot(op, rest, rows, k)
         order = _exchanged(op, rows, pivot.last, pivot.other)
@@ -249,7 +252,7 @@ class _Blocks(NamedTuple):
     other: Any
 
 
-def _blocks(op: Any, pivots: Any, rows: Any) -> _Blocks:
+def _blocks(op: Op, pivots: Any, rows: Size) -> _Blocks:
     pivots = op.Cast(pivots, to=DType.INT64)
     paired = op.Less(pivots, 0)
     # Negative ones come in pairs.
@@ -263,7 +266,7 @@ def _blocks(op: Any, pivots: Any, rows: Any) -> _Blocks:
     return _Blocks(paired, first, partner, place, other)
 
 
-def _by_diagonal(op: Any, a: Any, b: Any, rows: Any, blocks: _Blocks, hermitian: bool) -> Any:
+def _by_diagonal(op: Op, a: Value, b: Value, rows: Size, blocks: _Blocks, hermitian: bool) -> Value:
     """`X` of `D @ X == b` for the blocks on the diagonal."""
     down = op.Unsqueeze(rows, [1])
     own = _sum_of_rows(op, only(op, op.Equal(down, rows), a))
@@ -271,7 +274,7 @@ def _by_diagonal(op: Any, a: Any, b: Any, rows: Any, blocks: _Blocks, hermitian:
     low = only(op, beside, a)
     across = algebra.add(op, _sum_of_rows(op, low), _sum_of_rows(op, _dual(op, low, hermitian)))
 
-    def theirs(x: Any) -> Any:
+    def theirs(x: Value) -> Value:
         return factors.reordered(op, x, blocks.partner)
 
     determinant = algebra.sub(
@@ -282,11 +285,11 @@ def _by_diagonal(op: Any, a: Any, b: Any, rows: Any, blocks: _Blocks, hermitian:
     return choose(op, op.Unsqueeze(blocks.paired, [-1]), paired, algebra.div(op, b, own))
 
 
-def _sum_of_rows(op: Any, x: Any) -> Any:
+def _sum_of_rows(op: Op, x: Value) -> Value:
     return algebra.reduce_sum(op, x, [real(x).rank - 1], keepdims=True)
 
 
-def ldl_solve(op: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+def ldl_solve(op: Op, a: Value, pivots: Any, b: Value, hermitian: bool) -> Any:
     """`X` of `A @ X == b` for a packed factorization of `A`.
 
     Source: LAPACK's `sytrs` and `hetrs`.
@@ -301,18 +304,18 @@ def ldl_solve(op: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     lower = only(op, op.Greater(down, op.Unsqueeze(blocks.place, [-2])), a)
     upper = _dual(op, lower, hermitian)
 
-    def exchange(x: Any, at: Any) -> Any:
+    def exchange(x: Value, at: Any) -> Value:
         place, other = (op.Gather(v, at, axis=-1) for v in (blocks.place, blocks.other))
         return factors.reordered(op, x, _exchanged(op, rows, place, other))
 
-    def forward(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def forward(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         at = op.Unsqueeze(i, [0])
         x = exchange(states[0], at)
         column = algebra.each(lambda v: op.Gather(v, at, axis=-1), lower)
         row = algebra.each(lambda v: op.Gather(v, at, axis=-2), x)
         return [algebra.sub(op, x, algebra.mul(op, column, row))], []
 
-    def backward(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def backward(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         k = op.Sub(op.Sub(scalar(op, n, DType.INT64), 1), i)
         at = op.Unsqueeze(k, [0])
         row = algebra.each(lambda v: op.Gather(v, at, axis=-2), upper)
@@ -325,37 +328,39 @@ def ldl_solve(op: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
 
 
 @aten("aten::linalg_ldl_factor", rule=like("self"), tests=_tests("linalg.ldl_factor"))
-def linalg_ldl_factor(op: Any, self: Any, *, hermitian: bool = False) -> Any:
+def linalg_ldl_factor(op: Op, self: Value, *, hermitian: bool = False) -> tuple[Value, ...]:
     """The packed `L` and `D`, and pivots."""
     return ldl(op, self, hermitian)
 
 
 @linalg_ldl_factor.on_complex
-def ldl_factor_complex(op: Any, self: Any, *, hermitian: bool = False) -> Any:
+def ldl_factor_complex(op: Op, self: Value, *, hermitian: bool = False) -> tuple[Any, Any]:
     return ldl(op, self, hermitian)
 
 
 @aten("aten::linalg_ldl_factor_ex", rule=like("self"), tests=_tests("linalg.ldl_factor_ex"))
 def linalg_ldl_factor_ex(
-    op: Any, self: Any, *, hermitian: bool = False, check_errors: bool = False
-) -> Any:
+    op: Op, self: Value, *, hermitian: bool = False, check_errors: bool = False
+) -> tuple[Value, ...]:
     """As `linalg_ldl_factor`, and zeros."""
     return (*ldl(op, self, hermitian), info_of(op, self))
 
 
 @linalg_ldl_factor_ex.on_complex
 def ldl_factor_ex_complex(
-    op: Any, self: Any, *, hermitian: bool = False, check_errors: bool = False
-) -> Any:
+    op: Op, self: Value, *, hermitian: bool = False, check_errors: bool = False
+) -> tuple[Any, Any, Value]:
     return (*ldl(op, self, hermitian), info_of(op, self))
 
 
 @aten("aten::linalg_ldl_solve", rule=like("B"), tests=_tests("linalg.ldl_solve"))
-def linalg_ldl_solve(op: Any, LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
+def linalg_ldl_solve(op: Op, LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) -> Any:
     """`X` of `A @ X == B` for what `linalg_ldl_factor` gives of `A`."""
     return ldl_solve(op, LD, pivots, B, hermitian)
 
 
 @linalg_ldl_solve.on_complex
-def ldl_solve_complex(op: Any, LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
+def ldl_solve_complex(
+    op: Op, LD: Value, pivots: Value, B: Value, *, hermitian: bool = False
+) -> Any:
     return ldl_solve(op, LD, pivots, B, hermitian)

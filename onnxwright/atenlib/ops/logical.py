@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
 BOOL = custom(lambda _: DType.BOOL)
 
 
-def truth(op: Any, x: Any) -> Any:
+def truth(op: Op, x: Value) -> Value:
     """Whether the elements of a tensor, real or complex, are not zero."""
     if isinstance(x, Complex):
         return op.Or(truth(op, x.real), truth(op, x.imag))
@@ -21,25 +20,25 @@ def truth(op: Any, x: Any) -> Any:
 
 
 @aten("aten::logical_and", rule=BOOL, tests=[OpTest("logical_and")])
-def logical_and(op: Any, self: Any, other: Any) -> Any:
+def logical_and(op: Op, self: Value, other: Value) -> Value:
     """Whether both are not zero."""
     return op.And(truth(op, self), truth(op, other))
 
 
 @aten("aten::logical_or", rule=BOOL, tests=[OpTest("logical_or")])
-def logical_or(op: Any, self: Any, other: Any) -> Any:
+def logical_or(op: Op, self: Value, other: Value) -> Value:
     """Whether one of two is not zero."""
     return op.Or(truth(op, self), truth(op, other))
 
 
 @aten("aten::logical_xor", rule=BOOL, tests=[OpTest("logical_xor")])
-def logical_xor(op: Any, self: Any, other: Any) -> Any:
+def logical_xor(op: Op, self: Value, other: Value) -> Value:
     """Whether exactly one of two is not zero."""
     return op.Xor(truth(op, self), truth(op, other))
 
 
 @aten("aten::logical_not", rule=BOOL, tests=[OpTest("logical_not")])
-def logical_not(op: Any, self: Any) -> Any:
+def logical_not(op: Op, self: Value) -> Value:
     """Whether a number is zero."""
     return op.Not(truth(op, self))
 

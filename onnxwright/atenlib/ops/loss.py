@@ -12,6 +12,7 @@ from onnxwright.atenlib.helpers.reduce import HALVES, in_working_type, reduce
 from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import Rule, custom, elementwise
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types, real_of
@@ -28,7 +29,7 @@ _OVERFLOW = XFail(
 )
 
 
-def reduced(op: Any, x: Any, reduction: int) -> Any:
+def reduced(op: Op, x: Value, reduction: int) -> Value:
     """The losses themselves, their mean, or their sum.
 
     Args:
@@ -60,7 +61,7 @@ def _floats(*names: str) -> Rule:
 def _real_floats(*names: str) -> Rule:
     """The result is real and a float, whatever the arguments are; the body casts them."""
 
-    def dtype(arguments: dict[str, Any]) -> DType:
+    def dtype(arguments: Arguments) -> DType:
         return _common_float([arguments[name] for name in names])
 
     return custom(dtype)
@@ -71,17 +72,17 @@ def _common_float(values: list[Any]) -> DType:
     return common if common.is_float else DType.FLOAT
 
 
-def _difference(op: Any, self: Any, target: Any) -> Any:
+def _difference(op: Op, self: Value, target: Value) -> Value:
     return op.Sub(in_working_type(op, self), in_working_type(op, target))
 
 
-def _halves(op: Any, *xs: Any) -> list[Any]:
+def _halves(op: Op, *xs: Any) -> list[Any]:
     """Values in the type to compute in."""
     return [in_working_type(op, x) for x in xs]
 
 
 @aten("aten::mse_loss", rule=_pair(), tests=[OpTest("nn.functional.mse_loss", tol=HALF_STEPS)])
-def mse_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any:
+def mse_loss(op: Op, self: Value, target: Value, reduction: int = 1) -> Value:
     """The squared differences."""
     away = _difference(op, self, target)
     return reduced(op, op.Mul(away, away), reduction)
@@ -92,18 +93,18 @@ def mse_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any:
     rule=elementwise(("self", "target"), promote="complex_to_float"),
     tests=[OpTest("nn.functional.l1_loss", tol=HALF_STEPS)],
 )
-def l1_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any:
+def l1_loss(op: Op, self: Value, target: Value, reduction: int = 1) -> Value:
     """The absolute differences."""
     return reduced(op, op.Abs(op.Sub(self, target)), reduction)
 
 
 @l1_loss.on_complex
-def _l1_loss_complex(op: Any, self: Complex, target: Complex, reduction: int = 1) -> Any:
+def _l1_loss_complex(op: Op, self: Complex, target: Complex, reduction: int = 1) -> Value:
     real, imag = op.Sub(self.real, target.real), op.Sub(self.imag, target.imag)
     return reduced(op, op.Sqrt(op.Add(op.Mul(real, real), op.Mul(imag, imag))), reduction)
 
 
-def _square_near_zero(op: Any, away: Any, edge: float, slope: float) -> Any:
+def _square_near_zero(op: Op, away: Any, edge: float, slope: float) -> Value:
     """`slope * away^2 / (2 edge)` below the edge, `slope * (away - edge / 2)` beyond."""
     size = op.Abs(away)
     inner = op.Mul(op.Mul(size, size), 0.5 * slope / edge)
@@ -116,7 +117,9 @@ def _square_near_zero(op: Any, away: Any, edge: float, slope: float) -> Any:
     rule=_pair(),
     tests=[OpTest("nn.functional.smooth_l1_loss", tol=HALF_STEPS)],
 )
-def smooth_l1_loss(op: Any, self: Any, target: Any, reduction: int = 1, beta: float = 1.0) -> Any:
+def smooth_l1_loss(
+    op: Op, self: Value, target: Value, reduction: int = 1, beta: float = 1.0
+) -> Value:
     """Squared differences below `beta`, absolute ones beyond."""
     away = _difference(op, self, target)
     losses = op.Abs(away) if beta == 0 else _square_near_zero(op, away, beta, 1.0)
@@ -124,7 +127,7 @@ def smooth_l1_loss(op: Any, self: Any, target: Any, reduction: int = 1, beta: fl
 
 
 @aten("aten::huber_loss", rule=_pair(), tests=[OpTest("nn.functional.huber_loss", tol=HALF_STEPS)])
-def huber_loss(op: Any, self: Any, target: Any, reduction: int = 1, delta: float = 1.0) -> Any:
+def huber_loss(op: Op, self: Value, target: Value, reduction: int = 1, delta: float = 1.0) -> Value:
     """Half the squared differences below `delta`, absolute ones of the same slope beyond."""
     away = _difference(op, self, target)
     return reduced(op, _square_near_zero(op, away, delta, delta), reduction)
@@ -136,8 +139,8 @@ def huber_loss(op: Any, self: Any, target: Any, reduction: int = 1, delta: float
     tests=[OpTest("nn.functional.binary_cross_entropy", tol=HALF_STEPS)],
 )
 def binary_cross_entropy(
-    op: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1
-) -> Any:
+    op: Op, self: Value, target: Value, weight: Value | None = None, reduction: int = 1
+) -> Value:
     """The cross entropy of probabilities; logarithms are kept above -100."""
     x, y = _halves(op, self, target)
     sure = op.Max(op.Log(x), -100)
@@ -154,13 +157,13 @@ def binary_cross_entropy(
     tests=[OpTest("nn.functional.binary_cross_entropy_with_logits", tol=_MORE_STEPS)],
 )
 def binary_cross_entropy_with_logits(
-    op: Any,
-    self: Any,
-    target: Any,
-    weight: Any = None,
-    pos_weight: Any = None,
+    op: Op,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    pos_weight: Value | None = None,
     reduction: int = 1,
-) -> Any:
+) -> Value:
     """The cross entropy of the sigmoid: `(1 - y) x - w log(sigmoid(x))`."""
     x, y = _halves(op, self, target)
     log_sigmoid = op.Sub(op.Min(x, 0), op.Log(op.Add(op.Exp(op.Neg(op.Abs(x))), 1)))
@@ -174,7 +177,9 @@ def binary_cross_entropy_with_logits(
 
 
 @aten("aten::kl_div", rule=_pair(), tests=[OpTest("nn.functional.kl_div", tol=HALF_STEPS)])
-def kl_div(op: Any, self: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
+def kl_div(
+    op: Op, self: Value, target: Value, reduction: int = 1, *, log_target: bool = False
+) -> Value:
     """The divergence `y (log(y) - x)` of log-probabilities from probabilities."""
     x, y = _halves(op, self, target)
     if log_target:
@@ -190,8 +195,8 @@ def kl_div(op: Any, self: Any, target: Any, reduction: int = 1, *, log_target: b
     tests=[OpTest("nn.functional.hinge_embedding_loss", tol=HALF_STEPS)],
 )
 def hinge_embedding_loss(
-    op: Any, self: Any, target: Any, margin: float = 1.0, reduction: int = 1
-) -> Any:
+    op: Op, self: Value, target: Value, margin: float = 1.0, reduction: int = 1
+) -> Value:
     """The distance where the target is 1, what it lacks of the margin where it is -1."""
     x, y = _halves(op, self, target)
     zero = scalar(op, 0, x.onnx_dtype)
@@ -206,8 +211,8 @@ def hinge_embedding_loss(
     tests=[OpTest("nn.functional.margin_ranking_loss", tol=HALF_STEPS)],
 )
 def margin_ranking_loss(
-    op: Any, input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
-) -> Any:
+    op: Op, input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: int = 1
+) -> Value:
     """`max(0, -y (a - b) + margin)`."""
     every = [input1.onnx_dtype, input2.onnx_dtype, target.onnx_dtype]
     common = functools.reduce(promote_types, every)
@@ -228,7 +233,7 @@ def margin_ranking_loss(
     rule=_pair(),
     tests=[OpTest("nn.functional.soft_margin_loss", tol=HALF_STEPS, xfail=[_OVERFLOW])],
 )
-def soft_margin_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any:
+def soft_margin_loss(op: Op, self: Value, target: Value, reduction: int = 1) -> Value:
     """`log(1 + exp(-y x))`."""
     x, y = _halves(op, self, target)
     return reduced(op, op.Log(op.Add(op.Exp(op.Neg(op.Mul(y, x))), 1)), reduction)
@@ -240,8 +245,8 @@ def soft_margin_loss(op: Any, self: Any, target: Any, reduction: int = 1) -> Any
     tests=[OpTest("nn.functional.poisson_nll_loss", tol=_MORE_STEPS)],
 )
 def poisson_nll_loss(
-    op: Any, input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
-) -> Any:
+    op: Op, input: Value, target: Value, log_input: bool, full: bool, eps: float, reduction: int
+) -> Value:
     """The negative log likelihood of counts; with Stirling's term where `full`."""
     x, y = _halves(op, input, target)
     if log_input:
@@ -256,7 +261,7 @@ def poisson_nll_loss(
     return reduced(op, losses, reduction)
 
 
-def _along_last(op: Any, x: Any) -> Any:
+def _along_last(op: Op, x: Value) -> Value:
     return reduce(op, "ReduceSum", x, [x.rank - 1])
 
 
@@ -266,8 +271,8 @@ def _along_last(op: Any, x: Any) -> Any:
     tests=[OpTest("nn.functional.cosine_embedding_loss", tol=HALF_STEPS)],
 )
 def cosine_embedding_loss(
-    op: Any, input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
-) -> Any:
+    op: Op, input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: int = 1
+) -> Value:
     """`1 - cos` where the target is 1, what `cos` exceeds the margin by where it is -1."""
     a, b = _halves(op, input1, input2)
     small = 1e-12
@@ -283,7 +288,7 @@ def cosine_embedding_loss(
     return reduced(op, op.Add(same, other), reduction)
 
 
-def p_norm_of_rows(op: Any, x: Any, p: float, keepdim: bool = False) -> Any:
+def p_norm_of_rows(op: Op, x: Value, p: float, keepdim: bool = False) -> Value:
     """The norm of order p along the last axis.
 
     Args:
@@ -308,7 +313,7 @@ def p_norm_of_rows(op: Any, x: Any, p: float, keepdim: bool = False) -> Any:
     return op.Pow(total, scalar(op, 1 / p, x.onnx_dtype))
 
 
-def difference(op: Any, x: Any, y: Any, eps: float, dtype: DType) -> Any:
+def difference(op: Op, x: Value, y: Value, eps: float, dtype: DType) -> Value:
     """`x - y + eps` in a type of floats; the modulus of that for complex tensors.
 
     Args:
@@ -338,21 +343,21 @@ def difference(op: Any, x: Any, y: Any, eps: float, dtype: DType) -> Any:
     ],
 )
 def triplet_margin_loss(
-    op: Any,
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    op: Op,
+    anchor: Value,
+    positive: Value,
+    negative: Value,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-06,
     swap: bool = False,
     reduction: int = 1,
-) -> Any:
+) -> Value:
     """How much nearer than the margin the negative is compared with the positive."""
     work = _common_float([anchor, positive, negative])
     work = DType.FLOAT if work in HALVES else work
 
-    def distance(x: Any, y: Any) -> Any:
+    def distance(x: Value, y: Value) -> Value:
         return p_norm_of_rows(op, difference(op, x, y, eps, work), p)
 
     away = distance(anchor, negative)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers import factorizations as factors
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
 from onnxwright.atenlib.helpers.factorizations import real
-from onnxwright.atenlib.helpers.sizes import size, sizes
+from onnxwright.atenlib.helpers.sizes import size, sizes, static
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.pinv import pseudoinverse
 from onnxwright.atenlib.ops.qr import qr_of, squared
 from onnxwright.atenlib.ops.solve import info_of, slogdet_of, solve_by_lu, solve_of
 from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -26,7 +28,7 @@ _TOL = {name: Tol(2e-3, 2e-4) for name in ("float32", "complex64")}
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _by_qr(op: Any, a: Any, b: Any) -> Any:
+def _by_qr(op: Op, a: Value, b: Value) -> Any:
     """The solution for matrices of full rank, the shortest where there are many."""
     rows, columns = size(op, real(a), -2), size(op, real(a), -1)
     if not isinstance(rows, int) or not isinstance(columns, int):
@@ -41,7 +43,7 @@ def _by_qr(op: Any, a: Any, b: Any) -> Any:
     return algebra.matmul(op, q, y)
 
 
-def _rank(op: Any, values: Any, a: Any, rcond: float | None) -> Any:
+def _rank(op: Op, values: Value, a: Value, rcond: float | None) -> Value:
     """How many singular values are more than a part of the greatest."""
     last = [values.rank - 1]
     if 0 in values.shape:
@@ -51,7 +53,7 @@ def _rank(op: Any, values: Any, a: Any, rcond: float | None) -> Any:
     return op.ReduceSum(cast(op, op.Greater(values, limit), DType.INT64), last, keepdims=0)
 
 
-def _relative(op: Any, a: Any, rcond: float | None) -> Any:
+def _relative(op: Op, a: Value, rcond: float | None) -> Value:
     """What part of the greatest singular value counts as zero, as torch fills it in."""
     dtype = real(a).onnx_dtype
     if rcond is not None:
@@ -61,7 +63,7 @@ def _relative(op: Any, a: Any, rcond: float | None) -> Any:
     return op.Mul(cast(op, most, dtype), float(np.finfo(dtype.numpy).eps))
 
 
-def _residuals(op: Any, a: Any, b: Any, x: Any, rank: Any) -> Any:
+def _residuals(op: Op, a: Value, b: Value, x: Value, rank: Size | None) -> Value:
     """The squares of what is left over, by columns; nothing where the matrix lacks rank.
 
     In a batch those of matrices that lack rank are not numbers, where torch gives nothing at all.
@@ -86,7 +88,9 @@ def _residuals(op: Any, a: Any, b: Any, x: Any, rank: Any) -> Any:
         OpTest("linalg.lstsq:grad_oriented", tol=_TOL),
     ],
 )
-def linalg_lstsq(op: Any, self: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+def linalg_lstsq(
+    op: Op, self: Value, b: Value, rcond: float | None = None, *, driver: str | None = None
+) -> tuple[Value, ...]:
     """The `X` with the least `|self @ X - b|`, with residuals, rank and singular values.
 
     Each driver gives of the last three what LAPACK's of that name gives; the others are empty.
@@ -120,7 +124,7 @@ def linalg_lstsq(op: Any, self: Any, b: Any, rcond: Any = None, *, driver: Any =
     return found, residuals, _none_of(op) if rank is None else rank, values
 
 
-def _none_of(op: Any) -> Any:
+def _none_of(op: Op) -> Value:
     return op.constant(np.zeros(0, np.int64))
 
 
@@ -129,7 +133,7 @@ def _none_of(op: Any) -> Any:
     rule=like("self"),
     tests=[OpTest("linalg.tensorsolve", tol=_TOL)],
 )
-def linalg_tensorsolve(op: Any, self: Any, other: Any, dims: Any = None) -> Any:
+def linalg_tensorsolve(op: Op, self: Value, other: Value, dims: Sequence[int] | None = None) -> Any:
     """`X` of `tensordot(self, X) == other`, where all axes of `X` are summed over."""
     rank = real(self).rank
     if dims:
@@ -137,7 +141,7 @@ def linalg_tensorsolve(op: Any, self: Any, other: Any, dims: Any = None) -> Any:
         order = [n for n in range(rank) if n not in last] + last
         self = algebra.transpose(op, self, order)
     shape = real(self).shape
-    if not all(isinstance(n, int) for n in shape):
+    if not static(shape):
         unsupported("a tensor of unknown sizes as a linear map")
     split = real(other).rank
     count = math.prod(shape[split:])
@@ -147,7 +151,7 @@ def linalg_tensorsolve(op: Any, self: Any, other: Any, dims: Any = None) -> Any:
 
 
 @aten("aten::_linalg_slogdet", rule=custom(), untested="OpInfos call linalg_slogdet")
-def linalg_slogdet_factored(op: Any, A: Any) -> Any:
+def linalg_slogdet_factored(op: Op, A: Value) -> tuple[Value, ...]:
     """The sign and the logarithm of the determinant, and the factorization they are of."""
     found = factors.lu(op, A)
     return (*slogdet_of(op, found), found.packed, found.pivots)
@@ -155,8 +159,8 @@ def linalg_slogdet_factored(op: Any, A: Any) -> Any:
 
 @aten("aten::_linalg_solve_ex", rule=like("B"), untested="OpInfos call linalg_solve_ex")
 def linalg_solve_factored(
-    op: Any, A: Any, B: Any, *, left: bool = True, check_errors: bool = False
-) -> Any:
+    op: Op, A: Value, B: Value, *, left: bool = True, check_errors: bool = False
+) -> tuple[Value, ...]:
     """As `linalg_solve_ex`, with the factorization."""
     del check_errors
     found = factors.lu(op, A)
@@ -164,20 +168,20 @@ def linalg_solve_factored(
 
 
 @aten("aten::_linalg_check_errors", rule=custom(), untested="it gives nothing")
-def linalg_check_errors(op: Any, info: Any, api_name: str, *, is_matrix: bool) -> Any:
+def linalg_check_errors(op: Op, info: Value, api_name: str, *, is_matrix: bool) -> Any:
     """Nothing: a graph that runs to its end has met no error."""
     del op, info, api_name, is_matrix
     return ()
 
 
 @aten("aten::nuclear_norm", rule=custom(), untested="OpInfos call linalg_matrix_norm")
-def nuclear_norm(op: Any, self: Any, keepdim: bool = False) -> Any:
+def nuclear_norm(op: Op, self: Value, keepdim: bool = False) -> Any:
     """The sum of the singular values."""
     return TABLE["aten::linalg_matrix_norm.str_ord"](op, self, "nuc", [-2, -1], keepdim)
 
 
 @aten("aten::nuclear_norm.dim", rule=custom(), untested="OpInfos call linalg_matrix_norm")
-def nuclear_norm_dim(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+def nuclear_norm_dim(op: Op, self: Value, dim: Sequence[int], keepdim: bool = False) -> Any:
     """The sum of the singular values of matrices in two dimensions."""
     return TABLE["aten::linalg_matrix_norm.str_ord"](op, self, "nuc", list(dim), keepdim)
 

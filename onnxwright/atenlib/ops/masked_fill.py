@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onnxwright.atenlib.helpers.constants import scalar
 from onnxwright.atenlib.helpers.scatter import into
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.indexing import mask_of
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value
 
 # torch.masked has functions in Python, which fill what a mask leaves out and go on from there.
 _FUNCTIONS = (
@@ -31,6 +30,6 @@ _MASKED = (
     complex="parts",
     tests=[OpTest("masked_fill"), *_MASKED],
 )
-def masked_fill(op: Any, self: Any, mask: Any, value: Any) -> Any:
+def masked_fill(op: Op, self: Value, mask: Value, value: Number | Value) -> Value:
     """One number where a mask is true."""
     return op.Where(mask_of(op, mask), scalar(op, value, self.onnx_dtype), self)

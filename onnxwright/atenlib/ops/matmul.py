@@ -12,6 +12,7 @@ from onnxwright.atenlib.helpers.constants import cast
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.atenlib.rules import custom, elementwise, like
 from onnxwright.types.dtypes import DType
 
@@ -29,7 +30,7 @@ _LONG_SUM = {**_HALF, "float16": Tol(1e-2, 8e-2), "bfloat16": Tol(3e-2, 0.8)}
 
 
 @aten("aten::mm", rule=like("self"), tests=[OpTest("mm", tol=_HALF)])
-def mm(op: Any, self: Any, mat2: Any) -> Any:
+def mm(op: Op, self: Value, mat2: Value) -> Value:
     """The product of two matrices."""
     return algebra.matmul(op, self, mat2)
 
@@ -39,7 +40,7 @@ def mm(op: Any, self: Any, mat2: Any) -> Any:
     rule=like("self"),
     tests=[OpTest("bmm", tol=_HALF), OpTest("bmm:triton_optimized", tol=_HALF)],
 )
-def bmm(op: Any, self: Any, mat2: Any) -> Any:
+def bmm(op: Op, self: Value, mat2: Value) -> Value:
     """The products of two batches of matrices."""
     return algebra.matmul(op, self, mat2)
 
@@ -50,7 +51,7 @@ def bmm(op: Any, self: Any, mat2: Any) -> Any:
     rule=custom(lambda a: a["out_dtype"]),
     untested="torch has it on CUDA only",
 )
-def mm_dtype(op: Any, self: Any, mat2: Any, out_dtype: DType) -> Any:
+def mm_dtype(op: Op, self: Value, mat2: Value, out_dtype: DType) -> Value:
     """The product of matrices, computed and given in a wider type."""
     return algebra.matmul(op, cast(op, self, out_dtype), cast(op, mat2, out_dtype))
 
@@ -61,31 +62,31 @@ def mm_dtype(op: Any, self: Any, mat2: Any, out_dtype: DType) -> Any:
     rule=like("self"),
     tests=[OpTest("matmul", tol=_HALF), OpTest("__rmatmul__", tol=_HALF)],
 )
-def matmul(op: Any, self: Any, other: Any) -> Any:
+def matmul(op: Op, self: Value, other: Value) -> Value:
     """The product of matrices, vectors and batches of them, as numpy's matmul."""
     return algebra.matmul(op, self, other)
 
 
 @aten("aten::mv", rule=like("self"), tests=[OpTest("mv", tol=_HALF)])
-def mv(op: Any, self: Any, vec: Any) -> Any:
+def mv(op: Op, self: Value, vec: Value) -> Value:
     """A matrix times a vector."""
     return algebra.matmul(op, self, vec)
 
 
 @aten("aten::dot", rule=like("self"), tests=[OpTest("dot", tol=_HALF)])
-def dot(op: Any, self: Any, tensor: Any) -> Any:
+def dot(op: Op, self: Value, tensor: Value) -> Value:
     """The sum of the products of two vectors."""
     return algebra.matmul(op, self, tensor)
 
 
 @aten("aten::vdot", rule=like("self"), tests=[OpTest("vdot", tol=_HALF)])
-def vdot(op: Any, self: Any, other: Any) -> Any:
+def vdot(op: Op, self: Value, other: Value) -> Value:
     """As `dot`, with the conjugate of the first vector."""
     return algebra.matmul(op, algebra.conj(op, self), other)
 
 
 @aten("aten::inner", rule=like("self"), tests=[OpTest("inner", tol=_HALF)])
-def inner(op: Any, self: Any, other: Any) -> Any:
+def inner(op: Op, self: Value, other: Value) -> Value:
     """The sum of products over the last axes."""
     if self.rank == 0 or other.rank == 0:
         return algebra.mul(op, self, other)
@@ -97,14 +98,14 @@ def inner(op: Any, self: Any, other: Any) -> Any:
 
 
 @aten("aten::outer", "aten::ger", rule=elementwise(("self", "vec2")), tests=[OpTest("outer")])
-def outer(op: Any, self: Any, vec2: Any) -> Any:
+def outer(op: Op, self: Value, vec2: Value) -> Value:
     """Every product of an element of one vector with one of another."""
     column = algebra.unsqueeze(op, self, [1])
     return _and(op, column, vec2) if _is_bool(self) else algebra.mul(op, column, vec2)
 
 
 @aten("aten::linear", rule=like("input"), tests=[OpTest("nn.functional.linear", tol=_HALF)])
-def linear(op: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(op: Op, input: Value, weight: Value, bias: Value | None = None) -> Value:
     """`input @ weight.T + bias`."""
     if _gemm_fits(input) and input.rank == 2 and weight.rank == 2 and bias is not None:
         return op.Gemm(input, weight, bias, transB=1)
@@ -119,7 +120,9 @@ def linear(op: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     rule=like("mat1"),
     tests=[OpTest("addmm", tol=_HALF), OpTest("addmm:decomposed", tol=_HALF)],
 )
-def addmm(op: Any, self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(
+    op: Op, self: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """`beta * self + alpha * mat1 @ mat2`; with a beta of 0 `self` is not looked at."""
     single = _is_single(alpha) and _is_single(beta)
     exact = single or mat1.onnx_dtype is not DType.DOUBLE
@@ -136,14 +139,14 @@ def addmm(op: Any, self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
     untested="torch has it on CUDA only",
 )
 def addmm_dtype(
-    op: Any,
-    self: Any,
-    mat1: Any,
-    mat2: Any,
+    op: Op,
+    self: Value,
+    mat1: Value,
+    mat2: Value,
     out_dtype: DType,
     *,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
 ) -> Any:
     """As `addmm`, computed and given in a wider type."""
     self, mat1, mat2 = (cast(op, x, out_dtype) for x in (self, mat1, mat2))
@@ -152,35 +155,41 @@ def addmm_dtype(
 
 @aten("aten::_addmm_activation", rule=like("mat1"), untested="torch has no OpInfo for it")
 def addmm_activation(
-    op: Any,
-    self: Any,
-    mat1: Any,
-    mat2: Any,
+    op: Op,
+    self: Value,
+    mat1: Value,
+    mat2: Value,
     *,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
     use_gelu: bool = False,
-) -> Any:
+) -> Value:
     """As `addmm`, then relu, or gelu."""
     x = addmm.body(op, self, mat1, mat2, beta=beta, alpha=alpha)
     return TABLE["aten::gelu"](op, x) if use_gelu else op.Relu(x)
 
 
 @aten("aten::addmv", rule=like("mat"), tests=[OpTest("addmv", tol=_HALF)])
-def addmv(op: Any, self: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv(
+    op: Op, self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """`beta * self + alpha * mat @ vec`."""
     return _added(op, self, algebra.matmul(op, mat, vec), beta, alpha)
 
 
 @aten("aten::addbmm", rule=like("batch1"), tests=[OpTest("addbmm", tol=_LONG_SUM)])
-def addbmm(op: Any, self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm(
+    op: Op, self: Value, batch1: Value, batch2: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """`beta * self + alpha * (the sum of the products of the batches)`."""
     summed = algebra.reduce_sum(op, algebra.matmul(op, batch1, batch2), [0])
     return _added(op, self, summed, beta, alpha)
 
 
 @aten("aten::baddbmm", rule=like("batch1"), tests=[OpTest("baddbmm", tol=_HALF)])
-def baddbmm(op: Any, self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm(
+    op: Op, self: Value, batch1: Value, batch2: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """`beta * self + alpha * batch1 @ batch2`."""
     return _added(op, self, algebra.matmul(op, batch1, batch2), beta, alpha)
 
@@ -191,14 +200,14 @@ def baddbmm(op: Any, self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alph
     untested="torch has it on CUDA only",
 )
 def baddbmm_dtype(
-    op: Any,
-    self: Any,
-    batch1: Any,
-    batch2: Any,
+    op: Op,
+    self: Value,
+    batch1: Value,
+    batch2: Value,
     out_dtype: DType,
     *,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
 ) -> Any:
     """As `baddbmm`, computed and given in a wider type."""
     self, batch1, batch2 = (cast(op, x, out_dtype) for x in (self, batch1, batch2))
@@ -210,7 +219,9 @@ def baddbmm_dtype(
     rule=elementwise(("self", "vec1", "vec2")),
     tests=[OpTest("addr", tol=_HALF)],
 )
-def addr(op: Any, self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr(
+    op: Op, self: Value, vec1: Value, vec2: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """`beta * self + alpha * outer(vec1, vec2)`; for booleans and / or."""
     column = algebra.unsqueeze(op, vec1, [1])
     if _is_bool(self):
@@ -220,12 +231,12 @@ def addr(op: Any, self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any 
 
 
 @aten("aten::_int_mm", rule=custom(lambda _: DType.INT32), untested="torch has no OpInfo for it")
-def int_mm(op: Any, self: Any, mat2: Any) -> Any:
+def int_mm(op: Op, self: Value, mat2: Value) -> Value:
     """The product of two INT8 matrices in INT32."""
     return op.MatMulInteger(self, mat2)
 
 
-def _added(op: Any, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _added(op: Op, self: Value, product: Any, beta: Number, alpha: Number) -> Any:
     """`beta * self + alpha * product`."""
     product = algebra.scale(op, algebra.widen_small(op, product), alpha)
     if beta == 0:
@@ -234,24 +245,24 @@ def _added(op: Any, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return algebra.add(op, algebra.scale(op, algebra.widen_small(op, self), beta), product)
 
 
-def _and(op: Any, a: Any, b: Any) -> Any:
+def _and(op: Op, a: Value, b: Value) -> Value:
     return op.And(a, b)
 
 
-def _is_bool(x: Any) -> bool:
+def _is_bool(x: Value) -> bool:
     return bool(x.onnx_dtype.is_bool)
 
 
-def _gemm_fits(x: Any) -> bool:
+def _gemm_fits(x: Value) -> bool:
     return not isinstance(x, Complex) and x.onnx_dtype.is_float
 
 
-def _is_single(x: Any) -> bool:
+def _is_single(x: complex) -> bool:
     """Whether a number is exact in FLOAT, the type of Gemm's attributes."""
-    return not isinstance(x, complex) and float(np.float32(x)) == x
+    return isinstance(x, (bool, int, float)) and float(np.float32(x)) == x
 
 
-def _tensordot(op: Any, a: Any, b: Any, dims_a: list[int], dims_b: list[int]) -> Any:
+def _tensordot(op: Op, a: Value, b: Value, dims_a: list[int], dims_b: list[int]) -> Value:
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     of_a = [next(letters) for _ in range(a.rank)]
     of_b = [next(letters) for _ in range(b.rank)]
@@ -263,7 +274,9 @@ def _tensordot(op: Any, a: Any, b: Any, dims_a: list[int], dims_b: list[int]) ->
 
 
 @aten("aten::tensordot", rule=like("self"), tests=[OpTest("tensordot", tol=_HALF)])
-def tensordot(op: Any, self: Any, other: Any, dims_self: list[int], dims_other: list[int]) -> Any:
+def tensordot(
+    op: Op, self: Value, other: Value, dims_self: list[int], dims_other: list[int]
+) -> Value:
     """The sum of products over pairs of axes; where one of a pair has size one, it is repeated."""
     first = [axis_of(d, self.rank) for d in dims_self]
     second = [axis_of(d, other.rank) for d in dims_other]
@@ -277,7 +290,7 @@ def tensordot(op: Any, self: Any, other: Any, dims_self: list[int], dims_other: 
     return _tensordot(op, self, other, first, second)
 
 
-def _one_sided(x: Any, i: int, y: Any, j: int) -> bool:
+def _one_sided(x: Value, i: int, y: Value, j: int) -> bool:
     return bool(x.shape[i] != 1 and y.shape[j] == 1)
 
 

@@ -15,6 +15,7 @@ from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.ops.solve import solve_by_lu
 from onnxwright.atenlib.ops.svd import singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -27,13 +28,13 @@ _TOL = {
 _SINGULAR = ("nuc", 2, -2, 2.0, -2.0)
 
 
-def _length(op: Any, x: Any) -> Any:
+def _length(op: Op, x: Value) -> Value:
     if isinstance(x, Complex):
         return op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
     return op.Abs(x)
 
 
-def _singular_norm(op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool) -> Any:
+def _singular_norm(op: Op, x: Value, ord: Any, dim: Sequence[int], keepdim: bool) -> Value:
     """The sum, the largest or the smallest of the singular values."""
     rank = real(x).rank
     pair = [axis_of(d, rank) for d in dim]
@@ -48,7 +49,7 @@ def _singular_norm(op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool)
 
 
 def _matrix_norm(
-    op: Any, x: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: DType | None
+    op: Op, x: Value, ord: Any, dim: Sequence[int], keepdim: bool, dtype: DType | None
 ) -> Any:
     if dtype is not None and not dtype.is_complex:
         x = algebra.each(lambda v: cast(op, v, dtype), x)
@@ -76,13 +77,13 @@ def _matrix_norm(
     tests=[OpTest("linalg.matrix_norm", tol=_TOL), OpTest("norm:nuc", tol=_TOL)],
 )
 def linalg_matrix_norm(
-    op: Any,
-    self: Any,
-    ord: Any = "fro",
+    op: Op,
+    self: Value,
+    ord: Number | str = "fro",
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Any:
     """The norm of matrices: of all elements, of sums of lines, or of singular values."""
     return _matrix_norm(op, self, ord, dim, keepdim, dtype)
@@ -98,13 +99,13 @@ def linalg_matrix_norm(
     ],
 )
 def linalg_norm(
-    op: Any,
-    self: Any,
-    ord: Any = None,
-    dim: Any = None,
+    op: Op,
+    self: Value,
+    ord: Number | str | None = None,
+    dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Any:
     """A norm of vectors or of matrices, by the number of axes."""
     axes = [dim] if isinstance(dim, int) else dim
@@ -121,7 +122,7 @@ linalg_matrix_norm.on_complex(linalg_matrix_norm.body)
 linalg_norm.on_complex(linalg_norm.body)
 
 
-def _order(op: Any, packed: Any, pivots: Any) -> Any:
+def _order(op: Op, packed: Any, pivots: Any) -> Any:
     """Where each row came from, by LAPACK's exchanges."""
     x = real(packed)
     front, n = sizes(op, x)[:-2], size(op, x, -2)
@@ -129,7 +130,7 @@ def _order(op: Any, packed: Any, pivots: Any) -> Any:
     start = op.Add(full(op, [*front, n], 0, DType.INT64), rows)
     others = op.Sub(op.Cast(pivots, to=DType.INT64), 1)
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         other = op.Gather(others, op.Unsqueeze(k, [0]), axis=-1)
         swap = op.Where(op.Equal(rows, k), other, op.Where(op.Equal(rows, other), k, rows))
         return [op.GatherElements(states[0], swap, axis=-1)], []
@@ -137,7 +138,7 @@ def _order(op: Any, packed: Any, pivots: Any) -> Any:
     return factors.repeat(op, size(op, others, -1), [start], step)[0][0]
 
 
-def _adjoint_solve(op: Any, found: factors.LU, b: Any) -> Any:
+def _adjoint_solve(op: Op, found: factors.LU, b: Value) -> Value:
     """`X` of `A^H @ X == B`: `U^H` and `L^H` first, then the rows back in their places."""
     y = factors.solve_triangular(op, algebra.adjoint(op, found.packed), b, upper=False)
     lower = algebra.adjoint(op, found.packed)
@@ -151,7 +152,7 @@ def _adjoint_solve(op: Any, found: factors.LU, b: Any) -> Any:
     return factors.reordered(op, z, back)
 
 
-def _lu_solve(op: Any, packed: Any, pivots: Any, b: Any, left: bool, adjoint: bool) -> Any:
+def _lu_solve(op: Op, packed: Any, pivots: Any, b: Value, left: bool, adjoint: bool) -> Value:
     if 0 in real(packed).shape or 0 in real(b).shape:
         return b
     found = factors.LU(packed, pivots, _order(op, packed, pivots), None)
@@ -169,14 +170,14 @@ _SOLVE = {"float32": Tol(2e-3, 2e-4), "complex64": Tol(2e-3, 2e-4)}
 
 @aten("aten::linalg_lu_solve", rule=like("B"), tests=[OpTest("linalg.lu_solve", tol=_SOLVE)])
 def linalg_lu_solve(
-    op: Any, LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
-) -> Any:
+    op: Op, LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False
+) -> Value:
     """`X` of `A @ X == B` (or of `X @ A == B`, or with the adjoint) by the factors of `A`."""
     return _lu_solve(op, LU, pivots, B, left, adjoint)
 
 
 @aten("aten::lu_solve", rule=like("self"), tests=[OpTest("lu_solve", tol=_SOLVE)])
-def lu_solve(op: Any, self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+def lu_solve(op: Op, self: Value, LU_data: Value, LU_pivots: Value) -> Value:
     """`X` of `A @ X == self` by the factors of `A`."""
     return _lu_solve(op, LU_data, LU_pivots, self, True, False)
 

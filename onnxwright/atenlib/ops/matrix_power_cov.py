@@ -15,6 +15,7 @@ from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types
@@ -27,7 +28,7 @@ _TOL = {
 }
 
 
-def _power(op: Any, x: Any, n: int) -> Any:
+def _power(op: Op, x: Value, n: int) -> Any:
     if n < 0:
         x, n = inverse_of(op, x), -n
     if n == 0:
@@ -46,7 +47,7 @@ def _power(op: Any, x: Any, n: int) -> Any:
 
 
 @aten("aten::matrix_power", rule=like("self"), untested="OpInfos call linalg_matrix_power")
-def matrix_power(op: Any, self: Any, n: int) -> Any:
+def matrix_power(op: Op, self: Value, n: int) -> Any:
     """A matrix times itself; of its inverse for negative powers."""
     return _power(op, self, n)
 
@@ -56,18 +57,18 @@ def matrix_power(op: Any, self: Any, n: int) -> Any:
     rule=like("self"),
     tests=[OpTest("linalg.matrix_power", tol=_TOL)],
 )
-def linalg_matrix_power(op: Any, self: Any, n: int) -> Any:
+def linalg_matrix_power(op: Op, self: Value, n: int) -> Any:
     """A matrix times itself; of its inverse for negative powers."""
     return _power(op, self, n)
 
 
-def _floating(op: Any, x: Any) -> Any:
+def _floating(op: Op, x: Value) -> Value:
     if isinstance(x, Complex) or x.onnx_dtype.is_float:
         return x
     return cast(op, x, DType.FLOAT)
 
 
-def _covariance(op: Any, x: Any, correction: int, fweights: Any, aweights: Any) -> Any:
+def _covariance(op: Op, x: Value, correction: int, fweights: Any, aweights: Any) -> Value:
     """As torch computes it, step by step; observations are along the last axis."""
     x = _floating(op, x)
     if aweights is not None:
@@ -98,7 +99,9 @@ def _covariance(op: Any, x: Any, correction: int, fweights: Any, aweights: Any) 
     return algebra.each(lambda v: op.Div(v, factor), product)
 
 
-def _factor(op: Any, total: Any, weights: Any, aweights: Any, correction: int, dtype: DType) -> Any:
+def _factor(
+    op: Op, total: Size, weights: Any, aweights: Any, correction: int, dtype: DType
+) -> Value:
     taken: Any = float(correction)
     if correction and aweights is not None:
         square = op.ReduceSum(op.Mul(weights, cast(op, aweights, dtype)), keepdims=0)
@@ -108,13 +111,18 @@ def _factor(op: Any, total: Any, weights: Any, aweights: Any, correction: int, d
 
 @aten("aten::cov", rule=custom(), tests=[OpTest("cov", tol=_TOL)])
 def cov(
-    op: Any, self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None
+    op: Op,
+    self: Value,
+    *,
+    correction: int = 1,
+    fweights: Value | None = None,
+    aweights: Value | None = None,
 ) -> Any:
     """The covariance of variables, one in each row."""
     return _shaped(op, self, _covariance(op, self, correction, fweights, aweights))
 
 
-def _shaped(op: Any, x: Any, covariance: Any) -> Any:
+def _shaped(op: Op, x: Value, covariance: Any) -> Any:
     """A single variable has a variance without axes."""
     rank, got = real(x).rank, real(covariance).rank
     if got == 2 and (rank < 2 or real(x).shape[0] == 1):
@@ -123,7 +131,7 @@ def _shaped(op: Any, x: Any, covariance: Any) -> Any:
 
 
 @aten("aten::corrcoef", rule=custom(), tests=[OpTest("corrcoef", tol=_TOL)])
-def corrcoef(op: Any, self: Any) -> Any:
+def corrcoef(op: Op, self: Value) -> Any:
     """The correlation of variables, one in each row."""
     found = _shaped(op, self, _covariance(op, self, 1, None, None))
     if real(found).rank == 0:
@@ -138,7 +146,7 @@ def corrcoef(op: Any, self: Any) -> Any:
     return algebra.each(lambda v: op.Clip(v, *_bounds(op, v)), scaled)
 
 
-def _bounds(op: Any, x: Any) -> tuple[Any, Any]:
+def _bounds(op: Op, x: Value) -> tuple[Any, Any]:
     return scalar(op, -1.0, x.onnx_dtype), scalar(op, 1.0, x.onnx_dtype)
 
 

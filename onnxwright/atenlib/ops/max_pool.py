@@ -12,8 +12,10 @@ from onnxwright.atenlib.helpers.conv_matmul import pad
 from onnxwright.atenlib.helpers.sizes import arithmetic, size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import Shape
 
 # Types that ONNX's MaxPool takes (BFLOAT16 is widened).
 _HAVE_MAX_POOL = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16, DType.DOUBLE, DType.INT8, DType.UINT8)
@@ -52,7 +54,7 @@ def windows(
         [3, 3]
     """
 
-    def ints(x: Any) -> list[int]:
+    def ints(x: int | Sequence[int]) -> list[int]:
         found = [x] if isinstance(x, int) else list(x)
         if not all(isinstance(n, int) for n in found):
             unsupported("ONNX needs the sizes of windows as numbers")
@@ -63,7 +65,7 @@ def windows(
     return Windows(wide, stride, ints(padding), ints(dilation), ceil)
 
 
-def ends(op: Any, x: Any, w: Windows) -> list[Any]:
+def ends(op: Op, x: Value, w: Windows) -> list[Any]:
     """How much to pad at the end of each axis so that torch's last windows fit.
 
     With `ceil` torch counts a last window only if it begins inside the tensor or its left padding;
@@ -92,7 +94,7 @@ def ends(op: Any, x: Any, w: Windows) -> list[Any]:
     return found
 
 
-def _end(op: Any, length: Any, reach: int, stride: int, padding: int) -> Any:
+def _end(op: Op, length: Size, reach: int, stride: int, padding: int) -> Size:
     """`ends` of an axis whose size is known at run time."""
     room = arithmetic(op, "Add", length, 2 * padding - reach + stride - 1)
     steps = arithmetic(op, "Div", room, stride)
@@ -116,13 +118,13 @@ def count_windows(length: int, kernel: int, stride: int, padding: int, dilation:
     return count - 1 if (count - 1) * stride >= length + padding else count
 
 
-def with_batch(op: Any, x: Any, rank: int) -> tuple[Any, bool]:
+def with_batch(op: Op, x: Value, rank: int) -> tuple[Any, bool]:
     """A tensor with an axis for the batch, and whether it was added."""
     single = x.rank == rank + 1
     return (op.Unsqueeze(x, [0]) if single else x), single
 
 
-def max_pool(op: Any, x: Any, w: Windows, *, indices: bool) -> Any:
+def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] | Any:
     """Maxima, and with `indices` their places in the flattened pooled axes.
 
     Args:
@@ -148,11 +150,11 @@ def max_pool(op: Any, x: Any, w: Windows, *, indices: bool) -> Any:
     return tuple(found) if indices else found[0]
 
 
-def _dynamic_ceil(x: Any, w: Windows) -> bool:
+def _dynamic_ceil(x: Value, w: Windows) -> bool:
     return w.ceil and not all(isinstance(n, int) for n in x.shape[-len(w.kernel) :])
 
 
-def _node(op: Any, x: Any, w: Windows, last: list[int] | None, *, indices: bool) -> list[Any]:
+def _node(op: Op, x: Value, w: Windows, last: list[int] | None, *, indices: bool) -> list[Any]:
     rank = len(w.kernel)
     options: dict[str, Any] = {"kernel_shape": w.kernel}
     if w.stride != [1] * rank:
@@ -178,7 +180,7 @@ def _node(op: Any, x: Any, w: Windows, last: list[int] | None, *, indices: bool)
     return [values, _without_rows(op, places, x, rank)]
 
 
-def _without_rows(op: Any, places: Any, x: Any, rank: int) -> Any:
+def _without_rows(op: Op, places: Value, x: Value, rank: int) -> Value:
     """ONNX counts through batch and channels, torch within one channel."""
     area = _area(x.shape[-rank:])
     if area is not None:
@@ -187,13 +189,13 @@ def _without_rows(op: Any, places: Any, x: Any, rank: int) -> Any:
     return op.Mod(places, op.ReduceProd(axes, keepdims=0))
 
 
-def _area(shape: Sequence[Any]) -> int | None:
+def _area(shape: Sequence[Size] | Shape) -> int | None:
     if not all(isinstance(n, int) for n in shape):
         return None
     return int(np.prod(np.array(shape, np.int64))) if shape else 1
 
 
-def _by_windows(op: Any, x: Any, w: Windows, last: list[Any], *, indices: bool) -> list[Any]:
+def _by_windows(op: Op, x: Value, w: Windows, last: list[Any], *, indices: bool) -> list[Any]:
     """Maxima of gathered windows, for types and pads that MaxPool lacks."""
     rank = len(w.kernel)
     places = _places(op, x, rank) if indices else None
@@ -213,16 +215,15 @@ def _by_windows(op: Any, x: Any, w: Windows, last: list[Any], *, indices: bool) 
     return [op.Squeeze(best, [best.rank - 1]), op.Squeeze(found, [found.rank - 1])]
 
 
-def _places(op: Any, x: Any, rank: int) -> Any:
+def _places(op: Op, x: Value, rank: int) -> Value:
     """`[1, 1, *axes]`: the number of each element within its channel."""
     spatial = [size(op, x, x.rank - rank + n) for n in range(rank)]
     area = _area(x.shape[-rank:])
-    if area is None:
-        area = op.ReduceProd(vector(op, spatial), keepdims=0)
-    return op.Reshape(iota(op, area), vector(op, [1, 1, *spatial]))
+    count: Size = op.ReduceProd(vector(op, spatial), keepdims=0) if area is None else area
+    return op.Reshape(iota(op, count), vector(op, [1, 1, *spatial]))
 
 
-def gather_windows(op: Any, x: Any, w: Windows) -> Any:
+def gather_windows(op: Op, x: Value, w: Windows) -> Value:
     """The elements under each window, along a new last axis.
 
     Args:
@@ -244,13 +245,13 @@ def gather_windows(op: Any, x: Any, w: Windows) -> Any:
     return op.Reshape(x, vector(op, [*front, int(np.prod(w.kernel))]), allowzero=1)
 
 
-def _table(op: Any, length: Any, kernel: int, stride: int, dilation: int) -> Any:
+def _table(op: Op, length: Size, kernel: int, stride: int, dilation: int) -> Value:
     """Where each window looks: `[out, kernel]` indices into an axis."""
     steps = np.arange(kernel, dtype=np.int64) * dilation
     reach = dilation * (kernel - 1)
     if isinstance(length, int) and is_small(kernel, length):
-        begins = np.arange(0, length - reach, stride, dtype=np.int64)
-        return op.constant(begins[:, None] + steps)
+        known = np.arange(0, length - reach, stride, dtype=np.int64)
+        return op.constant(known[:, None] + steps)
     last = scalar(op, arithmetic(op, "Sub", length, reach), DType.INT64)
     begins = op.Range(scalar(op, 0, DType.INT64), last, scalar(op, stride, DType.INT64))
     return op.Add(op.Unsqueeze(begins, [1]), op.constant(steps))
@@ -262,14 +263,14 @@ def _tests(n: int) -> list[OpTest]:
 
 @aten("aten::max_pool1d", rule=like("self"), tests=_tests(1))
 def max_pool1d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = (0,),
-    dilation: Any = (1,),
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of one axis."""
     w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=False)
@@ -277,14 +278,14 @@ def max_pool1d(
 
 @aten("aten::max_pool2d", rule=like("self"), tests=_tests(2))
 def max_pool2d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of two axes."""
     w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=False)
@@ -292,14 +293,14 @@ def max_pool2d(
 
 @aten("aten::max_pool3d", rule=like("self"), tests=_tests(3))
 def max_pool3d(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of three axes."""
     w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=False)
@@ -307,14 +308,14 @@ def max_pool3d(
 
 @aten("aten::max_pool1d_with_indices", rule=like("self"), tests=_tests(1))
 def max_pool1d_with_indices(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = (0,),
-    dilation: Any = (1,),
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of one axis, and their places."""
     w = windows(1, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=True)
@@ -322,14 +323,14 @@ def max_pool1d_with_indices(
 
 @aten("aten::max_pool2d_with_indices", rule=like("self"), tests=_tests(2))
 def max_pool2d_with_indices(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of two axes, and their places."""
     w = windows(2, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=True)
@@ -337,14 +338,14 @@ def max_pool2d_with_indices(
 
 @aten("aten::max_pool3d_with_indices", rule=like("self"), tests=_tests(3))
 def max_pool3d_with_indices(
-    op: Any,
-    self: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    op: Op,
+    self: Value,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> tuple[Any, ...] | Any:
     """Maxima over windows of three axes, and their places."""
     w = windows(3, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool(op, self, w, indices=True)

@@ -11,10 +11,11 @@ from onnxwright.atenlib.helpers.constants import vector
 from onnxwright.atenlib.helpers.sizes import product, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 
 
-def _unpool(op: Any, x: Any, indices: Any, output_size: Sequence[Any]) -> Any:
+def _unpool(op: Op, x: Value, indices: Any, output_size: Any) -> Value:
     """Zeros with each element at its place within its channel."""
     rank = len(output_size)
     front = sizes(op, x)[: x.rank - rank]
@@ -36,7 +37,7 @@ def _unpool(op: Any, x: Any, indices: Any, output_size: Sequence[Any]) -> Any:
         OpTest("nn.functional.max_unpool2d:grad"),
     ],
 )
-def max_unpool2d(op: Any, self: Any, indices: Any, output_size: Sequence[Any]) -> Any:
+def max_unpool2d(op: Op, self: Value, indices: Value, output_size: int | Sequence[Size]) -> Value:
     """The inverse of `max_pool2d` as far as there is one: zeros between the maxima."""
     return _unpool(op, self, indices, output_size)
 
@@ -47,13 +48,13 @@ def max_unpool2d(op: Any, self: Any, indices: Any, output_size: Sequence[Any]) -
     tests=[OpTest("nn.functional.max_unpool3d"), OpTest("nn.functional.max_unpool3d:grad")],
 )
 def max_unpool3d(
-    op: Any,
-    self: Any,
-    indices: Any,
-    output_size: Sequence[Any],
+    op: Op,
+    self: Value,
+    indices: Value,
+    output_size: int | Sequence[Size],
     stride: Sequence[int],
     padding: Sequence[int],
-) -> Any:
+) -> Value:
     """The inverse of `max_pool3d` as far as there is one: zeros between the maxima."""
     del stride, padding
     return _unpool(op, self, indices, output_size)

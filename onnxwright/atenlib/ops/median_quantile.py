@@ -14,23 +14,25 @@ from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.sorting import TIES, sorted_along, top
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value, is_value
 from onnxwright.atenlib.rules import like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
-def _finish(op: Any, x: Any, axis: int, keepdim: bool) -> Any:
+def _finish(op: Op, x: Value, axis: int, keepdim: bool) -> Value:
     """Drop an axis of size one unless it is kept."""
     return x if keepdim else op.Squeeze(x, [axis])
 
 
-def _alone(op: Any, x: Any) -> tuple[Any, Any]:
+def _alone(op: Op, x: Value) -> tuple[Any, Any]:
     """A statistic of a tensor without dimensions: itself, at 0."""
     return x, full(op, [], 0, DType.INT64)
 
 
 @aten("aten::kthvalue", rule=like(), tests=[OpTest("kthvalue", xfail=[TIES])])
-def kthvalue(op: Any, self: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(
+    op: Op, self: Value, k: Size, dim: int = -1, keepdim: bool = False
+) -> tuple[Value, ...]:
     """The k-th smallest element along an axis and its index."""
     if self.rank == 0:
         return _alone(op, self)
@@ -40,12 +42,12 @@ def kthvalue(op: Any, self: Any, k: Any, dim: int = -1, keepdim: bool = False) -
     return _finish(op, values, axis, keepdim), _finish(op, indices, axis, keepdim)
 
 
-def _half(op: Any, n: Any) -> Any:
+def _half(op: Op, n: Size) -> Size:
     """The place of the lower median among n elements."""
     return (n - 1) // 2 if isinstance(n, int) else op.Div(op.Sub(n, 1), 2)
 
 
-def _median(op: Any, x: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+def _median(op: Op, x: Value, axis: int, keepdim: bool) -> tuple[Any, Any]:
     """The lower median along an axis and its index; the first NaN where there is one."""
     place = _half(op, size(op, x, axis))
     k = place + 1 if isinstance(place, int) else op.Add(place, 1)
@@ -59,7 +61,7 @@ def _median(op: Any, x: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
     return _finish(op, values, axis, keepdim), _finish(op, indices, axis, keepdim)
 
 
-def _nanmedian(op: Any, x: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+def _nanmedian(op: Op, x: Value, axis: int, keepdim: bool) -> tuple[Any, Any]:
     """The lower median along an axis of what is not NaN, and its index."""
     if not x.onnx_dtype.is_float:
         return _median(op, x, axis, keepdim)
@@ -75,20 +77,20 @@ def _nanmedian(op: Any, x: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
     return _finish(op, values, axis, keepdim), _finish(op, indices, axis, keepdim)
 
 
-def _median_of_all(op: Any, x: Any, skip: bool) -> Any:
+def _median_of_all(op: Op, x: Value, skip: bool) -> Any:
     if x.shape and 0 in x.shape:
         return full(op, [], math.nan, x.onnx_dtype)
     return (_nanmedian if skip else _median)(op, flat(op, x), 0, False)[0]
 
 
 @aten("aten::median", rule=like(), tests=[OpTest("median", xfail=[TIES])])
-def median(op: Any, self: Any) -> Any:
+def median(op: Op, self: Value) -> Any:
     """The lower median of all elements; NaN if there is one."""
     return _median_of_all(op, self, skip=False)
 
 
 @aten("aten::median.dim", rule=like(), tests=[OpTest("median", xfail=[TIES])])
-def median_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def median_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
     """The lower median along an axis and its index; the first NaN where there is one."""
     if self.rank == 0:
         return _alone(op, self)
@@ -96,13 +98,13 @@ def median_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
 
 
 @aten("aten::nanmedian", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
-def nanmedian(op: Any, self: Any) -> Any:
+def nanmedian(op: Op, self: Value) -> Any:
     """The lower median of all elements that are not NaN."""
     return _median_of_all(op, self, skip=True)
 
 
 @aten("aten::nanmedian.dim", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
-def nanmedian_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def nanmedian_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
     """The lower median along an axis of what is not NaN, and its index."""
     if self.rank == 0:
         return _alone(op, self)
@@ -110,7 +112,7 @@ def nanmedian_dim(op: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
 
 
 @aten("aten::mode", rule=like(), tests=[OpTest("mode", xfail=[TIES])])
-def mode(op: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(op: Op, self: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
     """The most frequent element along an axis (the smallest of them) and its last index."""
     if self.rank == 0:
         return _alone(op, self)
@@ -129,8 +131,14 @@ def mode(op: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _quantile(
-    op: Any, x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool
-) -> Any:
+    op: Op,
+    x: Value,
+    q: Value | float,
+    dim: int | None,
+    keepdim: bool,
+    interpolation: str,
+    skip: bool,
+) -> Value:
     """Quantiles along an axis (of all elements where it is None).
 
     The axis of `q`, if it has one, becomes the first of the result.
@@ -155,10 +163,10 @@ def _quantile(
     return _shaped(op, found, rank, axis, dim is None, several, keepdim)
 
 
-def _between(op: Any, ordered: Any, ranks: Any, interpolation: str) -> Any:
+def _between(op: Op, ordered: Any, ranks: Any, interpolation: str) -> Value:
     """The elements at places along the last axis, places that may lie between two."""
 
-    def at(places: Any) -> Any:
+    def at(places: Value) -> Value:
         index = op.Cast(places, to=DType.INT64)
         if index.rank == 1:
             return op.Gather(ordered, index, axis=-1)
@@ -187,8 +195,8 @@ def _between(op: Any, ordered: Any, ranks: Any, interpolation: str) -> Any:
 
 
 def _shaped(
-    op: Any, found: Any, rank: int, axis: int, of_all: bool, several: bool, keepdim: bool
-) -> Any:
+    op: Op, found: Any, rank: int, axis: int, of_all: bool, several: bool, keepdim: bool
+) -> Value:
     """Move the axis of the quantiles to the front, and put the reduced one back if it is kept."""
     if several:
         last = found.rank - 1
@@ -209,13 +217,13 @@ def _shaped(
     tests=[OpTest("quantile")],
 )
 def quantile(
-    op: Any,
-    self: Any,
-    q: Any,
-    dim: Any = None,
+    op: Op,
+    self: Value,
+    q: Value | float,
+    dim: int | None = None,
     keepdim: bool = False,
     interpolation: str = "linear",
-) -> Any:
+) -> Value:
     """The elements below which given shares of all lie; NaN where there is one."""
     return _quantile(op, self, q, dim, keepdim, interpolation, skip=False)
 
@@ -227,12 +235,12 @@ def quantile(
     tests=[OpTest("nanquantile")],
 )
 def nanquantile(
-    op: Any,
-    self: Any,
-    q: Any,
-    dim: Any = None,
+    op: Op,
+    self: Value,
+    q: Value | float,
+    dim: int | None = None,
     keepdim: bool = False,
     interpolation: str = "linear",
-) -> Any:
+) -> Value:
     """The elements below which given shares of those that are not NaN lie."""
     return _quantile(op, self, q, dim, keepdim, interpolation, skip=True)

@@ -11,11 +11,13 @@ import numpy as np
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import cast, full, number, vector
-from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes
+from onnxwright.atenlib.helpers.sizes import axis_of, size, sizes, static
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import Shape
 
 _HALF = {"float16": Tol(3e-3, 3e-3), "bfloat16": Tol(3e-2, 3e-2), "float32": Tol(1e-5, 1e-5)}
 
@@ -30,19 +32,19 @@ def working_type(dtype: DType) -> DType:
     return DType.FLOAT if dtype.is_float and dtype.bits < 32 else dtype
 
 
-def moments(op: Any, x: Any, axes: Sequence[int]) -> tuple[Any, Any, Any]:
+def moments(op: Op, x: Value, axes: Sequence[int]) -> tuple[Any, Any, Any]:
     """The mean over axes (kept), the differences from it, and the variance (of all, kept)."""
     mean = op.ReduceMean(x, list(axes))
     centred = op.Sub(x, mean)
     return mean, centred, op.ReduceMean(op.Mul(centred, centred), list(axes))
 
 
-def inverse_root(op: Any, x: Any, eps: float) -> Any:
+def inverse_root(op: Op, x: Value, eps: float) -> Value:
     """`1 / sqrt(x + eps)`."""
     return op.Reciprocal(op.Sqrt(op.Add(x, eps)))
 
 
-def affine(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+def affine(op: Op, x: Value, weight: Value | None, bias: Value | None) -> Value:
     """`x * weight + bias`, where they are given, in the type of `x`."""
     if weight is not None:
         x = op.Mul(x, cast(op, weight, x.onnx_dtype))
@@ -50,7 +52,12 @@ def affine(op: Any, x: Any, weight: Any, bias: Any) -> Any:
 
 
 def _layer(
-    op: Any, input: Any, normalized_shape: Sequence[Any], weight: Any, bias: Any, eps: float
+    op: Op,
+    input: Value,
+    normalized_shape: Sequence[Any],
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
 ) -> Any:
     """One LayerNormalization node, which needs a scale."""
     dtype = input.onnx_dtype
@@ -68,11 +75,11 @@ def _layer(
     tests=[OpTest("nn.functional.layer_norm", tol=_HALF)],
 )
 def layer_norm(
-    op: Any,
-    input: Any,
-    normalized_shape: Sequence[Any],
-    weight: Any = None,
-    bias: Any = None,
+    op: Op,
+    input: Value,
+    normalized_shape: Sequence[Size],
+    weight: Value | None = None,
+    bias: Value | None = None,
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Any:
@@ -83,8 +90,13 @@ def layer_norm(
 
 @aten("aten::native_layer_norm", rule=like("input"), tests=[OpTest("native_layer_norm", tol=_HALF)])
 def native_layer_norm(
-    op: Any, input: Any, normalized_shape: Sequence[Any], weight: Any, bias: Any, eps: float
-) -> Any:
+    op: Op,
+    input: Value,
+    normalized_shape: Sequence[Size],
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> tuple[Value, ...]:
     """As `layer_norm`, with the mean and the inverse of the standard deviation."""
     result = _layer(op, input, normalized_shape, weight, bias, eps)
     x = cast(op, input, working_type(input.onnx_dtype))
@@ -100,10 +112,10 @@ def native_layer_norm(
     tests=[OpTest("nn.functional.rms_norm", tol=_HALF)],
 )
 def rms_norm(
-    op: Any,
-    input: Any,
-    normalized_shape: Sequence[Any],
-    weight: Any = None,
+    op: Op,
+    input: Value,
+    normalized_shape: Sequence[Size],
+    weight: Value | None = None,
     eps: float | None = None,
 ) -> Any:
     """Divided by the root of the mean square over the last axes, then scaled."""
@@ -119,12 +131,12 @@ def rms_norm(
 
 @rms_norm.on_complex
 def _rms_norm_complex(
-    op: Any,
+    op: Op,
     input: Complex,
-    normalized_shape: Sequence[Any],
-    weight: Any = None,
+    normalized_shape: Sequence[Size],
+    weight: Value | None = None,
     eps: float | None = None,
-) -> Complex:
+) -> Value:
     """The mean of the squares, and its root, are complex: torch takes no absolute values."""
     if eps is None:
         eps = float(np.finfo(input.real.onnx_dtype.numpy).eps)
@@ -138,7 +150,7 @@ def _rms_norm_complex(
     return result if weight is None else algebra.mul(op, result, weight)
 
 
-def _root(op: Any, z: Complex) -> Complex:
+def _root(op: Op, z: Complex) -> Complex:
     """The square root with a real part of zero or more."""
     radius = op.Sqrt(op.Add(op.Mul(z.real, z.real), op.Mul(z.imag, z.imag)))
     # The larger part of the root without cancellation; the other from `2 * x * y == imag`.
@@ -152,15 +164,15 @@ def _root(op: Any, z: Complex) -> Complex:
 
 @aten("aten::_fused_rms_norm", rule=like("input"), untested="OpInfos call rms_norm")
 def fused_rms_norm(
-    op: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None
-) -> Any:
+    op: Op, input: Value, normalized_shape: Sequence[int], weight: Value | None, eps: float | None
+) -> tuple[Value, ...]:
     """As `rms_norm`, with the inverse of the root."""
     if eps is None:
         eps = float(np.finfo(working_type(input.onnx_dtype).numpy).eps)
     return _rms(op, input, len(normalized_shape), weight, eps)
 
 
-def _rms(op: Any, input: Any, count: int, weight: Any, eps: float) -> tuple[Any, Any]:
+def _rms(op: Op, input: Value, count: int, weight: Value | None, eps: float) -> tuple[Any, Any]:
     x = cast(op, input, working_type(input.onnx_dtype))
     axes = list(range(input.rank - count, input.rank))
     inverse = inverse_root(op, op.ReduceMean(op.Mul(x, x), axes), eps)
@@ -173,11 +185,11 @@ def _rms(op: Any, input: Any, count: int, weight: Any, eps: float) -> tuple[Any,
     tests=[OpTest("nn.functional.group_norm", tol=_HALF)],
 )
 def group_norm(
-    op: Any,
-    input: Any,
+    op: Op,
+    input: Value,
     num_groups: int,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Value | None = None,
+    bias: Value | None = None,
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Any:
@@ -195,29 +207,30 @@ def group_norm(
 
 @aten("aten::native_group_norm", rule=like("input"), tests=[OpTest("native_group_norm", tol=_HALF)])
 def native_group_norm(
-    op: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    N: Any,
-    C: Any,
-    HxW: Any,
+    op: Op,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    N: Size,
+    C: Size,
+    HxW: Size,
     group: int,
     eps: float,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `group_norm`, with the means and inverse deviations `[N, group]`."""
     del N, C, HxW
     return _grouped(op, input, group, weight, bias, eps)
 
 
 def _grouped(
-    op: Any, input: Any, groups: int, weight: Any, bias: Any, eps: float
+    op: Op, input: Value, groups: int, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Any, Any, Any]:
     dtype = input.onnx_dtype
     shape = vector(op, sizes(op, input))
     x = cast(op, input, working_type(dtype))
     batch = size(op, input, 0)
-    rest = math.prod(input.shape[1:]) // groups if _all_known(input.shape[1:]) else -1
+    inner = input.shape[1:]
+    rest = math.prod(inner) // groups if static(inner) else -1
     x = op.Reshape(x, vector(op, [batch, groups, rest]))
     mean, centred, variance = moments(op, x, [2])
     inverse = inverse_root(op, variance, eps)
@@ -231,11 +244,11 @@ def _grouped(
     return result, mean, inverse
 
 
-def _all_known(shape: Sequence[Any]) -> bool:
+def _all_known(shape: Sequence[Size] | Shape) -> bool:
     return all(isinstance(n, int) for n in shape)
 
 
-def norm_over(op: Any, x: Any, p: float, axes: Sequence[int]) -> Any:
+def norm_over(op: Op, x: Value, p: float, axes: Sequence[int]) -> Value:
     """The p-norm over axes, which are kept.
 
     Args:
@@ -263,11 +276,11 @@ def norm_over(op: Any, x: Any, p: float, axes: Sequence[int]) -> Any:
 
 
 @aten("aten::renorm", rule=like("self"), tests=[OpTest("renorm", tol=_HALF)])
-def renorm(op: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def renorm(op: Op, self: Value, p: Number, dim: int, maxnorm: Number) -> Value:
     """Slices along an axis with a norm above `maxnorm` are scaled down to it."""
     x = algebra.each(lambda v: cast(op, v, working_type(v.onnx_dtype)), self)
     axes = [n for n in range(self.rank) if n != axis_of(dim, self.rank)]
-    if hasattr(x, "imag"):
+    if isinstance(x, Complex):
         length = op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
     else:
         length = x
@@ -285,18 +298,18 @@ renorm.on_complex(renorm.body)
 
 
 @aten("aten::_weight_norm", rule=like("v"), untested="torch has no OpInfo for it")
-def weight_norm(op: Any, v: Any, g: Any, dim: int = 0) -> Any:
+def weight_norm(op: Op, v: Value, g: Value, dim: int = 0) -> Any:
     """A weight with the direction of `v` and the lengths `g` along an axis."""
     return _weight_norm(op, v, g, dim)[0]
 
 
 @aten("aten::_weight_norm_interface", rule=like("v"), untested="torch has no OpInfo for it")
-def weight_norm_interface(op: Any, v: Any, g: Any, dim: int = 0) -> Any:
+def weight_norm_interface(op: Op, v: Value, g: Value, dim: int = 0) -> tuple[Value, ...]:
     """As `_weight_norm`, with the lengths of `v`."""
     return _weight_norm(op, v, g, dim)
 
 
-def _weight_norm(op: Any, v: Any, g: Any, dim: int) -> tuple[Any, Any]:
+def _weight_norm(op: Op, v: Value, g: Any, dim: int) -> tuple[Any, Any]:
     axes = [n for n in range(v.rank) if dim == -1 or n != axis_of(dim, v.rank)]
     norms = op.ReduceL2(v, axes)
     return op.Mul(v, op.Div(g, norms)), norms

@@ -10,13 +10,14 @@ from onnxwright.atenlib.helpers.constants import scalar, vector
 from onnxwright.atenlib.helpers.shape import slice_axis
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like
 
 # Torch's name of a mode -> ONNX's.
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def _is_zero(n: Any) -> bool:
+def _is_zero(n: Size) -> bool:
     return isinstance(n, int) and n == 0
 
 
@@ -28,11 +29,11 @@ def _by_axis(pad: Sequence[Any], rank: int) -> tuple[list[Any], list[Any]]:
     return before, after
 
 
-def _positive(n: Any) -> Any:
+def _positive(n: Size) -> Size:
     return max(n, 0) if isinstance(n, int) else n
 
 
-def _crop(op: Any, x: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
+def _crop(op: Op, x: Value, before: Sequence[Any], after: Sequence[Any]) -> Value:
     """Cut off what negative numbers say."""
     for axis, (low, high) in enumerate(zip(before, after, strict=True)):
         start = -low if isinstance(low, int) and low < 0 else 0
@@ -42,7 +43,7 @@ def _crop(op: Any, x: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
     return x
 
 
-def pad_all(op: Any, x: Any, pad: Sequence[Any], mode: str, value: Any = None) -> Any:
+def pad_all(op: Op, x: Value, pad: Any, mode: str, value: Value | Number | None = None) -> Value:
     """A value with elements put around it, or cut off where numbers are negative.
 
     Args:
@@ -69,7 +70,7 @@ def pad_all(op: Any, x: Any, pad: Sequence[Any], mode: str, value: Any = None) -
     return _crop(op, x, before, after)
 
 
-def _wrap(op: Any, x: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
+def _wrap(op: Op, x: Value, before: Sequence[Any], after: Sequence[Any]) -> Value:
     """Put elements of the other end around."""
     wide = [_positive(n) for n in (*before, *after)]
     if op.version >= 19 and not all(map(_is_zero, wide)) and 0 not in x.shape:
@@ -84,18 +85,20 @@ def _wrap(op: Any, x: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
     return x
 
 
-def _negative(op: Any, n: Any) -> Any:
+def _negative(op: Op, n: Size) -> Size:
     return -n if isinstance(n, int) else op.Neg(n)
 
 
 @aten("aten::constant_pad_nd", rule=like(), tests=[OpTest("constant_pad_nd")])
-def constant_pad_nd(op: Any, self: Any, pad: Any, value: Any = 0) -> Any:
+def constant_pad_nd(op: Op, self: Value, pad: Sequence[Size], value: Number = 0) -> Value:
     """Elements of one value put around."""
     return pad_all(op, self, pad, "constant", value)
 
 
 @constant_pad_nd.on_complex
-def _constant_pad_nd_complex(op: Any, self: Complex, pad: Any, value: Any = 0) -> Complex:
+def _constant_pad_nd_complex(
+    op: Op, self: Complex, pad: Sequence[Size], value: Number = 0
+) -> Complex:
     filling = complex(value or 0)
     return Complex(
         pad_all(op, self.real, pad, "constant", filling.real),
@@ -114,7 +117,9 @@ def _constant_pad_nd_complex(op: Any, self: Complex, pad: Any, value: Any = 0) -
         OpTest("nn.functional.pad:circular"),
     ],
 )
-def pad(op: Any, self: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(
+    op: Op, self: Value, pad: Sequence[Size], mode: str = "constant", value: float | None = None
+) -> Value:
     """Elements put around, found in one of four ways."""
     if mode not in _MODES:
         unsupported(f"padding mode `{mode}` is not known")
@@ -123,7 +128,7 @@ def pad(op: Any, self: Any, pad: Any, mode: str = "constant", value: Any = None)
 
 @pad.on_complex
 def _pad_complex(
-    op: Any, self: Complex, pad: Any, mode: str = "constant", value: Any = None
+    op: Op, self: Complex, pad: Sequence[Size], mode: str = "constant", value: float | None = None
 ) -> Complex:
     filling = complex(value or 0)
     return Complex(
@@ -138,7 +143,9 @@ def _pad_complex(
     complex="parts",
     untested="torch.nn.functional.pad is recorded as a whole",
 )
-def pad_enum(op: Any, self: Any, pad: Any, mode: int, value: Any = None) -> Any:
+def pad_enum(
+    op: Op, self: Value, pad: Sequence[Size], mode: int, value: float | None = None
+) -> Value:
     """As `pad`, the mode given by its number."""
     return pad_all(op, self, pad, ("reflect", "replicate", "circular", "constant")[mode], value)
 
@@ -149,7 +156,7 @@ def pad_enum(op: Any, self: Any, pad: Any, mode: int, value: Any = None) -> Any:
     complex="parts",
     untested="torch.nn.functional.pad is recorded as a whole",
 )
-def pad_circular(op: Any, self: Any, pad: Any) -> Any:
+def pad_circular(op: Op, self: Value, pad: Sequence[Size]) -> Value:
     """Elements of the other end put around."""
     return pad_all(op, self, pad, "circular")
 
@@ -162,7 +169,7 @@ def pad_circular(op: Any, self: Any, pad: Any) -> Any:
     complex="parts",
     untested="torch.nn.functional.pad is recorded as a whole",
 )
-def reflection_pad(op: Any, self: Any, padding: Any) -> Any:
+def reflection_pad(op: Op, self: Value, padding: int | Sequence[Size]) -> Value:
     """Elements put around as mirrored at the edge elements."""
     return pad_all(op, self, padding, "reflect")
 
@@ -175,6 +182,6 @@ def reflection_pad(op: Any, self: Any, padding: Any) -> Any:
     complex="parts",
     untested="torch.nn.functional.pad is recorded as a whole",
 )
-def replication_pad(op: Any, self: Any, padding: Any) -> Any:
+def replication_pad(op: Op, self: Value, padding: int | Sequence[Size]) -> Value:
     """The edge elements put around."""
     return pad_all(op, self, padding, "replicate")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.shape import permute as permuted
 from onnxwright.atenlib.helpers.sizes import axes_of, axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import like
 
 
-def exchanged(op: Any, x: Any, first: int, second: int) -> Any:
+def exchanged(op: Op, x: Value, first: int, second: int) -> Value:
     """Two axes exchanged; a tensor without dimensions stays."""
     if x.rank < 2:
         return x
@@ -24,7 +25,7 @@ def exchanged(op: Any, x: Any, first: int, second: int) -> Any:
 
 @aten("aten::permute", "aten::permute_copy", rule=like(), complex="parts",
       tests=[OpTest("permute"), OpTest("permute_copy")])  # fmt: skip
-def permute(op: Any, self: Any, dims: Any) -> Any:
+def permute(op: Op, self: Value, dims: Sequence[int]) -> Value:
     """The axes in the order `dims`."""
     return permuted(op, self, axes_of(dims, self.rank))
 
@@ -37,13 +38,13 @@ def permute(op: Any, self: Any, dims: Any) -> Any:
     complex="parts",
     tests=[OpTest("transpose"), OpTest("transpose_copy")],
 )
-def transpose(op: Any, self: Any, dim0: int, dim1: int) -> Any:
+def transpose(op: Op, self: Value, dim0: int, dim1: int) -> Value:
     """Two axes exchanged."""
     return exchanged(op, self, dim0, dim1)
 
 
 @aten("aten::swapaxes", rule=like(), complex="parts", untested="torch has it as transpose")
-def swapaxes(op: Any, self: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(op: Op, self: Value, axis0: int, axis1: int) -> Value:
     """Two axes exchanged."""
     return exchanged(op, self, axis0, axis1)
 
@@ -57,13 +58,13 @@ def swapaxes(op: Any, self: Any, axis0: int, axis1: int) -> Any:
     complex="parts",
     tests=[OpTest("t"), OpTest("t_copy"), OpTest("T")],
 )
-def numpy_t(op: Any, self: Any) -> Any:
+def numpy_t(op: Op, self: Value) -> Value:
     """All axes reversed."""
     return permuted(op, self, list(reversed(range(self.rank))))
 
 
 @aten("aten::mT", "aten::mT.a", rule=like(), complex="parts", tests=[OpTest("mT")])
-def m_t(op: Any, self: Any) -> Any:
+def m_t(op: Op, self: Value) -> Value:
     """The last two axes exchanged."""
     return exchanged(op, self, -2, -1)
 
@@ -77,13 +78,13 @@ def m_t(op: Any, self: Any) -> Any:
     rule=like(),
     tests=[OpTest("mH"), OpTest("H")],
 )
-def adjoint(op: Any, self: Any) -> Any:
+def adjoint(op: Op, self: Value) -> Value:
     """The last two axes exchanged, complex numbers conjugated."""
     return exchanged(op, self, -2, -1)
 
 
 @adjoint.on_complex
-def _adjoint_complex(op: Any, self: Complex) -> Complex:
+def _adjoint_complex(op: Op, self: Complex) -> Complex:
     real, imag = (exchanged(op, part, -2, -1) for part in (self.real, self.imag))
     return Complex(real, op.Neg(imag))
 
@@ -97,7 +98,12 @@ def _adjoint_complex(op: Any, self: Complex) -> Complex:
     complex="parts",
     tests=[OpTest("movedim")],
 )
-def movedim(op: Any, self: Any, source: Any, destination: Any) -> Any:
+def movedim(
+    op: Op,
+    self: Value,
+    source: int | Sequence[int],
+    destination: int | Sequence[int],
+) -> Value:
     """Axes moved to new places, the others in their order around them."""
     if self.rank == 0:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,20 @@ import numpy as np
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import cast, full, scalar
 from onnxwright.atenlib.helpers.factorizations import real
-from onnxwright.atenlib.helpers.sizes import size, sizes
+from onnxwright.atenlib.helpers.sizes import size, sizes, static
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.ops.solve import inverse_of
 from onnxwright.atenlib.ops.svd import eigh_of, is_wide, rotated, singular_values
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 # Sums in another order than LAPACK's, divided by the smallest singular value.
 _TOL = {name: Tol(2e-3, 2e-4) for name in ("float32", "complex64")}
 
 
-def _bound(op: Any, x: Any, dtype: DType) -> Any:
+def _bound(op: Op, x: Any, dtype: DType) -> Value:
     """A tolerance, to be compared with `[..., n]`."""
     if not is_value(x):
         return scalar(op, float(x), dtype)
@@ -30,7 +31,7 @@ def _bound(op: Any, x: Any, dtype: DType) -> Any:
     return op.Unsqueeze(x, [x.rank]) if x.rank else x
 
 
-def _cutoff(op: Any, a: Any, largest: Any, atol: Any, rtol: Any) -> Any:
+def _cutoff(op: Op, a: Value, largest: Any, atol: Any, rtol: Any) -> Value:
     """What counts as zero, `[..., 1]`: the greater of both tolerances, as torch fills them in."""
     dtype = real(a).onnx_dtype
     absolute = _bound(op, 0.0 if atol is None else atol, dtype)
@@ -46,19 +47,19 @@ def _cutoff(op: Any, a: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     return op.Max(absolute, op.Mul(relative, largest))
 
 
-def _inverted(op: Any, values: Any, kept: Any) -> Any:
+def _inverted(op: Op, values: Value, kept: Any) -> Value:
     one = scalar(op, 1.0, values.onnx_dtype)
     zero = scalar(op, 0.0, values.onnx_dtype)
     return op.Where(kept, op.Div(one, op.Where(kept, values, one)), zero)
 
 
-def _scaled(op: Any, weights: Any, x: Any) -> Any:
+def _scaled(op: Op, weights: Any, x: Value) -> Value:
     """Columns times real weights, `[..., n]`."""
     wide = op.Unsqueeze(weights, [weights.rank - 1])
     return algebra.each(lambda v: op.Mul(v, wide), x)
 
 
-def pseudoinverse(op: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def pseudoinverse(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> Any:
     """The Moore-Penrose inverse of matrices.
 
     Args:
@@ -102,7 +103,12 @@ def pseudoinverse(op: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any
     ],
 )
 def linalg_pinv(
-    op: Any, self: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
+    op: Op,
+    self: Value,
+    *,
+    atol: float | Value | None = None,
+    rtol: float | Value | None = None,
+    hermitian: bool = False,
 ) -> Any:
     """The Moore-Penrose inverse of matrices."""
     return pseudoinverse(op, self, atol, rtol, hermitian)
@@ -114,18 +120,18 @@ def linalg_pinv(
     rule=like("self"),
     untested="OpInfos call the overloads with two tolerances",
 )
-def linalg_pinv_rcond(op: Any, self: Any, rcond: Any, hermitian: bool = False) -> Any:
+def linalg_pinv_rcond(op: Op, self: Value, rcond: float | Value, hermitian: bool = False) -> Any:
     """The Moore-Penrose inverse of matrices, with a relative tolerance."""
     return pseudoinverse(op, self, 0.0, rcond, hermitian)
 
 
 @aten("aten::pinverse", rule=like("self"), tests=[OpTest("pinverse", tol=_TOL)])
-def pinverse(op: Any, self: Any, rcond: float = 1e-15) -> Any:
+def pinverse(op: Op, self: Value, rcond: float = 1e-15) -> Any:
     """The Moore-Penrose inverse of matrices, with a relative tolerance."""
     return pseudoinverse(op, self, 0.0, rcond, False)
 
 
-def _rank(op: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _rank(op: Op, a: Value, atol: Any, rtol: Any, hermitian: bool) -> Value:
     x = real(a)
     if 0 in x.shape:
         return full(op, sizes(op, x)[:-2], 0, DType.INT64)
@@ -145,8 +151,13 @@ def _rank(op: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     tests=[OpTest("linalg.matrix_rank")],
 )
 def linalg_matrix_rank(
-    op: Any, self: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
-) -> Any:
+    op: Op,
+    self: Value,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    hermitian: bool = False,
+) -> Value:
     """How many singular values count as more than zero."""
     return _rank(op, self, atol, rtol, hermitian)
 
@@ -157,32 +168,39 @@ def linalg_matrix_rank(
     tests=[OpTest("linalg.matrix_rank:hermitian")],
 )
 def linalg_matrix_rank_tensor(
-    op: Any, input: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
-) -> Any:
+    op: Op,
+    input: Value,
+    *,
+    atol: Value | None = None,
+    rtol: Value | None = None,
+    hermitian: bool = False,
+) -> Value:
     """How many singular values count as more than zero."""
     return _rank(op, input, atol, rtol, hermitian)
 
 
 @aten("aten::linalg_matrix_rank", rule=custom(), untested="OpInfos give two tolerances")
-def linalg_matrix_rank_tol(op: Any, self: Any, tol: float, hermitian: bool = False) -> Any:
+def linalg_matrix_rank_tol(op: Op, self: Value, tol: float, hermitian: bool = False) -> Value:
     """How many singular values are more than a tolerance."""
     return _rank(op, self, tol, 0.0, hermitian)
 
 
 @aten("aten::linalg_matrix_rank.tol_tensor", rule=custom(), untested="OpInfos give two tolerances")
-def linalg_matrix_rank_tol_tensor(op: Any, input: Any, tol: Any, hermitian: bool = False) -> Any:
+def linalg_matrix_rank_tol_tensor(
+    op: Op, input: Value, tol: Value, hermitian: bool = False
+) -> Value:
     """How many singular values are more than a tolerance."""
     return _rank(op, input, tol, 0.0, hermitian)
 
 
 @aten("aten::linalg_tensorinv", rule=like("self"), tests=[OpTest("linalg.tensorinv", tol=_TOL)])
-def linalg_tensorinv(op: Any, self: Any, ind: int = 2) -> Any:
+def linalg_tensorinv(op: Op, self: Value, ind: int = 2) -> Any:
     """The inverse of a tensor as a map from its last axes to its first `ind`."""
     shape = real(self).shape
-    if not all(isinstance(n, int) for n in shape):
+    if not static(shape):
         unsupported("an inverse of a tensor of unknown sizes")
-    rows = int(np.prod(shape[:ind]))
-    found = inverse_of(op, algebra.reshape(op, self, [rows, int(np.prod(shape[ind:]))]))
+    rows = math.prod(shape[:ind])
+    found = inverse_of(op, algebra.reshape(op, self, [rows, math.prod(shape[ind:])]))
     return algebra.reshape(op, found, [*shape[ind:], *shape[:ind]])
 
 
@@ -192,7 +210,7 @@ def linalg_tensorinv(op: Any, self: Any, ind: int = 2) -> Any:
     rule=custom(),
     tests=[OpTest("linalg.cond", tol=_TOL)],
 )
-def linalg_cond(op: Any, self: Any, p: Any = None) -> Any:
+def linalg_cond(op: Op, self: Value, p: Number | str | None = None) -> Value:
     """The condition of matrices: by the extreme singular values, or by the norm of the inverse."""
     if p in (None, 2, -2):
         values = singular_values(op, self)

@@ -12,11 +12,12 @@ from onnxwright.atenlib.helpers.shape import reshape
 from onnxwright.atenlib.helpers.sizes import product, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
 
-def _divided(op: Any, n: Any, by: int) -> Any:
+def _divided(op: Op, n: Size, by: int) -> Size:
     return n // by if isinstance(n, int) else op.Div(n, by)
 
 
@@ -26,7 +27,7 @@ def _divided(op: Any, n: Any, by: int) -> Any:
     complex="parts",
     tests=[OpTest("nn.functional.pixel_shuffle")],
 )
-def pixel_shuffle(op: Any, self: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(op: Op, self: Value, upscale_factor: int) -> Value:
     """Channels moved into blocks of pixels: `[..., C r r, H, W]` to `[..., C, H r, W r]`."""
     r = upscale_factor
     if self.rank == 4 and self.onnx_dtype.is_float:
@@ -45,7 +46,7 @@ def pixel_shuffle(op: Any, self: Any, upscale_factor: int) -> Any:
     complex="parts",
     tests=[OpTest("nn.functional.pixel_unshuffle")],
 )
-def pixel_unshuffle(op: Any, self: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(op: Op, self: Value, downscale_factor: int) -> Value:
     """Blocks of pixels moved into channels: `[..., C, H r, W r]` to `[..., C r r, H, W]`."""
     r = downscale_factor
     *batch, channels, height, width = sizes(op, self)
@@ -63,7 +64,7 @@ def pixel_unshuffle(op: Any, self: Any, downscale_factor: int) -> Any:
     complex="parts",
     tests=[OpTest("nn.functional.channel_shuffle")],
 )
-def channel_shuffle(op: Any, self: Any, groups: int) -> Any:
+def channel_shuffle(op: Op, self: Value, groups: int) -> Value:
     """Channels of groups dealt out in turn."""
     batch, channels, *rest = sizes(op, self)
     x = reshape(op, self, [batch, groups, _divided(op, channels, groups), *rest])
@@ -71,7 +72,7 @@ def channel_shuffle(op: Any, self: Any, groups: int) -> Any:
     return reshape(op, x, [batch, channels, *rest])
 
 
-def _windows(op: Any, n: Any, kernel: int, dilation: int, padding: int, stride: int) -> Any:
+def _windows(op: Op, n: Size, kernel: int, dilation: int, padding: int, stride: int) -> Size:
     """How many windows fit along an axis."""
     spare = 2 * padding - dilation * (kernel - 1) - 1
     if isinstance(n, int):
@@ -79,7 +80,7 @@ def _windows(op: Any, n: Any, kernel: int, dilation: int, padding: int, stride: 
     return op.Add(op.Div(op.Add(n, spare), stride), 1)
 
 
-def _places(op: Any, count: Any, kernel: int, dilation: int, stride: int) -> Any:
+def _places(op: Op, count: Size, kernel: int, dilation: int, stride: int) -> Value:
     """Which padded element each window has at each place of the kernel, `[kernel, count]`."""
     starts = op.Mul(iota(op, count), stride)
     steps = op.constant(np.arange(kernel).reshape(kernel, 1) * dilation)
@@ -88,13 +89,13 @@ def _places(op: Any, count: Any, kernel: int, dilation: int, stride: int) -> Any
 
 @aten("aten::im2col", rule=like(), complex="parts", tests=[OpTest("nn.functional.unfold")])
 def im2col(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     kernel_size: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
     stride: Sequence[int],
-) -> Any:
+) -> Value:
     """The windows of an image as columns: `[N, C, H, W]` to `[N, C kh kw, windows]`."""
     x = self if self.rank == 4 else op.Unsqueeze(self, [0])
     batch, channels, height, width = sizes(op, x)
@@ -115,14 +116,14 @@ def im2col(
 
 @aten("aten::col2im", rule=like(), complex="parts", untested="no OpInfo has it")
 def col2im(
-    op: Any,
-    self: Any,
-    output_size: Sequence[Any],
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     kernel_size: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
     stride: Sequence[int],
-) -> Any:
+) -> Value:
     """Columns summed into the windows of an image: `[N, C kh kw, windows]` to `[N, C, H, W]`."""
     x = self if self.rank == 3 else op.Unsqueeze(self, [0])
     kernel = kernel_size[0] * kernel_size[1]
@@ -146,13 +147,13 @@ def col2im(
 
 
 def _folded(
-    op: Any,
-    x: Any,
+    op: Op,
+    x: Value,
     batch: Any,
     channels: Any,
-    output_size: Sequence[Any],
+    output_size: Any,
     geometry: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]],
-) -> Any:
+) -> Value:
     """As Col2Im, for types without a kernel: one sum for each axis, as a product of matrices.
 
     The matrix of an axis says which padded element a place of a window is.
@@ -182,7 +183,7 @@ def _folded(
     rule=like("theta"),
     untested="no OpInfo has it",
 )
-def affine_grid_generator(op: Any, theta: Any, size: Sequence[Any], align_corners: bool) -> Any:
+def affine_grid_generator(op: Op, theta: Value, size: Sequence[Size], align_corners: bool) -> Value:
     """The places that an affine map of the output's own coordinates points at.
 
     `theta` is `[N, 2, 3]` or `[N, 3, 4]`; the last axis of the result is x, y (and z).
@@ -203,7 +204,7 @@ def affine_grid_generator(op: Any, theta: Any, size: Sequence[Any], align_corner
     return cast(op, reshape(op, grid, [size[0], *spatial, rank]), dtype)
 
 
-def _line(op: Any, n: Any, align: bool, dtype: DType) -> Any:
+def _line(op: Op, n: Size, align: bool, dtype: DType) -> Value:
     """The coordinates of n elements between -1 and 1."""
     steps = op.Mul(iota(op, n, dtype), 2)
     if align:

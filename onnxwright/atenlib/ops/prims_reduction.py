@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.helpers.constants import cast
 from onnxwright.atenlib.helpers.reduce import extreme, reduce, reduced_axes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.variance import mean_and_var
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
 _WHY = "torch's references call it; the operators they stand for have OpInfos"
 
 
-def _type(arguments: dict[str, Any]) -> DType:
+def _type(arguments: Arguments) -> DType:
     dtype: DType = arguments["output_dtype"] or arguments["inp"].onnx_dtype
     return dtype
 
@@ -25,34 +27,47 @@ def _axes(dims: Any, rank: int) -> list[int]:
 
 
 @aten("prims::sum", rule=custom(_type), complex="parts", untested=_WHY)
-def prims_sum(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+def prims_sum(
+    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
+) -> Value:
     """The sum over axes."""
     x = inp if output_dtype is None else cast(op, inp, output_dtype)
     return reduce(op, "ReduceSum", x, _axes(dims, inp.rank))
 
 
 @aten("prims::prod", rule=custom(_type), untested=_WHY)
-def prims_prod(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+def prims_prod(
+    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
+) -> Value:
     """The product over axes."""
     x = inp if output_dtype is None else cast(op, inp, output_dtype)
     return reduce(op, "ReduceProd", x, _axes(dims, inp.rank))
 
 
 @aten("prims::amax", rule=custom(_type), untested=_WHY)
-def prims_amax(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+def prims_amax(
+    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
+) -> Value:
     """The largest element over axes; NaN where there is one."""
     return extreme(op, inp, _axes(dims, inp.rank), False, largest=True)
 
 
 @aten("prims::amin", rule=custom(_type), untested=_WHY)
-def prims_amin(op: Any, inp: Any, dims: Any, *, output_dtype: Any = None) -> Any:
+def prims_amin(
+    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
+) -> Value:
     """The smallest element over axes; NaN where there is one."""
     return extreme(op, inp, _axes(dims, inp.rank), False, largest=False)
 
 
 @aten("prims::var", rule=custom(_type), untested=_WHY)
 def prims_var(
-    op: Any, inp: Any, dims: Any, correction: Any = 1, *, output_dtype: Any = None
+    op: Op,
+    inp: Value,
+    dims: Sequence[int] | None,
+    correction: float | None = 1,
+    *,
+    output_dtype: DType | None = None,
 ) -> Any:
     """The variance over axes."""
     return mean_and_var(op, inp, dims, correction, False)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.helpers.constants import cast, scalar
@@ -14,6 +15,7 @@ from onnxwright.atenlib.ops.as_strided import as_strided, as_strided_scatter
 from onnxwright.atenlib.ops.cat_stack import cat
 from onnxwright.atenlib.ops.creation import filled, filled_like, resize, scalar_tensor
 from onnxwright.atenlib.ops.view import flatten, squeeze_axes
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import creation, elementwise, like
 from onnxwright.types.dtypes import DType
 
@@ -21,31 +23,33 @@ _UNTESTED = "prims: no OpInfo runs it; tests/atenlib/test_prims_shape.py"
 
 
 @aten("prims::reshape", rule=like("a"), complex="parts", untested=_UNTESTED)
-def prims_reshape(op: Any, a: Any, shape: Any) -> Any:
+def prims_reshape(op: Op, a: Value, shape: Sequence[Size]) -> Value:
     """The elements in another shape, in the same order."""
     return reshape(op, a, shape)
 
 
 @aten("prims::resize", rule=like("a"), complex="parts", untested=_UNTESTED)
-def prims_resize(op: Any, a: Any, shape: Any) -> Any:
+def prims_resize(op: Op, a: Value, shape: Sequence[Size]) -> Any:
     """The elements in another shape; too many are dropped, missing ones are zeros."""
     return resize.body(op, a, shape)
 
 
 @aten("prims::squeeze", rule=like("a"), complex="parts", untested=_UNTESTED)
-def prims_squeeze(op: Any, a: Any, dimensions: Any) -> Any:
+def prims_squeeze(op: Op, a: Value, dimensions: Sequence[int]) -> Value:
     """Without those of some dimensions whose size is one."""
     return squeeze_axes(op, a, [d % a.rank for d in dimensions])
 
 
 @aten("prims::transpose", rule=like("a"), complex="parts", untested=_UNTESTED)
-def prims_transpose(op: Any, a: Any, permutation: Any) -> Any:
+def prims_transpose(op: Op, a: Value, permutation: Sequence[int]) -> Value:
     """The axes in another order."""
     return permute(op, a, list(permutation))
 
 
 @aten("prims::broadcast_in_dim", rule=like("a"), complex="parts", untested=_UNTESTED)
-def broadcast_in_dim(op: Any, a: Any, shape: Any, broadcast_dimensions: Any) -> Any:
+def broadcast_in_dim(
+    op: Op, a: Value, shape: Sequence[Size], broadcast_dimensions: Sequence[int]
+) -> Value:
     """Broadcast to a shape, each dimension of `a` at a place that is given."""
     missing = [n for n in range(len(shape)) if n not in broadcast_dimensions]
     return expand_to(op, op.Unsqueeze(a, missing) if missing else a, list(shape))
@@ -53,13 +57,13 @@ def broadcast_in_dim(op: Any, a: Any, shape: Any, broadcast_dimensions: Any) -> 
 
 @aten("prims::collapse", "prims::collapse_view", rule=like("a"), complex="parts",
       untested=_UNTESTED)  # fmt: skip
-def collapse(op: Any, a: Any, start: int, end: int) -> Any:
+def collapse(op: Op, a: Value, start: int, end: int) -> Any:
     """The dimensions from `start` to `end` as one."""
     return flatten.body(op, a, start, end)
 
 
 @aten("prims::split_dim", rule=like("a"), complex="parts", untested=_UNTESTED)
-def split_dim(op: Any, a: Any, dim: int, outer_length: Any) -> Any:
+def split_dim(op: Op, a: Value, dim: int, outer_length: Size) -> Value:
     """One dimension as two, the first of a length that is given."""
     every = sizes(op, a)
     inner = arithmetic(op, "Div", every[dim], outer_length)
@@ -67,33 +71,40 @@ def split_dim(op: Any, a: Any, dim: int, outer_length: Any) -> Any:
 
 
 @aten("prims::cat", rule=elementwise("tensors"), complex="parts", untested=_UNTESTED)
-def prims_cat(op: Any, tensors: Any, dim: int) -> Any:
+def prims_cat(op: Op, tensors: Sequence[Value], dim: int) -> Any:
     """Tensors one after the other along a dimension."""
     return cat.body(op, tensors, dim)
 
 
 @aten("prims::rev", rule=like("a"), complex="parts", untested=_UNTESTED)
-def rev(op: Any, a: Any, dims: Any) -> Any:
+def rev(op: Op, a: Value, dims: Sequence[int]) -> Value:
     """The elements in the opposite order along some dimensions."""
     return reverse(op, a, list(dims))
 
 
 @aten("prims::as_strided", rule=like("a"), complex="parts", untested=_UNTESTED)
-def prims_as_strided(op: Any, a: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+def prims_as_strided(
+    op: Op, a: Value, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size
+) -> Any:
     """Elements read from a contiguous tensor with sizes, strides and an offset of one's own."""
     return as_strided.body(op, a, size, stride, storage_offset)
 
 
 @aten("prims::as_strided_scatter", rule=into("src"), complex="parts", untested=_UNTESTED)
 def prims_as_strided_scatter(
-    op: Any, self: Any, src: Any, size: Any, stride: Any, storage_offset: Any
+    op: Op,
+    self: Value,
+    src: Value,
+    size: Sequence[Size],
+    stride: Sequence[Size],
+    storage_offset: Size,
 ) -> Any:
     """The tensor with a strided view of it replaced by `src`."""
     return as_strided_scatter.body(op, self, src, size, stride, storage_offset)
 
 
 @aten("prims::iota", rule=creation(), untested=_UNTESTED)
-def iota(op: Any, length: Any, *, start: Any, step: Any, dtype: Any) -> Any:
+def iota(op: Op, length: Size, *, start: Size, step: Size, dtype: DType) -> Value:
     """`length` numbers from `start` on, `step` apart."""
     steps = numbers_below(op, length)
     if not (isinstance(step, int) and step == 1):
@@ -104,13 +115,13 @@ def iota(op: Any, length: Any, *, start: Any, step: Any, dtype: Any) -> Any:
 
 
 @aten("prims::full", rule=creation(), untested=_UNTESTED)
-def prims_full(op: Any, shape: Any, fill_value: Any, *, dtype: Any) -> Any:
+def prims_full(op: Op, shape: Sequence[Size], fill_value: Number, *, dtype: DType) -> Value:
     """A tensor of a shape filled with one number."""
     return filled(op, shape, fill_value, dtype)
 
 
 @aten("prims::full_like", rule=creation(), untested=_UNTESTED)
-def prims_full_like(op: Any, a: Any, fill_value: Any, *, dtype: Any) -> Any:
+def prims_full_like(op: Op, a: Value, fill_value: Number, *, dtype: DType) -> Value:
     """A tensor of the shape of another filled with one number."""
     return filled_like(op, a, fill_value, dtype)
 
@@ -119,19 +130,23 @@ prims_full_like.on_complex(prims_full_like.body)
 
 
 @aten("prims::empty_permuted", rule=creation(), untested=_UNTESTED)
-def prims_empty_permuted(op: Any, shape: Any, physical_layout: Any, *, dtype: Any) -> Any:
+def prims_empty_permuted(
+    op: Op, shape: Sequence[Size], physical_layout: Sequence[int], *, dtype: DType
+) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, shape, 0, dtype)
 
 
 @aten("prims::empty_strided", rule=creation(), untested=_UNTESTED)
-def prims_empty_strided(op: Any, shape: Any, strides: Any, *, dtype: Any) -> Any:
+def prims_empty_strided(
+    op: Op, shape: Sequence[Size], strides: Sequence[Size], *, dtype: DType
+) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, shape, 0, dtype)
 
 
 @aten("prims::scalar_tensor", rule=creation(), untested=_UNTESTED)
-def prims_scalar_tensor(op: Any, s: Any, *, dtype: Any = None) -> Any:
+def prims_scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Any:
     """A number as a tensor without dimensions."""
     return scalar_tensor.body(op, s, dtype=dtype)
 

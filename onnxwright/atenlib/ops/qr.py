@@ -16,6 +16,7 @@ from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -25,36 +26,36 @@ _TOL = {name: Tol(1e-3, 1e-4) for name in ("float32", "complex64")}
 _EXP = {name: Tol(1e-3, 5e-3) for name in ("float32", "complex64")}
 
 
-def like_kind(op: Any, x: Any, made: Any) -> Any:
+def like_kind(op: Op, x: Value, made: Any) -> Value:
     """A real value as one of the kind of another: complex where that is."""
     return as_complex(op, made, made.onnx_dtype) if isinstance(x, Complex) else made
 
 
-def line(op: Any, x: Any, i: Any, axis: int) -> Any:
+def line(op: Op, x: Value, i: Any, axis: int) -> Value:
     """One row or column, its axis kept."""
     return algebra.each(lambda v: op.Gather(v, op.Unsqueeze(i, [0]), axis=axis), x)
 
 
-def first(op: Any, x: Any, count: Any, axis: int) -> Any:
+def first(op: Op, x: Value, count: Size, axis: int) -> Value:
     """The first lines along one of the last two axes."""
     ends = [count] if isinstance(count, int) else op.Unsqueeze(count, [0])
     return algebra.each(lambda v: op.Slice(v, [0], ends, [v.rank + axis]), x)
 
 
-def squared(op: Any, x: Any) -> Any:
+def squared(op: Op, x: Value) -> Value:
     """The squares of the absolute values, real."""
     if isinstance(x, Complex):
         return op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag))
     return op.Mul(x, x)
 
 
-def eye_of(op: Any, a: Any, rows: Any, columns: Any) -> Any:
+def eye_of(op: Op, a: Value, rows: Size, columns: Size) -> Value:
     """`[..., rows, columns]` with ones on the diagonal, for the batch and kind of `a`."""
     made = factors.unit(op, rows, real(a).onnx_dtype, columns=columns)
     return like_kind(op, a, factors.like_batch(op, a, made))
 
 
-def _reflector(op: Any, head: Any, below: Any) -> tuple[Any, Any, Any]:
+def _reflector(op: Op, head: Any, below: Any) -> tuple[Any, Any, Any]:
     """`beta`, `tau` and the factor of the rest for a column; as LAPACK's `larfg` has them."""
     rest = op.ReduceSum(squared(op, below), [real(below).rank - 2], keepdims=1)
     trivial = op.Equal(rest, 0.0)
@@ -72,7 +73,7 @@ def _reflector(op: Any, head: Any, below: Any) -> tuple[Any, Any, Any]:
     return beta, tau, factor
 
 
-def householder(op: Any, a: Any) -> tuple[Any, Any]:
+def householder(op: Op, a: Value) -> tuple[Any, Any]:
     """R and the reflections of a QR factorization, packed as LAPACK's `geqrf` has them.
 
     Args:
@@ -92,7 +93,7 @@ def householder(op: Any, a: Any) -> tuple[Any, Any]:
     rows = op.Unsqueeze(iota(op, size(op, x, -2)), [1])
     columns = iota(op, size(op, x, -1))
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         packed = states[0]
         column = line(op, packed, k, -1)
         inside, on = op.Greater(rows, k), op.Equal(rows, k)
@@ -117,14 +118,14 @@ def householder(op: Any, a: Any) -> tuple[Any, Any]:
     return packed, Complex(*taus) if isinstance(a, Complex) else taus[0]
 
 
-def _with_one(op: Any, on: Any, tail: Any) -> Any:
+def _with_one(op: Op, on: Any, tail: Any) -> Value:
     one = scalar(op, 1.0, real(tail).onnx_dtype)
     if isinstance(tail, Complex):
         return Complex(op.Where(on, one, tail.real), tail.imag)
     return op.Where(on, one, tail)
 
 
-def reflected(op: Any, packed: Any, tau: Any, c: Any, *, adjoint: bool = False) -> Any:
+def reflected(op: Op, packed: Any, tau: Any, c: Value, *, adjoint: bool = False) -> Any:
     """`Q @ c`, or `Q^H @ c`, by the reflections that `Q` is the product of.
 
     Args:
@@ -142,7 +143,7 @@ def reflected(op: Any, packed: Any, tau: Any, c: Any, *, adjoint: bool = False) 
     last = scalar(op, count, DType.INT64)
     rows = op.Unsqueeze(iota(op, size(op, real(packed), -2)), [1])
 
-    def step(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         k = i if adjoint else op.Sub(op.Sub(last, 1), i)
         tail = factors.only(op, op.Greater(rows, k), line(op, packed, k, -1))
         vector = _with_one(op, op.Equal(rows, k), tail)
@@ -155,7 +156,7 @@ def reflected(op: Any, packed: Any, tau: Any, c: Any, *, adjoint: bool = False) 
     return factors.repeat(op, count, [c], step)[0][0]
 
 
-def qr_of(op: Any, a: Any, mode: str = "reduced") -> tuple[Any, Any]:
+def qr_of(op: Op, a: Value, mode: str = "reduced") -> tuple[Any, Any]:
     """`Q` and `R` of matrices; with the signs of LAPACK."""
     if mode not in ("reduced", "complete", "r"):
         unsupported(f"mode {mode!r}; there are `reduced`, `complete` and `r`")
@@ -172,24 +173,24 @@ def qr_of(op: Any, a: Any, mode: str = "reduced") -> tuple[Any, Any]:
 
 
 @aten("aten::linalg_qr", rule=like("A"), tests=[OpTest("linalg.qr", tol=_TOL)])
-def linalg_qr(op: Any, A: Any, mode: str = "reduced") -> Any:
+def linalg_qr(op: Op, A: Value, mode: str = "reduced") -> tuple[Value, ...]:
     """The QR factorization of matrices."""
     return qr_of(op, A, mode)
 
 
 @aten("aten::qr", rule=like("self"), tests=[OpTest("qr", tol=_TOL)])
-def qr(op: Any, self: Any, some: bool = True) -> Any:
+def qr(op: Op, self: Value, some: bool = True) -> tuple[Value, ...]:
     """The QR factorization of matrices."""
     return qr_of(op, self, "reduced" if some else "complete")
 
 
 @aten("aten::geqrf", rule=like("self"), tests=[OpTest("geqrf", tol=_TOL)])
-def geqrf(op: Any, self: Any) -> Any:
+def geqrf(op: Op, self: Value) -> tuple[Value, ...]:
     """The QR factorization in LAPACK's packed form."""
     return householder(op, self)
 
 
-def _product_of(op: Any, packed: Any, tau: Any) -> Any:
+def _product_of(op: Op, packed: Any, tau: Any) -> Any:
     rows, columns = size(op, real(packed), -2), size(op, real(packed), -1)
     return reflected(op, packed, tau, eye_of(op, packed, rows, columns))
 
@@ -199,20 +200,20 @@ def _product_of(op: Any, packed: Any, tau: Any) -> Any:
     rule=like("input"),
     tests=[OpTest("linalg.householder_product", tol=_TOL)],
 )
-def linalg_householder_product(op: Any, input: Any, tau: Any) -> Any:
+def linalg_householder_product(op: Op, input: Value, tau: Value) -> Any:
     """The first columns of the product of reflections."""
     return _product_of(op, input, tau)
 
 
 @aten("aten::orgqr", rule=like("self"), untested="OpInfos call linalg_householder_product")
-def orgqr(op: Any, self: Any, input2: Any) -> Any:
+def orgqr(op: Op, self: Value, input2: Value) -> Any:
     """The first columns of the product of reflections."""
     return _product_of(op, self, input2)
 
 
 @aten("aten::ormqr", rule=like("self"), tests=[OpTest("ormqr", tol=_TOL)])
 def ormqr(
-    op: Any, self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False
+    op: Op, self: Value, input2: Value, input3: Value, left: bool = True, transpose: bool = False
 ) -> Any:
     """A matrix multiplied by the product of reflections, from one side."""
     if left:
@@ -221,7 +222,7 @@ def ormqr(
     return algebra.adjoint(op, reflected(op, self, input2, turned, adjoint=not transpose))
 
 
-def _polynomial(op: Any, a: Any, blocks: int) -> Any:
+def _polynomial(op: Op, a: Value, blocks: int) -> Any:
     """The first terms of the series of the exponential, four for each block.
 
     Source: Paterson and Stockmeyer, On the number of nonscalar multiplications necessary to
@@ -245,7 +246,7 @@ def _polynomial(op: Any, a: Any, blocks: int) -> Any:
     return result
 
 
-def _exponential(op: Any, a: Any) -> Any:
+def _exponential(op: Op, a: Value) -> Any:
     """By scaling to a norm where the series of five blocks is exact, and squaring."""
     x = real(a)
     if 0 in x.shape:
@@ -262,7 +263,7 @@ def _exponential(op: Any, a: Any) -> Any:
     count = op.Cast(op.ReduceMax(times, keepdims=0), to=DType.INT64)
     whole = op.Cast(times, to=DType.INT64)
 
-    def step(k: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         square = algebra.matmul(op, states[0], states[0])
         return [factors.choose(op, op.Greater(whole, k), square, states[0])], []
 
@@ -287,7 +288,7 @@ def _exponential(op: Any, a: Any) -> Any:
         )
     ],
 )
-def matrix_exp(op: Any, self: Any) -> Any:
+def matrix_exp(op: Op, self: Value) -> Any:
     """The exponential of square matrices; of half precision in float32.
 
     Source: Moler and Van Loan, Nineteen dubious ways to compute the exponential of a matrix,

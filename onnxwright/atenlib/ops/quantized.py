@@ -9,9 +9,8 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import cast, scalar, vector
 from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.protocols import Size
+from onnxwright.atenlib.protocols import Arguments, Op, Size, Value, is_value
 from onnxwright.atenlib.rules import custom, like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized.py compares"
@@ -19,7 +18,7 @@ _UNTESTED = "OpInfo has no samples of quantization; tests/atenlib/test_quantized
 _WHOLE = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
 
 
-def _one(op: Any, x: Any, dtype: DType) -> Any:
+def _one(op: Op, x: Value | float, dtype: DType) -> Value:
     """A number or tensor of one element as a value without dimensions."""
     value = scalar(op, x, dtype)
     if is_value(x) and value.rank:
@@ -28,8 +27,8 @@ def _one(op: Any, x: Any, dtype: DType) -> Any:
 
 
 def _quantize(
-    op: Any, x: Any, scale: Any, zero: Any, low: Any, high: Any, dtype: DType, axis: int | None
-) -> Any:
+    op: Op, x: Value, scale: Value, zero: Value, low: Any, high: Any, dtype: DType, axis: int | None
+) -> Value:
     """`clamp(round(x / scale) + zero, low, high)` as integers, per tensor or along an axis."""
     if not is_value(low) and not is_value(high) and _WHOLE.get(dtype) == (low, high):
         along = {} if axis is None else {"axis": axis}
@@ -40,7 +39,9 @@ def _quantize(
     return op.Cast(op.Min(op.Max(rounded, low), high), to=dtype)
 
 
-def _dequantize(op: Any, x: Any, scale: Any, zero: Any, axis: int | None, dtype: Any) -> Any:
+def _dequantize(
+    op: Op, x: Value, scale: Value, zero: Value | None, axis: int | None, dtype: DType | None
+) -> Value:
     """`(x - zero) * scale` as FLOAT, or as `dtype`."""
     wide = cast(op, x, DType.FLOAT)
     if x.onnx_dtype in _WHOLE:
@@ -55,7 +56,7 @@ def _dequantize(op: Any, x: Any, scale: Any, zero: Any, axis: int | None, dtype:
     return result if dtype is None else cast(op, result, dtype)
 
 
-def _along(op: Any, x: Any, values: Any, axis: int | None) -> Any:
+def _along(op: Op, x: Value, values: Value, axis: int | None) -> Value:
     """A vector with an entry for each place of an axis, so that it broadcasts over the others."""
     if axis is None:
         return values
@@ -64,12 +65,12 @@ def _along(op: Any, x: Any, values: Any, axis: int | None) -> Any:
     return op.Reshape(values, vector(op, shape))
 
 
-def _result(arguments: dict[str, Any]) -> DType:
+def _result(arguments: Arguments) -> DType:
     dtype: DType = arguments["dtype"]
     return dtype
 
 
-def _restored(arguments: dict[str, Any]) -> DType:
+def _restored(arguments: Arguments) -> DType:
     return arguments.get("out_dtype") or DType.FLOAT
 
 
@@ -81,8 +82,14 @@ def _restored(arguments: dict[str, Any]) -> DType:
     untested=_UNTESTED,
 )
 def quantize_per_tensor(
-    op: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: DType
-) -> Any:
+    op: Op,
+    input: Value,
+    scale: float | Value,
+    zero_point: int | Value,
+    quant_min: int | Value,
+    quant_max: int | Value,
+    dtype: DType,
+) -> Value:
     """Integers of one scale: ONNX QuantizeLinear where the whole range of the type is used."""
     x = cast(op, input, DType.FLOAT)
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
@@ -91,15 +98,15 @@ def quantize_per_tensor(
 
 @aten("quantized_decomposed::quantize_per_channel", rule=custom(_result), untested=_UNTESTED)
 def quantize_per_channel(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value,
     axis: int,
     quant_min: int,
     quant_max: int,
     dtype: DType,
-) -> Any:
+) -> Value:
     """Integers with a scale for each place of an axis."""
     x, step = cast(op, input, DType.FLOAT), cast(op, scales, DType.FLOAT)
     place = axis_of(axis, x.rank)
@@ -114,16 +121,16 @@ def quantize_per_channel(
     untested=_UNTESTED,
 )
 def dequantize_per_tensor(
-    op: Any,
-    input: Any,
-    scale: Any,
-    zero_point: Any,
-    quant_min: Any,
-    quant_max: Any,
+    op: Op,
+    input: Value,
+    scale: float | Value,
+    zero_point: int | Value,
+    quant_min: int | Value,
+    quant_max: int | Value,
     dtype: DType,
     *,
-    out_dtype: Any = None,
-) -> Any:
+    out_dtype: DType | None = None,
+) -> Value:
     """The numbers that integers of one scale stand for."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     return _dequantize(op, input, step, zero, None, out_dtype)
@@ -131,22 +138,24 @@ def dequantize_per_tensor(
 
 @aten("quantized_decomposed::dequantize_per_channel", rule=custom(_restored), untested=_UNTESTED)
 def dequantize_per_channel(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value | None,
     axis: int,
     quant_min: int,
     quant_max: int,
     dtype: DType,
     *,
-    out_dtype: Any = None,
-) -> Any:
+    out_dtype: DType | None = None,
+) -> Value:
     """The numbers that integers with a scale for each place of an axis stand for."""
     return _dequantize(op, input, scales, zero_points, axis_of(axis, input.rank), out_dtype)
 
 
-def _fake(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int | None) -> Any:
+def _fake(
+    op: Op, x: Value, scale: Value, zero: Value, low: int, high: int, axis: int | None
+) -> Value:
     """Numbers rounded as quantization would, without becoming integers."""
     wide = cast(op, x, DType.FLOAT)
     step = _along(op, x, cast(op, scale, DType.FLOAT), axis)
@@ -163,8 +172,13 @@ def _fake(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int
     untested=_UNTESTED,
 )
 def fake_quantize_per_tensor_affine(
-    op: Any, self: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int
-) -> Any:
+    op: Op,
+    self: Value,
+    scale: float | Value,
+    zero_point: int | Value,
+    quant_min: int,
+    quant_max: int,
+) -> Value:
     """Quantized and back, with one scale."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     return _fake(op, self, step, zero, quant_min, quant_max, None)
@@ -172,14 +186,16 @@ def fake_quantize_per_tensor_affine(
 
 @aten("aten::fake_quantize_per_channel_affine", rule=like(), untested=_UNTESTED)
 def fake_quantize_per_channel_affine(
-    op: Any, self: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
-) -> Any:
+    op: Op, self: Value, scale: Value, zero_point: Value, axis: int, quant_min: int, quant_max: int
+) -> Value:
     """Quantized and back, with a scale for each place of an axis."""
     place = axis_of(axis, self.rank)
     return _fake(op, self, scale, zero_point, quant_min, quant_max, place)
 
 
-def _kept(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int | None) -> Any:
+def _kept(
+    op: Op, x: Value, scale: Value, zero: Value, low: int, high: int, axis: int | None
+) -> Value:
     """Where quantization does not cut a number off."""
     step = _along(op, x, cast(op, scale, DType.FLOAT), axis)
     shift = _along(op, x, cast(op, zero, DType.FLOAT), axis)
@@ -189,8 +205,8 @@ def _kept(op: Any, x: Any, scale: Any, zero: Any, low: int, high: int, axis: int
 
 @aten("aten::fake_quantize_per_tensor_affine_cachemask", rule=like(), untested=_UNTESTED)
 def fake_quantize_per_tensor_affine_cachemask(
-    op: Any, self: Any, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> Any:
+    op: Op, self: Value, scale: float, zero_point: int, quant_min: int, quant_max: int
+) -> tuple[Value, ...]:
     """Quantized and back, and where nothing was cut off."""
     step, zero = scalar(op, scale, DType.FLOAT), scalar(op, zero_point, DType.INT64)
     found = _fake(op, self, step, zero, quant_min, quant_max, None)
@@ -203,14 +219,14 @@ def fake_quantize_per_tensor_affine_cachemask(
     untested=_UNTESTED,
 )
 def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
-    op: Any,
-    self: Any,
-    scale: Any,
-    zero_point: Any,
-    fake_quant_enabled: Any,
+    op: Op,
+    self: Value,
+    scale: Value,
+    zero_point: Value,
+    fake_quant_enabled: Value,
     quant_min: int,
     quant_max: int,
-) -> Any:
+) -> tuple[Value, ...]:
     """As before, if `fake_quant_enabled` holds a one; else the tensor itself."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     on = op.Not(op.Equal(_one(op, fake_quant_enabled, DType.INT64), 0))
@@ -221,8 +237,8 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
 
 @aten("aten::fake_quantize_per_channel_affine_cachemask", rule=like(), untested=_UNTESTED)
 def fake_quantize_per_channel_affine_cachemask(
-    op: Any, self: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
-) -> Any:
+    op: Op, self: Value, scale: Value, zero_point: Value, axis: int, quant_min: int, quant_max: int
+) -> tuple[Value, ...]:
     """Quantized and back with a scale for each place of an axis, and where nothing was cut off."""
     place = axis_of(axis, self.rank)
     found = _fake(op, self, scale, zero_point, quant_min, quant_max, place)

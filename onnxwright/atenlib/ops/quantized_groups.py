@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.constants import cast, full_like, scalar, vector
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -17,17 +18,17 @@ _BLOCKS_SINCE = 21
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
-def _result(arguments: dict[str, Any]) -> DType:
+def _result(arguments: Arguments) -> DType:
     dtype: DType = arguments["dtype"]
     return dtype
 
 
-def _output(arguments: dict[str, Any]) -> DType:
+def _output(arguments: Arguments) -> DType:
     dtype: DType = arguments["output_dtype"]
     return dtype
 
 
-def _ends(op: Any, x: Any, axes: list[int] | None) -> tuple[Any, Any]:
+def _ends(op: Op, x: Value, axes: list[int] | None) -> tuple[Any, Any]:
     """The least and the greatest number, and zero, over all axes or some; FLOAT."""
     x = cast(op, x, DType.FLOAT)
     keep = int(axes is not None)
@@ -38,8 +39,8 @@ def _ends(op: Any, x: Any, axes: list[int] | None) -> tuple[Any, Any]:
 
 @aten("quantized_decomposed::choose_qparams.tensor", rule=custom(), untested=_UNTESTED)
 def choose_qparams(
-    op: Any, input: Any, quant_min: int, quant_max: int, eps: float, dtype: DType
-) -> Any:
+    op: Op, input: Value, quant_min: int, quant_max: int, eps: float, dtype: DType
+) -> tuple[Value, ...]:
     """The scale and the zero point with which the numbers of a tensor fill the range."""
     del dtype
     low, high = _ends(op, input, None)
@@ -51,8 +52,8 @@ def choose_qparams(
 
 @aten("quantized_decomposed::choose_qparams_symmetric.tensor", rule=custom(), untested=_UNTESTED)
 def choose_qparams_symmetric(
-    op: Any, input: Any, quant_min: int, quant_max: int, eps: float, dtype: DType
-) -> Any:
+    op: Op, input: Value, quant_min: int, quant_max: int, eps: float, dtype: DType
+) -> tuple[Value, ...]:
     """As `choose_qparams`, with a zero point in the middle."""
     low, high = _ends(op, input, None)
     most = op.Max(op.Neg(low), high)
@@ -61,13 +62,13 @@ def choose_qparams_symmetric(
     return _parameters(op, step, scalar(op, middle, DType.FLOAT))
 
 
-def _parameters(op: Any, step: Any, zero: Any) -> tuple[Any, Any]:
+def _parameters(op: Op, step: Any, zero: Value) -> tuple[Any, Any]:
     step, zero = op.Reshape(step, [1]), op.Reshape(zero, [1])
     return cast(op, step, DType.DOUBLE), cast(op, zero, DType.INT64)
 
 
 @aten("quantized_decomposed::choose_qparams_per_token", rule=custom(), untested=_UNTESTED)
-def choose_qparams_per_token(op: Any, input: Any, dtype: DType) -> Any:
+def choose_qparams_per_token(op: Op, input: Value, dtype: DType) -> tuple[Value, ...]:
     """A scale for each row, by its largest number; zero points are zeros."""
     if dtype is not DType.INT8:
         unsupported("a type other than int8")
@@ -85,7 +86,7 @@ def choose_qparams_per_token(op: Any, input: Any, dtype: DType) -> Any:
     rule=custom(),
     untested=_UNTESTED,
 )
-def choose_qparams_per_token_asymmetric(op: Any, input: Any, dtype: DType) -> Any:
+def choose_qparams_per_token_asymmetric(op: Op, input: Value, dtype: DType) -> tuple[Value, ...]:
     """A scale and a zero point for each row, for the range of INT8."""
     del dtype  # torch takes the range of INT8 for all
     low, high = _ends(op, input, [input.rank - 1])
@@ -97,7 +98,7 @@ def choose_qparams_per_token_asymmetric(op: Any, input: Any, dtype: DType) -> An
     return cast(op, step, DType.DOUBLE), cast(op, zero, DType.INT64)
 
 
-def _whole(op: Any, x: Any, scales: Any, zeros: Any, low: int, high: int, dtype: DType) -> Any:
+def _whole(op: Op, x: Value, scales: Any, zeros: Any, low: int, high: int, dtype: DType) -> Value:
     """`clamp(round(x / scale + zero), low, high)`; torch rounds after the zero point is added."""
     wide = DType.DOUBLE if DType.DOUBLE in (x.onnx_dtype, scales.onnx_dtype) else DType.FLOAT
     scales = cast(op, op.Reciprocal(scales), wide)
@@ -107,29 +108,29 @@ def _whole(op: Any, x: Any, scales: Any, zeros: Any, low: int, high: int, dtype:
 
 @aten("quantized_decomposed::quantize_per_token", rule=custom(_result), untested=_UNTESTED)
 def quantize_per_token(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value,
     quant_min: int,
     quant_max: int,
     dtype: DType,
-) -> Any:
+) -> Value:
     """Integers with a scale for each row."""
     return _whole(op, input, scales, zero_points, quant_min, quant_max, dtype)
 
 
 @aten("quantized_decomposed::dequantize_per_token", rule=custom(_output), untested=_UNTESTED)
 def dequantize_per_token(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value,
     quant_min: int,
     quant_max: int,
     dtype: DType,
     output_dtype: DType,
-) -> Any:
+) -> Value:
     """The numbers that integers with a scale for each row stand for."""
     del quant_min, quant_max, dtype
     wide = scales.onnx_dtype
@@ -137,7 +138,7 @@ def dequantize_per_token(
     return cast(op, op.Mul(shifted, scales), output_dtype)
 
 
-def _group(x: Any, scales: Any, group_size: int) -> int:
+def _group(x: Value, scales: Any, group_size: int) -> int:
     """How many columns share a scale."""
     columns = x.shape[-1]
     if isinstance(columns, int) and group_size > columns and scales.shape[-1] == 1:
@@ -145,21 +146,21 @@ def _group(x: Any, scales: Any, group_size: int) -> int:
     return group_size
 
 
-def _grouped(op: Any, x: Any, group: int) -> Any:
+def _grouped(op: Op, x: Value, group: int) -> Value:
     return op.Reshape(x, [-1, group])
 
 
 @aten("quantized_decomposed::quantize_per_channel_group", rule=custom(_result), untested=_UNTESTED)
 def quantize_per_channel_group(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value,
     quant_min: int,
     quant_max: int,
     dtype: DType,
     group_size: int,
-) -> Any:
+) -> Value:
     """Integers with a scale for each group of columns of each row."""
     apart = _grouped(op, input, _group(input, scales, group_size))
     steps, zeros = op.Reshape(scales, [-1, 1]), op.Reshape(zero_points, [-1, 1])
@@ -173,16 +174,16 @@ def quantize_per_channel_group(
     untested=_UNTESTED,
 )
 def dequantize_per_channel_group(
-    op: Any,
-    input: Any,
-    scales: Any,
-    zero_points: Any,
+    op: Op,
+    input: Value,
+    scales: Value,
+    zero_points: Value | None,
     quant_min: int,
     quant_max: int,
     dtype: DType,
     group_size: int,
     output_dtype: DType,
-) -> Any:
+) -> Value:
     """The numbers that integers with a scale for each group of columns stand for."""
     del quant_min, quant_max, dtype
     group = _group(input, scales, group_size)
@@ -200,7 +201,7 @@ def dequantize_per_channel_group(
 
 
 @aten("aten::_weight_int8pack_mm", rule=like(), untested=_UNTESTED)
-def weight_int8pack_mm(op: Any, self: Any, mat2: Any, scales: Any) -> Any:
+def weight_int8pack_mm(op: Op, self: Value, mat2: Value, scales: Value) -> Value:
     """`self @ mat2.T` with a matrix of INT8 and a scale for each of its rows."""
     turned = op.Transpose(cast(op, mat2, self.onnx_dtype), perm=[1, 0])
     return op.Mul(op.MatMul(self, turned), cast(op, scales, self.onnx_dtype))
@@ -212,16 +213,16 @@ def weight_int8pack_mm(op: Any, self: Any, mat2: Any, scales: Any) -> Any:
     untested=_UNTESTED,
 )
 def scaled_mm(
-    op: Any,
-    self: Any,
-    mat2: Any,
-    scale_a: Any,
-    scale_b: Any,
-    bias: Any = None,
-    scale_result: Any = None,
-    out_dtype: Any = None,
+    op: Op,
+    self: Value,
+    mat2: Value,
+    scale_a: Value,
+    scale_b: Value,
+    bias: Value | None = None,
+    scale_result: Value | None = None,
+    out_dtype: DType | None = None,
     use_fast_accum: bool = False,
-) -> Any:
+) -> Value:
     """The product of matrices of FLOAT8 with scales, for the whole or for rows and columns."""
     del use_fast_accum
     target = out_dtype or self.onnx_dtype
@@ -234,7 +235,7 @@ def scaled_mm(
     return cast(op, found, target)
 
 
-def _scaled(op: Any, x: Any, factor: Any) -> Any:
+def _scaled(op: Op, x: Value, factor: Value) -> Value:
     """A matrix times its scale: one number, or one for each row (or column)."""
     if factor.onnx_dtype is not DType.FLOAT:
         unsupported("blocks with scales of FLOAT8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from onnxwright.atenlib.helpers.shape import slice_axis
 from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero, size, sizes, sizes_with
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Size, Value, is_value
 from onnxwright.atenlib.rules import custom, like, reduction
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
@@ -26,7 +27,13 @@ from onnxwright.types.dtypes import DType
     complex="parts",
     tests=[OpTest("sum")],
 )
-def sum_(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def sum_(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The sum over axes; integers and truth values are summed as INT64."""
     return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), keepdim)
 
@@ -36,7 +43,13 @@ def sum_(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any 
     rule=reduction(promote="bool_to_long"),
     tests=[OpTest("nansum")],
 )
-def nansum(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def nansum(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The sum over axes, NaN counted as zero."""
     if self.onnx_dtype.is_float:
         self = op.Where(op.IsNaN(self), scalar(op, 0, self.onnx_dtype), self)
@@ -50,7 +63,13 @@ def nansum(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: An
     complex="parts",
     tests=[OpTest("mean")],
 )
-def mean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def mean(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The mean over axes; NaN over nothing."""
     axes = reduced_axes(dim, self.rank)
     if not is_known_zero(count_along(op, self, axes)):
@@ -60,7 +79,13 @@ def mean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any 
 
 
 @aten("aten::nanmean", rule=reduction(), tests=[OpTest("nanmean")])
-def nanmean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def nanmean(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The mean over axes of what is not NaN."""
     axes = reduced_axes(dim, self.rank)
     x = in_working_type(op, self)
@@ -79,7 +104,9 @@ def nanmean(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: A
     # Half types are multiplied in another order than torch does, with roundings of their own.
     tests=[OpTest("prod", tol={"float16": Tol(3e-3, 1e-3), "bfloat16": Tol(3e-2, 1e-2)})],
 )
-def prod(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def prod(
+    op: Op, self: Value, dim: int | None = None, keepdim: bool = False, dtype: DType | None = None
+) -> Value:
     """The product over axes; integers and truth values are multiplied as INT64."""
     axes = reduced_axes(dim, self.rank)
     if self.onnx_dtype.is_bool:
@@ -89,7 +116,7 @@ def prod(op: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any 
 
 @prod.on_complex
 def _prod_complex(
-    op: Any, self: Complex, dim: Any = None, keepdim: bool = False, dtype: Any = None
+    op: Op, self: Complex, dim: int | None = None, keepdim: bool = False, dtype: DType | None = None
 ) -> Complex:
     for axis in reduced_axes(dim, self.rank):
         self = _complex_product(op, self, axis)
@@ -99,7 +126,7 @@ def _prod_complex(
     return Complex(op.Squeeze(self.real, dropped), op.Squeeze(self.imag, dropped))
 
 
-def _complex_product(op: Any, x: Complex, axis: int) -> Complex:
+def _complex_product(op: Op, x: Complex, axis: int) -> Complex:
     """The product along one axis, which stays: halves are multiplied until one is left."""
     length = x.shape[axis]
     if not isinstance(length, int):
@@ -123,12 +150,12 @@ def _complex_product(op: Any, x: Complex, axis: int) -> Complex:
     return x
 
 
-def _complex_product_unknown(op: Any, x: Complex, axis: int) -> Complex:
+def _complex_product_unknown(op: Op, x: Complex, axis: int) -> Complex:
     """`_complex_product` along a length that only the run knows: one after the other."""
     shape = sizes_with(op, x.real, axis, 1)
     start = [full(op, shape, n, x.real.onnx_dtype) for n in (1, 0)]
 
-    def step(i: Any, go: Any, real: Any, imag: Any) -> tuple[Any, ...]:
+    def step(i: Any, go: Any, real: Value, imag: Value) -> tuple[Any, ...]:
         place = op.Unsqueeze(i, [0])
         next_one = Complex(*(op.Gather(part, place, axis=axis) for part in (x.real, x.imag)))
         made = multiply(op, Complex(real, imag), next_one)
@@ -138,7 +165,7 @@ def _complex_product_unknown(op: Any, x: Complex, axis: int) -> Complex:
     return Complex(*op.Loop(length, op.constant(np.array(True)), *start, body=step))
 
 
-def multiply(op: Any, x: Complex, y: Complex) -> Complex:
+def multiply(op: Op, x: Complex, y: Complex) -> Complex:
     """The product of two complex tensors."""
     return Complex(
         op.Sub(op.Mul(x.real, y.real), op.Mul(x.imag, y.imag)),
@@ -146,27 +173,28 @@ def multiply(op: Any, x: Complex, y: Complex) -> Complex:
     )
 
 
-def truth(op: Any, x: Any) -> Any:
+def truth(op: Op, x: Value) -> Value:
     """Whether each element is not zero, as BOOL; NaN is not zero."""
     if isinstance(x, Complex):
         return op.Or(truth(op, x.real), truth(op, x.imag))
     return cast(op, x, DType.BOOL)
 
 
-def _type_of_truth(arguments: dict[str, Any]) -> DType:
+def _type_of_truth(arguments: Arguments) -> DType:
     """Torch keeps UINT8, its truth values of old."""
     dtype = arguments["self"].onnx_dtype
     return DType.UINT8 if dtype is DType.UINT8 else DType.BOOL
 
 
-def _truth_axes(dim: Any, rank: int, several: bool) -> list[int]:
+def _truth_axes(dim: int | Sequence[int] | None, rank: int, several: bool) -> list[int]:
     """As `axes_of`, but an empty list of axes reduces nothing."""
     return [] if several and dim is not None and not dim else reduced_axes(dim, rank)
 
 
-def _all_or_any(op: Any, x: Any, name: str, axes: list[int], keepdim: bool) -> Any:
+def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> Value:
     """Truth values reduced; those of nothing, too, for which ONNX Runtime's BOOL has no kernel."""
-    sure = all(isinstance(x.shape[n], int) and x.shape[n] > 0 for n in axes)
+    lengths = [x.shape[n] for n in axes]
+    sure = all(isinstance(n, int) and n > 0 for n in lengths)
     x = truth(op, x)
     if sure:
         return reduce(op, name, x, axes, keepdim)
@@ -181,7 +209,9 @@ def _all_or_any(op: Any, x: Any, name: str, axes: list[int], keepdim: bool) -> A
     rule=custom(_type_of_truth),
     tests=[OpTest("any")],
 )
-def any_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def any_(
+    op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> Value:
     """Whether any element over axes is not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
     return _all_or_any(op, self, "ReduceMax", axes, keepdim)
@@ -197,7 +227,9 @@ any_.on_complex(any_.body)
     rule=custom(_type_of_truth),
     tests=[OpTest("all")],
 )
-def all_(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def all_(
+    op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> Value:
     """Whether all elements over axes are not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
     return _all_or_any(op, self, "ReduceMin", axes, keepdim)
@@ -207,43 +239,45 @@ all_.on_complex(all_.body)
 
 
 @aten("aten::_is_all_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
-def is_all_true(op: Any, self: Any) -> Any:
+def is_all_true(op: Op, self: Value) -> Any:
     """Whether all of some booleans are true."""
     return all_.body(op, self)
 
 
 @aten("aten::_is_any_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
-def is_any_true(op: Any, self: Any) -> Any:
+def is_any_true(op: Op, self: Value) -> Any:
     """Whether any of some booleans is true."""
     return any_.body(op, self)
 
 
 @aten("aten::amax", rule=like(), tests=[OpTest("amax")])
-def amax(op: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+def amax(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The largest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=True)
 
 
 @aten("aten::amin", rule=like(), tests=[OpTest("amin")])
-def amin(op: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+def amin(op: Op, self: Value, dim: int | Sequence[int] = (), keepdim: bool = False) -> Value:
     """The smallest element over axes; NaN where there is one."""
     return extreme(op, self, reduced_axes(dim, self.rank), keepdim, largest=False)
 
 
 @aten("aten::max", rule=like(), tests=[OpTest("max:reduction_no_dim")])
-def max_(op: Any, self: Any) -> Any:
+def max_(op: Op, self: Value) -> Value:
     """The largest of all elements; NaN if there is one."""
     return extreme(op, self, reduced_axes(None, self.rank), False, largest=True)
 
 
 @aten("aten::min", rule=like(), tests=[OpTest("min:reduction_no_dim")])
-def min_(op: Any, self: Any) -> Any:
+def min_(op: Op, self: Value) -> Value:
     """The smallest of all elements; NaN if there is one."""
     return extreme(op, self, reduced_axes(None, self.rank), False, largest=False)
 
 
 @aten("aten::aminmax", rule=like(), tests=[OpTest("aminmax")])
-def aminmax(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def aminmax(
+    op: Op, self: Value, dim: int | None = None, keepdim: bool = False
+) -> tuple[Value, ...]:
     """The smallest and the largest element, of all or along one axis."""
     axes = reduced_axes(dim, self.rank)
     return (
@@ -258,7 +292,7 @@ def aminmax(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     rule=custom(),
     tests=[OpTest("count_nonzero")],
 )
-def count_nonzero(op: Any, self: Any, dim: Any = None) -> Any:
+def count_nonzero(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
     """How many elements over axes are not zero."""
     ones = op.Cast(truth(op, self), to=DType.INT64)
     return reduce(op, "ReduceSum", ones, reduced_axes(dim, self.rank), False)
@@ -268,7 +302,7 @@ count_nonzero.on_complex(count_nonzero.body)
 
 
 @aten("aten::sum_to_size", rule=custom(), complex="parts", tests=[OpTest("sum_to_size")])
-def sum_to_size(op: Any, self: Any, size: Any) -> Any:
+def sum_to_size(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The sum over the axes along which a tensor of another shape would be broadcast."""
     new = self.rank - len(size)
     over = [
@@ -280,11 +314,11 @@ def sum_to_size(op: Any, self: Any, size: Any) -> Any:
     return reduce(op, "ReduceSum", summed, list(range(new)), False)
 
 
-def _is_one(n: Any) -> bool:
+def _is_one(n: Size | str | None) -> bool:
     return isinstance(n, int) and n == 1
 
 
-def norm_of(op: Any, x: Any, order: float, axes: list[int], keepdim: bool) -> Any:
+def norm_of(op: Op, x: Value, order: float, axes: list[int], keepdim: bool) -> Value:
     """The vector norm of an order over axes.
 
     Args:
@@ -310,12 +344,12 @@ def norm_of(op: Any, x: Any, order: float, axes: list[int], keepdim: bool) -> An
     )
 
 
-def modulus(op: Any, x: Complex) -> Any:
+def modulus(op: Op, x: Complex) -> Value:
     """The absolute value of complex numbers."""
     return op.Sqrt(op.Add(op.Mul(x.real, x.real), op.Mul(x.imag, x.imag)))
 
 
-def _norm_type(arguments: dict[str, Any]) -> Any:
+def _norm_type(arguments: Arguments) -> DType | None:
     from_argument = arguments.get("dtype") or arguments["self"].onnx_dtype
     real = {DType.COMPLEX64: DType.FLOAT, DType.COMPLEX128: DType.DOUBLE}
     return real.get(from_argument, from_argument)
@@ -325,7 +359,14 @@ def _norm_type(arguments: dict[str, Any]) -> Any:
 _AT_ONCE = (1.0, 2.0, math.inf, -math.inf)
 
 
-def _norm(op: Any, x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _norm(
+    op: Op,
+    x: Value,
+    order: Any,
+    dim: int | Sequence[int] | None,
+    keepdim: bool,
+    dtype: DType | None,
+) -> Value:
     if isinstance(x, Complex):
         x = modulus(op, x)
     if dtype is not None and not dtype.is_complex:
@@ -350,8 +391,13 @@ def _norm(op: Any, x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     ],
 )
 def linalg_vector_norm(
-    op: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    ord: Number = 2,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The vector norm of any order over axes."""
     return _norm(op, self, ord, dim, keepdim, dtype)
 
@@ -360,7 +406,7 @@ linalg_vector_norm.on_complex(linalg_vector_norm.body)
 
 
 @aten("aten::norm.Scalar", rule=custom(_norm_type), untested="torch.norm calls linalg_vector_norm")
-def norm(op: Any, self: Any, p: Any = 2) -> Any:
+def norm(op: Op, self: Value, p: Number = 2) -> Value:
     """The vector norm of all elements."""
     return _norm(op, self, p, None, False, None)
 
@@ -376,8 +422,13 @@ norm.on_complex(norm.body)
     untested="torch.norm calls linalg_vector_norm",
 )
 def norm_dim(
-    op: Any, self: Any, p: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    p: Number | None,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Value:
     """The vector norm over axes; of order 2 if none is given."""
     return _norm(op, self, 2 if p is None else p, dim, keepdim, dtype)
 
@@ -390,7 +441,7 @@ norm_dim.on_complex(norm_dim.body)
     rule=custom(_norm_type),
     untested="torch.norm calls linalg_vector_norm",
 )
-def frobenius_norm(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+def frobenius_norm(op: Op, self: Value, dim: int | Sequence[int], keepdim: bool = False) -> Value:
     """The root of the sum of squares over axes."""
     return _norm(op, self, 2, dim, keepdim, None)
 

@@ -13,42 +13,43 @@ from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.permute import exchanged
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
 
 @aten("aten::flip", rule=like(), complex="parts", tests=[OpTest("flip")])
-def flip(op: Any, self: Any, dims: Any) -> Any:
+def flip(op: Op, self: Value, dims: Sequence[int]) -> Value:
     """The elements in the opposite order along some dimensions."""
     return reverse(op, self, [axis_of(d, self.rank) for d in dims] if self.rank else [])
 
 
 @aten("aten::fliplr", rule=like(), complex="parts", tests=[OpTest("fliplr")])
-def fliplr(op: Any, self: Any) -> Any:
+def fliplr(op: Op, self: Value) -> Value:
     """The columns in the opposite order."""
     return reverse(op, self, [1])
 
 
 @aten("aten::flipud", rule=like(), complex="parts", tests=[OpTest("flipud")])
-def flipud(op: Any, self: Any) -> Any:
+def flipud(op: Op, self: Value) -> Value:
     """The rows in the opposite order."""
     return reverse(op, self, [0])
 
 
 @aten("aten::tile", rule=like(), complex="parts", tests=[OpTest("tile")])
-def tile(op: Any, self: Any, dims: Any) -> Any:
+def tile(op: Op, self: Value, dims: Sequence[Size]) -> Value:
     """The tensor repeated; a short list of counts is about the last dimensions."""
     missing = self.rank - len(dims)
     return _repeated(op, self, [*([1] * missing), *dims])
 
 
 @aten("aten::repeat", rule=like(), complex="parts", tests=[OpTest("repeat")])
-def repeat(op: Any, self: Any, repeats: Any) -> Any:
+def repeat(op: Op, self: Value, repeats: Sequence[Size]) -> Value:
     """The tensor repeated along each dimension; more counts than dimensions add some in front."""
     return _repeated(op, self, list(repeats))
 
 
-def _repeated(op: Any, x: Any, counts: Sequence[Any]) -> Any:
+def _repeated(op: Op, x: Value, counts: Sequence[Any]) -> Value:
     extra = len(counts) - x.rank
     if extra > 0:
         x = op.Unsqueeze(x, list(range(extra)))
@@ -58,7 +59,12 @@ def _repeated(op: Any, x: Any, counts: Sequence[Any]) -> Any:
 
 
 @aten("aten::roll", rule=like(), complex="parts", tests=[OpTest("roll")])
-def roll(op: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
+def roll(
+    op: Op,
+    self: Value,
+    shifts: int | Sequence[Size] | Value,
+    dims: int | Sequence[int] = (),
+) -> Value:
     """The elements moved along dimensions, those pushed out coming in again in front."""
     if self.rank == 0:
         return self
@@ -71,7 +77,7 @@ def roll(op: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
     return self
 
 
-def _rolled(op: Any, x: Any, shift: Any, axis: int) -> Any:
+def _rolled(op: Op, x: Value, shift: Any, axis: int) -> Value:
     length = size(op, x, axis)
     if isinstance(length, int) and isinstance(shift, int):
         shift = shift % length if length else 0
@@ -86,7 +92,7 @@ def _rolled(op: Any, x: Any, shift: Any, axis: int) -> Any:
 
 
 @aten("aten::rot90", rule=like(), complex="parts", tests=[OpTest("rot90")])
-def rot90(op: Any, self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(op: Op, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     """The plane of two dimensions turned by `k` right angles."""
     first, second = (axis_of(d, self.rank) for d in dims)
     turns = k % 4
@@ -105,14 +111,14 @@ def rot90(op: Any, self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     tests=[OpTest("repeat_interleave")],
 )
 def repeat_interleave_int(
-    op: Any, self: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None
-) -> Any:
+    op: Op, self: Value, repeats: Size, dim: int | None = None, *, output_size: Size | None = None
+) -> Value:
     """Every element of a dimension (of all, without one) `repeats` times in a row."""
     if dim is None or self.rank == 0:
         self, dim = flat(op, reshape(op, self, [1]) if self.rank == 0 else self), 0
     axis = axis_of(dim, self.rank)
     wide = op.Unsqueeze(self, [axis + 1])
-    counts = [1] * wide.rank
+    counts: list[Size] = [1] * wide.rank
     counts[axis + 1] = repeats
     every = sizes(op, self)
     every[axis] = arithmetic(op, "Mul", every[axis], repeats)
@@ -126,8 +132,8 @@ def repeat_interleave_int(
     tests=[OpTest("repeat_interleave")],
 )
 def repeat_interleave_tensor(
-    op: Any, self: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None
-) -> Any:
+    op: Op, self: Value, repeats: Value, dim: int | None = None, *, output_size: Size | None = None
+) -> Value:
     """Every element of a dimension (of all, without one) as often as `repeats` says."""
     if dim is None or self.rank == 0:
         self, dim = flat(op, reshape(op, self, [1]) if self.rank == 0 else self), 0
@@ -139,12 +145,12 @@ def repeat_interleave_tensor(
 
 
 @aten("aten::repeat_interleave.Tensor", rule=like("repeats"), untested="no OpInfo runs it")
-def repeat_interleave(op: Any, repeats: Any, *, output_size: Any = None) -> Any:
+def repeat_interleave(op: Op, repeats: Value, *, output_size: Size | None = None) -> Value:
     """The number of each element as often as the element says."""
     return cast(op, repeated_positions(op, repeats), repeats.onnx_dtype)
 
 
-def repeated_positions(op: Any, counts: Any) -> Any:
+def repeated_positions(op: Op, counts: Any) -> Value:
     """`i` repeated `counts[i]` times, for each `i` in order, as INT64."""
     counts = cast(op, counts, DType.INT64)
     most = op.ReduceMax(op.Concat(counts, op.constant(np.array([0])), axis=0), keepdims=0)

@@ -13,6 +13,7 @@ from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.dropout import drop
 from onnxwright.atenlib.ops.rnn_cells import State, Weights, scanned
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -77,7 +78,9 @@ def network(
     return Network(kind, layers, dropout if train else 0.0)
 
 
-def run(op: Any, net: Network, x: Any, hidden: Any, cell: Any, lengths: Any) -> list[Any]:
+def run(
+    op: Op, net: Network, x: Value, hidden: Any, cell: Any, lengths: Sequence[Size] | Value | None
+) -> list[Any]:
     """Run a network.
 
     Args:
@@ -98,7 +101,7 @@ def run(op: Any, net: Network, x: Any, hidden: Any, cell: Any, lengths: Any) -> 
         if n and net.dropout > 0:
             x, _ = drop(op, x, net.dropout)
 
-        def own(v: Any, n: int = n) -> Any:
+        def own(v: Value | None, n: int = n) -> Value | None:
             if v is None or many == 1:
                 return v
             return op.Slice(v, [n * width], [(n + 1) * width], [0])
@@ -114,7 +117,9 @@ def run(op: Any, net: Network, x: Any, hidden: Any, cell: Any, lengths: Any) -> 
     return [x, *joined]
 
 
-def _layer(op: Any, kind: Kind, layer: list[Weights], x: Any, state: State) -> tuple[Any, Any, Any]:
+def _layer(
+    op: Op, kind: Kind, layer: list[Weights], x: Value, state: State
+) -> tuple[Any, Any, Any]:
     if x.onnx_dtype is DType.DOUBLE:
         return scanned(op, kind.name, kind.options, layer, x, state)
     projection = None
@@ -139,19 +144,19 @@ def _layer(op: Any, kind: Kind, layer: list[Weights], x: Any, state: State) -> t
     return _joined(op, y, len(layer)), last, last_cell
 
 
-def _joined(op: Any, y: Any, directions: int) -> Any:
+def _joined(op: Op, y: Value, directions: int) -> Value:
     """`[T, D, B, H]` as `[T, B, D * H]`."""
     if directions == 1:
         return op.Squeeze(y, [1])
     return op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), [0, 0, -1])
 
 
-def _packed(op: Any, kind: Kind, layer: list[Weights], hidden_size: int) -> list[Any]:
+def _packed(op: Op, kind: Kind, layer: list[Weights], hidden_size: int) -> list[Any]:
     """W, R and B of a node: rows in ONNX's order of gates, directions along a first axis."""
     gates = np.arange(len(kind.order) * hidden_size).reshape(-1, hidden_size)
     rows = gates[list(kind.order)].ravel()
 
-    def stacked(parts: list[Any], per_direction: int) -> Any:
+    def stacked(parts: list[Any], per_direction: int) -> Value:
         whole = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
         order = np.concatenate([rows + n * rows.size for n in range(per_direction)])
         table = order + np.arange(len(layer))[:, None] * order.size
@@ -164,7 +169,7 @@ def _packed(op: Any, kind: Kind, layer: list[Weights], hidden_size: int) -> list
 
 
 def _without_projection(
-    op: Any, layer: list[Weights], x: Any, state: State
+    op: Op, layer: list[Weights], x: Value, state: State
 ) -> tuple[list[Weights], Any, State, Any]:
     """An LSTM whose hidden state is projected, as one that projects its output only.
 
@@ -191,7 +196,7 @@ def _without_projection(
     return made, x, state._replace(hidden=zeros), projection
 
 
-def _in_first_step(op: Any, x: Any, state: Any, lengths: Any, *, back: bool) -> Any:
+def _in_first_step(op: Op, x: Value, state: Any, lengths: Any, *, back: bool) -> Value:
     """`[T, B, P]`: a state `[1, B, P]` in the step a direction begins with, zero in others."""
     steps = scalar(op, size(op, x, 0), DType.INT64)
     count = op.Range(scalar(op, 0, DType.INT64), steps, scalar(op, 1, DType.INT64))
@@ -202,7 +207,9 @@ def _in_first_step(op: Any, x: Any, state: Any, lengths: Any, *, back: bool) -> 
     return op.Mul(op.Unsqueeze(op.Cast(here, to=state.onnx_dtype), [2]), state)
 
 
-def _from_tensor(op: Any, net: Network, x: Any, hx: list[Any], batch_first: bool) -> list[Any]:
+def _from_tensor(
+    op: Op, net: Network, x: Value, hx: Sequence[Value], batch_first: bool
+) -> list[Any]:
     if batch_first:
         x = op.Transpose(x, perm=[1, 0, 2])
     found = run(op, net, x, hx[0], hx[1] if len(hx) > 1 else None, None)
@@ -211,7 +218,9 @@ def _from_tensor(op: Any, net: Network, x: Any, hx: list[Any], batch_first: bool
     return found
 
 
-def _from_packed(op: Any, net: Network, data: Any, batch_sizes: Any, hx: list[Any]) -> list[Any]:
+def _from_packed(
+    op: Op, net: Network, data: Value, batch_sizes: Value, hx: Sequence[Value]
+) -> list[Any]:
     """Sequences packed step by step: padded, run with their lengths, and packed again."""
     batch_sizes = cast(op, batch_sizes, DType.INT64)
     many = scalar(op, size(op, hx[0], 1), DType.INT64)
@@ -233,17 +242,17 @@ _UNTESTED = "torch has no OpInfo for it"
 
 @aten("aten::lstm.input", rule=like("input"), untested=_UNTESTED)
 def lstm(
-    op: Any,
-    input: Any,
-    hx: list[Any],
-    params: list[Any],
+    op: Op,
+    input: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
     has_biases: bool,
     num_layers: int,
     dropout: float,
     train: bool,
     bidirectional: bool,
     batch_first: bool,
-) -> Any:
+) -> tuple[Value, ...]:
     """A long short-term memory network: outputs, last hidden states, last cells."""
     net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
     return tuple(_from_tensor(op, net, input, hx, batch_first))
@@ -251,17 +260,17 @@ def lstm(
 
 @aten("aten::lstm.data", rule=like("data"), untested=_UNTESTED)
 def lstm_packed(
-    op: Any,
-    data: Any,
-    batch_sizes: Any,
-    hx: list[Any],
-    params: list[Any],
+    op: Op,
+    data: Value,
+    batch_sizes: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
     has_biases: bool,
     num_layers: int,
     dropout: float,
     train: bool,
     bidirectional: bool,
-) -> Any:
+) -> tuple[Value, ...]:
     """As `lstm`, of packed sequences."""
     net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
     return tuple(_from_packed(op, net, data, batch_sizes, hx))
@@ -272,9 +281,9 @@ def _register(name: str, kind: Kind) -> None:
 
     @aten(f"aten::{name}.input", rule=like("input"), untested=_UNTESTED)
     def of_tensor(
-        op: Any,
-        input: Any,
-        hx: Any,
+        op: Op,
+        input: Value,
+        hx: Value,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
@@ -282,24 +291,24 @@ def _register(name: str, kind: Kind) -> None:
         train: bool,
         bidirectional: bool,
         batch_first: bool,
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         """A recurrent network: outputs and last hidden states."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
         return tuple(_from_tensor(op, net, input, [hx], batch_first))
 
     @aten(f"aten::{name}.data", rule=like("data"), untested=_UNTESTED)
     def of_packed(
-        op: Any,
-        data: Any,
-        batch_sizes: Any,
-        hx: Any,
+        op: Op,
+        data: Value,
+        batch_sizes: Value,
+        hx: Value,
         params: list[Any],
         has_biases: bool,
         num_layers: int,
         dropout: float,
         train: bool,
         bidirectional: bool,
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         """A recurrent network of packed sequences."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
         return tuple(_from_packed(op, net, data, batch_sizes, [hx]))

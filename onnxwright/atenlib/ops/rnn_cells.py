@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import scalar
 from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -41,7 +43,7 @@ class State(NamedTuple):
 
 
 def scanned(
-    op: Any, name: str, options: dict[str, Any], layer: list[Weights], x: Any, state: State
+    op: Op, name: str, options: Arguments, layer: list[Weights], x: Value, state: State
 ) -> tuple[Any, Any, Any]:
     """A layer as a Scan over its steps, for DOUBLE: ONNX Runtime's nodes have no kernel for it.
 
@@ -79,13 +81,13 @@ def scanned(
         lasts.append(op.Unsqueeze(found[0], [0]))
         cells.extend(op.Unsqueeze(v, [0]) for v in found[1:-1])
 
-    def joined(parts: list[Any], axis: int) -> Any:
+    def joined(parts: list[Any], axis: int) -> Value:
         return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
 
     return joined(outputs, 2), joined(lasts, 0), joined(cells, 0) if cells else None
 
 
-def _inside(op: Any, x: Any, state: State) -> Any:
+def _inside(op: Op, x: Value, state: State) -> Value:
     """`[T, B, 1]`: whether a step is within its sequence."""
     steps = scalar(op, size(op, x, 0), DType.INT64)
     count = op.Range(scalar(op, 0, DType.INT64), steps, scalar(op, 1, DType.INT64))
@@ -95,11 +97,11 @@ def _inside(op: Any, x: Any, state: State) -> Any:
     return op.Less(op.Unsqueeze(count, [1, 2]), ends)
 
 
-def _step(op: Any, name: str, options: dict[str, Any], w: Weights, states: int) -> Any:
+def _step(op: Op, name: str, options: Arguments, w: Weights, states: int) -> Callable[..., Any]:
     """The body of a Scan: states, one step and whether it counts -> new states, output."""
     relu = "activations" in options
 
-    def cell(x: Any, old: list[Any]) -> list[Any]:
+    def cell(x: Value, old: list[Any]) -> list[Any]:
         weights = (w.w_ih, w.w_hh, w.b_ih, w.b_hh)
         if name == "GRU":
             return [gru_cell.body(op, x, old[0], *weights)]
@@ -119,24 +121,24 @@ def _step(op: Any, name: str, options: dict[str, Any], w: Weights, states: int) 
     return body
 
 
-def _linear(op: Any, x: Any, weight: Any, bias: Any) -> Any:
+def _linear(op: Op, x: Value, weight: Value, bias: Value | None) -> Value:
     if x.rank == 2 and bias is not None:
         return op.Gemm(x, weight, bias, transB=1)
     product = op.MatMul(x, algebra.transpose(op, weight))
     return product if bias is None else op.Add(product, bias)
 
 
-def _gates(op: Any, x: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def _gates(op: Op, x: Value, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Value:
     return op.Add(_linear(op, x, w_ih, b_ih), _linear(op, hidden, w_hh, b_hh))
 
 
-def _split(op: Any, x: Any, count: int) -> Any:
+def _split(op: Op, x: Value, count: int) -> Sequence[Value]:
     if op.version >= 18:
         return op.Split(x, axis=-1, num_outputs=count)
     return op.Split(x, axis=-1, _outputs=count)
 
 
-def _lstm_step(op: Any, gates: Any, cell: Any) -> tuple[Any, Any, Any]:
+def _lstm_step(op: Op, gates: Any, cell: Value) -> tuple[Any, Any, Any]:
     i, f, g, o = _split(op, gates, 4)
     i, f, g, o = op.Sigmoid(i), op.Sigmoid(f), op.Tanh(g), op.Sigmoid(o)
     new = op.Add(op.Mul(f, cell), op.Mul(i, g))
@@ -146,14 +148,14 @@ def _lstm_step(op: Any, gates: Any, cell: Any) -> tuple[Any, Any, Any]:
 
 @aten("aten::lstm_cell", rule=like("input"), untested=_UNTESTED)
 def lstm_cell(
-    op: Any,
-    input: Any,
-    hx: list[Any],
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any = None,
-    b_hh: Any = None,
-) -> Any:
+    op: Op,
+    input: Value,
+    hx: Sequence[Value],
+    w_ih: Value,
+    w_hh: Value,
+    b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> tuple[Value, ...]:
     """One step of an LSTM: the hidden state and the cell."""
     gates = _gates(op, input, hx[0], w_ih, w_hh, b_ih, b_hh)
     return _lstm_step(op, gates, hx[1])[:2]
@@ -165,13 +167,13 @@ def lstm_cell(
     untested="torch has it on CUDA only",
 )
 def fused_lstm_cell(
-    op: Any,
-    input_gates: Any,
-    hidden_gates: Any,
-    cx: Any,
-    input_bias: Any = None,
-    hidden_bias: Any = None,
-) -> Any:
+    op: Op,
+    input_gates: Value,
+    hidden_gates: Value,
+    cx: Value,
+    input_bias: Value | None = None,
+    hidden_bias: Value | None = None,
+) -> tuple[Value, ...]:
     """One step of an LSTM from its products; the gates are kept for the gradient."""
     gates = op.Add(input_gates, hidden_gates)
     for bias in (input_bias, hidden_bias):
@@ -181,14 +183,14 @@ def fused_lstm_cell(
 
 @aten("aten::gru_cell", rule=like("input"), untested=_UNTESTED)
 def gru_cell(
-    op: Any,
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any = None,
-    b_hh: Any = None,
-) -> Any:
+    op: Op,
+    input: Value,
+    hx: Value,
+    w_ih: Value,
+    w_hh: Value,
+    b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> Value:
     """One step of a GRU."""
     xr, xz, xn = _split(op, _linear(op, input, w_ih, b_ih), 3)
     hr, hz, hn = _split(op, _linear(op, hx, w_hh, b_hh), 3)
@@ -199,27 +201,27 @@ def gru_cell(
 
 @aten("aten::rnn_tanh_cell", rule=like("input"), untested=_UNTESTED)
 def rnn_tanh_cell(
-    op: Any,
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any = None,
-    b_hh: Any = None,
-) -> Any:
+    op: Op,
+    input: Value,
+    hx: Value,
+    w_ih: Value,
+    w_hh: Value,
+    b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> Value:
     """One step of a simple network with tanh."""
     return op.Tanh(_gates(op, input, hx, w_ih, w_hh, b_ih, b_hh))
 
 
 @aten("aten::rnn_relu_cell", rule=like("input"), untested=_UNTESTED)
 def rnn_relu_cell(
-    op: Any,
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any = None,
-    b_hh: Any = None,
-) -> Any:
+    op: Op,
+    input: Value,
+    hx: Value,
+    w_ih: Value,
+    w_hh: Value,
+    b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> Value:
     """One step of a simple network with relu."""
     return op.Relu(_gates(op, input, hx, w_ih, w_hh, b_ih, b_hh))

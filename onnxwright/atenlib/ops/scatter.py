@@ -22,6 +22,7 @@ from onnxwright.atenlib.helpers.shape import flat
 from onnxwright.atenlib.helpers.sizes import axis_of, same_shape, static
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.types.dtypes import DType
 
 _REDUCTIONS = {
@@ -48,11 +49,11 @@ _SCATTER = (
 )
 
 
-def _nothing(x: Any) -> bool:
+def _nothing(x: Value) -> bool:
     return static(x.shape) and 0 in x.shape
 
 
-def _fitted(op: Any, index: Any, source: Any) -> Any:
+def _fitted(op: Op, index: Value, source: Value) -> Value:
     """The part of a source that an index has positions for."""
     if index.rank == 0 and source.rank == 0:
         return op.Unsqueeze(source, [0])
@@ -65,11 +66,13 @@ def _fitted(op: Any, index: Any, source: Any) -> Any:
     return op.Slice(source, [0] * index.rank, shape_vector(op, index))
 
 
-def _as_row(op: Any, x: Any) -> Any:
+def _as_row(op: Op, x: Value) -> Value:
     return x if x.rank else op.Unsqueeze(x, [0])
 
 
-def scattered(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: str = "none") -> Any:
+def scattered(
+    op: Op, x: Value, dim: int, index: Value, source: Value, reduction: str = "none"
+) -> Value:
     """The elements of a source written along an axis, at an index for every place."""
     if _nothing(index):
         return x
@@ -80,30 +83,32 @@ def scattered(op: Any, x: Any, dim: int, index: Any, source: Any, reduction: str
 
 
 @aten("aten::scatter.src", rule=into("src"), complex="parts", tests=_SCATTER)
-def scatter_src(op: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_src(op: Op, self: Value, dim: int, index: Value, src: Value) -> Value:
     """Elements written along a dimension, at an index for every other place."""
     return scattered(op, self, dim, index, src)
 
 
 @aten("aten::scatter.value", rule=into("value"), complex="parts", tests=_SCATTER)
-def scatter_value(op: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+def scatter_value(op: Op, self: Value, dim: int, index: Value, value: Number) -> Value:
     """One number written along a dimension, at an index for every other place."""
     return scattered(op, self, dim, index, _everywhere(op, index, value, self.onnx_dtype))
 
 
-def _everywhere(op: Any, index: Any, value: Any, dtype: DType) -> Any:
+def _everywhere(op: Op, index: Value, value: Value | Number, dtype: DType) -> Value:
     return full_like(op, index, value, dtype)
 
 
 @aten("aten::scatter.reduce", rule=into("src"), tests=_SCATTER)
-def scatter_reduce_src(op: Any, self: Any, dim: int, index: Any, src: Any, *, reduce: str) -> Any:
+def scatter_reduce_src(
+    op: Op, self: Value, dim: int, index: Value, src: Value, *, reduce: str
+) -> Value:
     """Elements added or multiplied along a dimension, at an index for every other place."""
     return scattered(op, self, dim, index, src, _REDUCTIONS[reduce])
 
 
 @scatter_reduce_src.on_complex
 def _scatter_reduce_complex(
-    op: Any, self: Complex, dim: int, index: Any, src: Complex, *, reduce: str
+    op: Op, self: Complex, dim: int, index: Value, src: Complex, *, reduce: str
 ) -> Complex:
     if reduce != "add":
         unsupported("complex numbers that meet in one place cannot be multiplied")
@@ -115,22 +120,22 @@ def _scatter_reduce_complex(
 
 @aten("aten::scatter.value_reduce", rule=into("value"), tests=_SCATTER)
 def scatter_reduce_value(
-    op: Any, self: Any, dim: int, index: Any, value: Any, *, reduce: str
-) -> Any:
+    op: Op, self: Value, dim: int, index: Value, value: Number, *, reduce: str
+) -> Value:
     """One number added or multiplied along a dimension, at an index for every other place."""
     source = _everywhere(op, index, value, self.onnx_dtype)
     return scattered(op, self, dim, index, source, _REDUCTIONS[reduce])
 
 
 @aten("aten::scatter_add", rule=into("src"), complex="parts", tests=[OpTest("scatter_add")])
-def scatter_add(op: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_add(op: Op, self: Value, dim: int, index: Value, src: Value) -> Value:
     """Elements added along a dimension, at an index for every other place."""
     return scattered(op, self, dim, index, src, "add")
 
 
 @scatter_reduce_value.on_complex
 def _scatter_reduce_value_complex(
-    op: Any, self: Complex, dim: int, index: Any, value: Complex, *, reduce: str
+    op: Op, self: Complex, dim: int, index: Value, value: Complex, *, reduce: str
 ) -> Complex:
     part = self.real.onnx_dtype
     source = Complex(*(_everywhere(op, index, v, part) for v in (value.real, value.imag)))
@@ -143,15 +148,15 @@ _REDUCED = tuple(OpTest(f"scatter_reduce:{how}") for how in ("sum", "prod", "mea
 
 @aten("aten::scatter_reduce.two", rule=into("src"), tests=_REDUCED)
 def scatter_reduce(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dim: int,
-    index: Any,
-    src: Any,
+    index: Value,
+    src: Value,
     reduce: str,
     *,
     include_self: bool = True,
-) -> Any:
+) -> Value:
     """Elements combined along a dimension, at an index for every other place."""
     if _nothing(index):
         return self
@@ -164,10 +169,10 @@ def scatter_reduce(
 
 @scatter_reduce.on_complex
 def _scatter_reduce_two_complex(
-    op: Any,
+    op: Op,
     self: Complex,
     dim: int,
-    index: Any,
+    index: Value,
     src: Complex,
     reduce: str,
     *,
@@ -183,7 +188,7 @@ def _scatter_reduce_two_complex(
 
 
 def combined(
-    op: Any, x: Any, axis: int, index: Any, updates: Any, reduce: str, include_self: bool
+    op: Op, x: Value, axis: int, index: Value, updates: Any, reduce: str, include_self: bool
 ) -> Any:
     """A scatter that combines what meets in one place.
 
@@ -218,7 +223,7 @@ def combined(
     return cast(op, _divided(op, total, counts, computed), dtype)
 
 
-def _divided(op: Any, total: Any, counts: Any, dtype: DType) -> Any:
+def _divided(op: Op, total: Size, counts: Any, dtype: DType) -> Value:
     if dtype.is_float:
         return op.Div(total, counts)
     quotient = op.Div(total, counts)
@@ -230,6 +235,6 @@ def _divided(op: Any, total: Any, counts: Any, dtype: DType) -> Any:
     return op.Sub(quotient, op.Cast(op.Less(rest, zero), to=dtype))
 
 
-def _neutral(reduce: str, dtype: DType) -> Any:
+def _neutral(reduce: str, dtype: DType) -> int | float:
     values = {"amax": least(dtype), "amin": greatest(dtype), "prod": 1}
     return number(values.get(reduce, 0), dtype)

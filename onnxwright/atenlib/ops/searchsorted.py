@@ -12,8 +12,8 @@ from onnxwright.atenlib.helpers.shape import flat, slice_axis
 from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import custom
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import promote_types
 
@@ -24,11 +24,11 @@ _REDRAWN = XFail(
 )
 
 
-def _truth(arguments: dict[str, Any]) -> DType:
+def _truth(arguments: Arguments) -> DType:
     return DType.BOOL
 
 
-def place_in(op: Any, sequence: Any, x: Any, right: bool) -> Any:
+def place_in(op: Op, sequence: Any, x: Value, right: bool) -> Value:
     """How many elements of sorted sequences stand before each of `x`; all of them before NaN.
 
     Args:
@@ -48,8 +48,8 @@ def place_in(op: Any, sequence: Any, x: Any, right: bool) -> Any:
 
 
 def _search(
-    op: Any, sequence: Any, x: Any, out_int32: bool, right: bool, side: Any, sorter: Any
-) -> Any:
+    op: Op, sequence: Any, x: Value | Number, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> Value:
     if not is_value(x):
         x = scalar(op, x, sequence.onnx_dtype)
     common = promote_types(sequence.onnx_dtype, x.onnx_dtype)
@@ -70,15 +70,15 @@ def _search(
     tests=[OpTest("searchsorted")],
 )
 def searchsorted(
-    op: Any,
-    sorted_sequence: Any,
-    self: Any,
+    op: Op,
+    sorted_sequence: Value,
+    self: Value | Number,
     *,
     out_int32: bool = False,
     right: bool = False,
-    side: Any = None,
-    sorter: Any = None,
-) -> Any:
+    side: str | None = None,
+    sorter: Value | None = None,
+) -> Value:
     """Where elements would be put in so that sequences stay sorted."""
     return _search(op, sorted_sequence, self, out_int32, right, side, sorter)
 
@@ -90,8 +90,8 @@ def searchsorted(
     tests=[OpTest("bucketize", xfail=[_REDRAWN])],
 )
 def bucketize(
-    op: Any, self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
-) -> Any:
+    op: Op, self: Value | Number, boundaries: Value, *, out_int32: bool = False, right: bool = False
+) -> Value:
     """Between which boundaries elements lie."""
     return _search(op, boundaries, self, out_int32, right, None, None)
 
@@ -102,13 +102,18 @@ def bucketize(
     tests=[OpTest("isin")],
 )
 def isin(
-    op: Any, elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
-) -> Any:
+    op: Op,
+    elements: Value,
+    test_elements: Value,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
     """Whether each element is among others."""
     return _is_in(op, elements, test_elements, invert)
 
 
-def _is_in(op: Any, elements: Any, others: Any, invert: bool) -> Any:
+def _is_in(op: Op, elements: Any, others: Any, invert: bool) -> Value:
     if not is_value(others):
         others = scalar(op, others, elements.onnx_dtype)
     common = promote_types(elements.onnx_dtype, others.onnx_dtype)
@@ -124,8 +129,13 @@ def _is_in(op: Any, elements: Any, others: Any, invert: bool) -> Any:
     untested="the samples of isin have tensors",
 )
 def isin_scalar(
-    op: Any, element: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
-) -> Any:
+    op: Op,
+    element: Number,
+    test_elements: Value,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
     """Whether a number is among elements."""
     one = scalar(op, element, test_elements.onnx_dtype)
     return _is_in(op, one, test_elements, invert)
@@ -137,24 +147,29 @@ def isin_scalar(
     untested="the samples of isin have tensors",
 )
 def isin_one(
-    op: Any, elements: Any, test_element: Any, *, assume_unique: bool = False, invert: bool = False
-) -> Any:
+    op: Op,
+    elements: Value,
+    test_element: Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
     """Whether each element is a number."""
     return _is_in(op, elements, test_element, invert)
 
 
-def _empty(op: Any) -> Any:
+def _empty(op: Op) -> Value:
     return full(op, [0], 0, DType.INT64)
 
 
 @aten("aten::_unique2", rule=custom(), tests=[OpTest("unique")])
 def unique2(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """The distinct elements in order, where each element is among them, how often it comes."""
     values, _, inverse, counts = op.Unique(_sortable(op, flat(op, self)), sorted=1, _outputs=4)
     values = cast(op, values, self.onnx_dtype)
@@ -163,27 +178,27 @@ def unique2(
 
 
 @aten("aten::_unique", rule=custom(), untested="torch.unique is recorded as _unique2")
-def unique(op: Any, self: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
+def unique(op: Op, self: Value, sorted: bool = True, return_inverse: bool = False) -> Any:
     """The distinct elements in order, and where each element is among them."""
     return unique2.body(op, self, sorted, return_inverse)[:2]
 
 
 @aten("aten::unique_dim", rule=custom(), tests=[OpTest("unique")])
 def unique_dim(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dim: int,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """The distinct slices along an axis in order, where each is among them, how often it comes."""
     axis = axis_of(dim, self.rank)
     values, _, inverse, counts = op.Unique(_sortable(op, self), axis=axis, sorted=1, _outputs=4)
     return cast(op, values, self.onnx_dtype), inverse, counts
 
 
-def _sortable(op: Any, x: Any) -> Any:
+def _sortable(op: Op, x: Value) -> Value:
     """Unique has kernels for few types; FLOAT holds the small ones."""
     if x.onnx_dtype is DType.BFLOAT16:
         return op.Cast(x, to=DType.FLOAT)
@@ -196,16 +211,16 @@ def _sortable(op: Any, x: Any) -> Any:
     tests=[OpTest("unique_consecutive")],
 )
 def unique_consecutive(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     return_inverse: bool = False,
     return_counts: bool = False,
-    dim: Any = None,
-) -> Any:
+    dim: int | None = None,
+) -> tuple[Value, ...]:
     """The elements (slices along an axis) that differ from the one before; where, how often."""
     whole = dim is None
     x = flat(op, self) if whole or self.rank == 0 else self
-    axis = 0 if whole else axis_of(dim, self.rank)
+    axis = 0 if dim is None else axis_of(dim, self.rank)
     differs = op.Not(op.Equal(slice_axis(op, x, axis, 1, None), slice_axis(op, x, axis, 0, -1)))
     others = [n for n in range(x.rank) if n != axis]
     changes = reduce(op, "ReduceMax", differs, others, False)
@@ -235,8 +250,8 @@ def unique_consecutive(
     untested="torch.unique_consecutive is recorded as a whole",
 )
 def unique_dim_consecutive(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     dim: int,
     return_inverse: bool = False,
     return_counts: bool = False,

@@ -11,6 +11,7 @@ from onnxwright.atenlib.helpers.scatter import scatter_elements
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size, sizes_with
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -29,17 +30,17 @@ _HALF = {"float16": Tol(5e-3, 3e-2), "bfloat16": Tol(5e-2, 2e-1)}
     ],
 )
 def segment_reduce(
-    op: Any,
-    data: Any,
+    op: Op,
+    data: Value,
     reduce: str,
     *,
-    lengths: Any = None,
-    indices: Any = None,
-    offsets: Any = None,
+    lengths: Value | None = None,
+    indices: Value | None = None,
+    offsets: Value | None = None,
     axis: int = 0,
     unsafe: bool = False,
-    initial: Any = None,
-) -> Any:
+    initial: Number | None = None,
+) -> Value:
     """Each segment of an axis reduced, starting from `initial`; torch has it without indices."""
     if lengths is None and offsets is None:
         unsupported("segments are given by `lengths` or by `offsets`")
@@ -67,9 +68,12 @@ def segment_reduce(
     return op.Where(op.Equal(column, 0), scalar(op, np.nan, dtype), mean)
 
 
-def _limits(op: Any, lengths: Any, offsets: Any, axis: int) -> tuple[Any, Any, Any]:
+def _limits(
+    op: Op, lengths: Value | None, offsets: Value | None, axis: int
+) -> tuple[Any, Any, Any]:
     """The first position that is in a segment, the ends of segments, and their lengths."""
     if offsets is None:
+        assert lengths is not None  # torch refuses a call with neither
         lengths = cast(op, lengths, DType.INT64)
         return None, op.CumSum(lengths, axis), lengths
     offsets = cast(op, offsets, DType.INT64)
@@ -78,7 +82,7 @@ def _limits(op: Any, lengths: Any, offsets: Any, axis: int) -> tuple[Any, Any, A
     return op.Slice(offsets, [0], [1], [axis]), ends, op.Sub(ends, starts)
 
 
-def _segment_numbers(op: Any, length: Any, first: Any, ends: Any, count: Any) -> Any:
+def _segment_numbers(op: Op, length: Size, first: Value | None, ends: Any, count: Size) -> Value:
     """The number of the segment that each position is in, `count` where it is in none."""
     positions = iota(op, length)
     over = op.LessOrEqual(op.Unsqueeze(ends, [-2]), op.Unsqueeze(positions, [1]))

@@ -10,8 +10,8 @@ from onnxwright.atenlib.helpers.shape import reaches, slice_axis, start_is_zero
 from onnxwright.atenlib.helpers.sizes import arithmetic, axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value, is_value
 from onnxwright.atenlib.rules import like
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 
@@ -23,15 +23,20 @@ from onnxwright.types.dtypes import DType
     tests=[OpTest("slice"), OpTest("__getitem__")],
 )
 def slice_(
-    op: Any, self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
-) -> Any:
+    op: Op,
+    self: Value,
+    dim: int = 0,
+    start: Size | None = None,
+    end: Size | None = None,
+    step: Size = 1,
+) -> Value:
     """The elements from `start` to `end`, `step` apart, along a dimension."""
     return slice_axis(op, self, axis_of(dim, self.rank), start, end, step)
 
 
 @aten("aten::select.int", "aten::select_copy.int", rule=like(), complex="parts",
       tests=[OpTest("select")])  # fmt: skip
-def select(op: Any, self: Any, dim: int, index: Any) -> Any:
+def select(op: Op, self: Value, dim: int, index: Size) -> Value:
     """One slice along a dimension, without it."""
     if is_value(index):
         index = scalar(op, index, DType.INT64)
@@ -40,7 +45,7 @@ def select(op: Any, self: Any, dim: int, index: Any) -> Any:
 
 @aten("aten::narrow", "aten::narrow_copy", rule=like(), complex="parts",
       tests=[OpTest("narrow"), OpTest("narrow_copy")])  # fmt: skip
-def narrow(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
+def narrow(op: Op, self: Value, dim: int, start: Size, length: Size) -> Value:
     """`length` elements from `start` on along a dimension."""
     axis = axis_of(dim, self.rank)
     if isinstance(start, int) and start < 0:
@@ -49,7 +54,7 @@ def narrow(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
 
 
 @aten("aten::narrow.Tensor", rule=like(), complex="parts", tests=[OpTest("narrow")])
-def narrow_tensor(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
+def narrow_tensor(op: Op, self: Value, dim: int, start: Value, length: Size) -> Value:
     """`length` elements from `start`, an element of a tensor, on along a dimension."""
     axis = axis_of(dim, self.rank)
     from_ = op.Squeeze(cast(op, start, DType.INT64)) if start.rank else cast(op, start, DType.INT64)
@@ -59,19 +64,20 @@ def narrow_tensor(op: Any, self: Any, dim: int, start: Any, length: Any) -> Any:
 
 @aten("aten::slice_scatter", rule=into("src"), complex="parts", tests=[OpTest("slice_scatter")])
 def slice_scatter(
-    op: Any,
-    self: Any,
-    src: Any,
+    op: Op,
+    self: Value,
+    src: Value,
     dim: int = 0,
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
+    start: Size | None = None,
+    end: Size | None = None,
+    step: Size = 1,
 ) -> Any:
     """The tensor with a slice of it replaced by `src`."""
     axis = axis_of(dim, self.rank)
     whole = self.shape[axis]
     start, end = 0 if start is None else start, 2**63 - 1 if end is None else end
-    if all(isinstance(n, int) for n in (whole, start, end, step)):
+    known = isinstance(whole, int) and isinstance(start, int) and isinstance(end, int)
+    if isinstance(whole, int) and known and isinstance(step, int):
         start, end, _ = slice(start, end, step).indices(whole)
         if step == 1:
             return _replaced(op, self, src, axis, start, max(start, end))
@@ -89,7 +95,7 @@ def _ordered(start: Any, end: Any) -> bool:
     return start <= end and (start >= 0) == (end >= 0)
 
 
-def _replaced(op: Any, x: Any, src: Any, axis: int, start: Any, end: Any) -> Any:
+def _replaced(op: Op, x: Value, src: Value, axis: int, start: Any, end: Any) -> Value:
     whole = x.shape[axis]
     parts = [src]
     if not start_is_zero(start):
@@ -100,7 +106,7 @@ def _replaced(op: Any, x: Any, src: Any, axis: int, start: Any, end: Any) -> Any
 
 
 @aten("aten::select_scatter", rule=into("src"), complex="parts", tests=[OpTest("select_scatter")])
-def select_scatter(op: Any, self: Any, src: Any, dim: int, index: Any) -> Any:
+def select_scatter(op: Op, self: Value, src: Value, dim: int, index: Size) -> Any:
     """The tensor with one slice along a dimension replaced by `src`."""
     axis = axis_of(dim, self.rank)
     source = op.Unsqueeze(src, [axis])

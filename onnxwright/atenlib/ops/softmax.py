@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onnxwright.atenlib.helpers.constants import scalar
 from onnxwright.atenlib.helpers.reduce import in_working_type, reduce
 from onnxwright.atenlib.helpers.sizes import axis_of
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom, reduction
 from onnxwright.types.dtypes import DType
 
@@ -17,7 +16,7 @@ from onnxwright.types.dtypes import DType
 _HALVES = {"float16": Tol(3e-3, 1e-3), "bfloat16": Tol(3e-2, 1e-2)}
 
 
-def softmax_along(op: Any, x: Any, dim: int, logarithm: bool = False) -> Any:
+def softmax_along(op: Op, x: Value, dim: int, logarithm: bool = False) -> Value:
     """Exponentials that add up to one along an axis, or their logarithms.
 
     Args:
@@ -47,7 +46,7 @@ def softmax_along(op: Any, x: Any, dim: int, logarithm: bool = False) -> Any:
         OpTest("nn.functional.softmin:with_dtype"),
     ],
 )
-def softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def softmax(op: Op, self: Value, dim: int, dtype: DType | None = None) -> Value:
     """Exponentials that add up to one along an axis."""
     return softmax_along(op, self, dim)
 
@@ -58,12 +57,12 @@ def softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     rule=reduction(),
     tests=[OpTest("log_softmax", tol=_HALVES), OpTest("log_softmax:with_dtype")],
 )
-def log_softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def log_softmax(op: Op, self: Value, dim: int, dtype: DType | None = None) -> Value:
     """Logarithms of exponentials that add up to one along an axis."""
     return softmax_along(op, self, dim, logarithm=True)
 
 
-def _half_to_float(arguments: dict[str, Any]) -> DType:
+def _half_to_float(arguments: Arguments) -> DType:
     dtype: DType = arguments["self"].onnx_dtype
     return DType.FLOAT if arguments["half_to_float"] else dtype
 
@@ -73,7 +72,7 @@ def _half_to_float(arguments: dict[str, Any]) -> DType:
     rule=custom(_half_to_float),
     untested="torch.softmax is recorded as softmax.int",
 )
-def softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+def softmax_core(op: Op, self: Value, dim: int, half_to_float: bool) -> Value:
     """Exponentials that add up to one along an axis; of half types in FLOAT if asked."""
     return softmax_along(op, in_working_type(op, self) if half_to_float else self, dim)
 
@@ -83,7 +82,7 @@ def softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
     rule=custom(_half_to_float),
     untested="torch.log_softmax is recorded as log_softmax.int",
 )
-def log_softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+def log_softmax_core(op: Op, self: Value, dim: int, half_to_float: bool) -> Value:
     """Logarithms of exponentials that add up to one; of half types in FLOAT if asked."""
     x = in_working_type(op, self) if half_to_float else self
     return softmax_along(op, x, dim, logarithm=True)
@@ -94,7 +93,7 @@ def log_softmax_core(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
     rule=reduction(),
     tests=[OpTest("torch.ops.aten._safe_softmax.default")],
 )
-def safe_softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def safe_softmax(op: Op, self: Value, dim: int, dtype: DType | None = None) -> Value:
     """As softmax, but zeros where all elements along the axis are minus infinity."""
     axes = [axis_of(dim, self.rank)] if self.rank else []
     top = reduce(op, "ReduceMax", self, axes, True)
@@ -108,8 +107,8 @@ def safe_softmax(op: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     tests=[OpTest("_softmax_backward_data")],
 )
 def softmax_backward_data(
-    op: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any
-) -> Any:
+    op: Op, grad_output: Value, output: Value, dim: int, input_dtype: DType
+) -> Value:
     """The gradient of softmax: `(grad - sum(grad * output)) * output`."""
     grad, out = in_working_type(op, grad_output), in_working_type(op, output)
     weighted = op.Mul(grad, out)

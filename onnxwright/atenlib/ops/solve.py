@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from onnxwright.atenlib.helpers.factorizations import real
 from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import TABLE, aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
+from onnxwright.types.shapes import Shape
 
 # Sums in another order than LAPACK's, on matrices of a condition near 10.
 _TOL = {name: Tol(2e-3, 2e-4) for name in ("float32", "complex64")}
@@ -25,17 +28,17 @@ def _tests(*names: str) -> list[OpTest]:
     return [OpTest(name, tol=_TOL) for name in names]
 
 
-def info_of(op: Any, a: Any) -> Any:
+def info_of(op: Op, a: Value) -> Value:
     """LAPACK's word on success, which is all a graph that runs to its end can tell."""
     return full(op, sizes(op, real(a))[:-2], 0, DType.INT32)
 
 
-def _one(op: Any, a: Any) -> Any:
+def _one(op: Op, a: Value) -> Value:
     made = factors.unit(op, size(op, real(a), -1), real(a).onnx_dtype)
     return as_complex(op, made, made.onnx_dtype) if isinstance(a, Complex) else made
 
 
-def solve_by_lu(op: Any, found: factors.LU, b: Any) -> Any:
+def solve_by_lu(op: Op, found: factors.LU, b: Value) -> Any:
     """`X` of `A @ X == b` by a factorization of `A`."""
     front = op.Shape(found.order, end=found.order.rank - 1)
     if found.order.rank > 1 or real(b).rank > 2:
@@ -49,31 +52,31 @@ def solve_by_lu(op: Any, found: factors.LU, b: Any) -> Any:
     return factors.solve_triangular(op, found.packed, y, upper=True)
 
 
-def inverse_of(op: Any, a: Any) -> Any:
+def inverse_of(op: Op, a: Value) -> Any:
     """The inverse of square matrices."""
     return solve_by_lu(op, factors.lu(op, a), _one(op, a))
 
 
 @aten("aten::linalg_inv", rule=like("A"), tests=_tests("linalg.inv"))
-def linalg_inv(op: Any, A: Any) -> Any:
+def linalg_inv(op: Op, A: Value) -> Any:
     """The inverse of square matrices."""
     return inverse_of(op, A)
 
 
 @aten("aten::inverse", rule=like("self"), untested="OpInfos call linalg_inv")
-def inverse(op: Any, self: Any) -> Any:
+def inverse(op: Op, self: Value) -> Any:
     """The inverse of square matrices."""
     return inverse_of(op, self)
 
 
 @aten("aten::linalg_inv_ex", rule=like("A"), tests=_tests("linalg.inv_ex"))
-def linalg_inv_ex(op: Any, A: Any, *, check_errors: bool = False) -> Any:
+def linalg_inv_ex(op: Op, A: Value, *, check_errors: bool = False) -> tuple[Value, ...]:
     """The inverse of square matrices, and zeros."""
     del check_errors
     return inverse_of(op, A), info_of(op, A)
 
 
-def solve_of(op: Any, a: Any, b: Any, left: bool) -> Any:
+def solve_of(op: Op, a: Value, b: Value, left: bool) -> Any:
     """`X` of `a @ X == b`, or of `X @ a == b`; `b` may be a vector for each matrix."""
     vectors = real(b).rank == 1 or (
         real(b).rank == real(a).rank - 1 and _same(real(b).shape, real(a).shape[:-1])
@@ -87,26 +90,26 @@ def solve_of(op: Any, a: Any, b: Any, left: bool) -> Any:
     return algebra.squeeze(op, found, [real(found).rank - 1]) if vectors else found
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Shape, b: Shape) -> bool:
     return tuple(a) == tuple(b)
 
 
 @aten("aten::linalg_solve", rule=like("B"), tests=_tests("linalg.solve"))
-def linalg_solve(op: Any, A: Any, B: Any, *, left: bool = True) -> Any:
+def linalg_solve(op: Op, A: Value, B: Value, *, left: bool = True) -> Any:
     """`X` of `A @ X == B`, or of `X @ A == B`."""
     return solve_of(op, A, B, left)
 
 
 @aten("aten::linalg_solve_ex", rule=like("B"), tests=_tests("linalg.solve_ex"))
 def linalg_solve_ex(
-    op: Any, A: Any, B: Any, *, left: bool = True, check_errors: bool = False
-) -> Any:
+    op: Op, A: Value, B: Value, *, left: bool = True, check_errors: bool = False
+) -> tuple[Value, ...]:
     """As `linalg_solve`, and zeros."""
     del check_errors
     return solve_of(op, A, B, left), info_of(op, A)
 
 
-def _diagonal(op: Any, a: Any) -> Any:
+def _diagonal(op: Op, a: Value) -> Value:
     if 0 in real(a).shape:
         shape = [*sizes(op, real(a))[:-2], size(op, real(a), -1)]
         return algebra.each(lambda v: full(op, shape, 1, v.onnx_dtype), a)
@@ -114,19 +117,19 @@ def _diagonal(op: Any, a: Any) -> Any:
     return algebra.reduce_sum(op, factors.only(op, n, a), [-1])
 
 
-def _determinant(op: Any, a: Any) -> Any:
+def _determinant(op: Op, a: Value) -> Value:
     return _of_factors(op, factors.lu(op, a))
 
 
-def _of_factors(op: Any, found: factors.LU) -> Any:
+def _of_factors(op: Op, found: factors.LU) -> Value:
     return _signed(op, _product(op, _diagonal(op, found.packed)), found.odd)
 
 
-def _signed(op: Any, x: Any, sign: Any) -> Any:
+def _signed(op: Op, x: Value, sign: Any) -> Value:
     return algebra.each(lambda v: op.Mul(v, sign), x)
 
 
-def _product(op: Any, x: Any) -> Any:
+def _product(op: Op, x: Value) -> Any:
     """The product along the last axis."""
     last = real(x).rank - 1
     if 0 in real(x).shape:
@@ -135,7 +138,7 @@ def _product(op: Any, x: Any) -> Any:
     if not isinstance(x, Complex):
         return op.ReduceProd(x, [last], keepdims=0)
 
-    def step(k: Any, states: Any) -> tuple[list[Any], list[Any]]:
+    def step(k: Value, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         return [algebra.mul(op, states[0], factors.take(op, x, k, -1))], []
 
     total = op.ReduceSum(op.Mul(x.real, 0.0), [last], keepdims=0)
@@ -144,19 +147,19 @@ def _product(op: Any, x: Any) -> Any:
 
 
 @aten("aten::linalg_det", rule=like("A"), tests=_tests("linalg.det"))
-def linalg_det(op: Any, A: Any) -> Any:
+def linalg_det(op: Op, A: Value) -> Value:
     """The determinant of square matrices."""
     return _determinant(op, A)
 
 
 @aten("aten::det", rule=like("self"), untested="OpInfos call linalg_det")
-def det(op: Any, self: Any) -> Any:
+def det(op: Op, self: Value) -> Value:
     """The determinant of square matrices."""
     return _determinant(op, self)
 
 
 @aten("aten::_linalg_det", rule=like("A"), untested="OpInfos call linalg_det")
-def linalg_det_factored(op: Any, A: Any) -> Any:
+def linalg_det_factored(op: Op, A: Value) -> tuple[Value, ...]:
     """The determinant, and the factorization it is of."""
     found = factors.lu(op, A)
     return _of_factors(op, found), found.packed, found.pivots
@@ -165,7 +168,7 @@ def linalg_det_factored(op: Any, A: Any) -> Any:
 linalg_det_factored.on_complex(linalg_det_factored.body)
 
 
-def slogdet_of(op: Any, found: factors.LU) -> tuple[Any, Any]:
+def slogdet_of(op: Op, found: factors.LU) -> tuple[Any, Any]:
     """The sign of the determinant and the logarithm of its absolute value."""
     diagonal = _diagonal(op, found.packed)
     last = real(diagonal).rank - 1
@@ -182,31 +185,31 @@ def slogdet_of(op: Any, found: factors.LU) -> tuple[Any, Any]:
 
 
 @aten("aten::linalg_slogdet", rule=custom(), tests=_tests("linalg.slogdet"))
-def linalg_slogdet(op: Any, A: Any) -> Any:
+def linalg_slogdet(op: Op, A: Value) -> tuple[Value, ...]:
     """The sign and the logarithm of the absolute value of the determinant."""
     return slogdet_of(op, factors.lu(op, A))
 
 
 @aten("aten::slogdet", rule=custom(), untested="OpInfos call linalg_slogdet")
-def slogdet(op: Any, self: Any) -> Any:
+def slogdet(op: Op, self: Value) -> tuple[Value, ...]:
     """The sign and the logarithm of the absolute value of the determinant."""
     return slogdet_of(op, factors.lu(op, self))
 
 
 @aten("aten::logdet", rule=like("self"), tests=_tests("logdet"))
-def logdet(op: Any, self: Any) -> Any:
+def logdet(op: Op, self: Value) -> Value:
     """The logarithm of the determinant; not a number where that is negative."""
     sign, total = slogdet_of(op, factors.lu(op, self))
     return op.Add(op.Log(sign), total)
 
 
 @logdet.on_complex
-def _logdet_complex(op: Any, self: Complex) -> Complex:
+def _logdet_complex(op: Op, self: Complex) -> Complex:
     sign, total = slogdet_of(op, factors.lu(op, self))
     return Complex(total, TABLE["aten::angle"](op, sign))
 
 
-def _triangular(op: Any, a: Any, b: Any, upper: bool, left: bool, unit: bool) -> Any:
+def _triangular(op: Op, a: Value, b: Value, upper: bool, left: bool, unit: bool) -> Any:
     if left:
         return factors.solve_triangular(op, a, b, upper=upper, unit_diagonal=unit)
     a, b = algebra.transpose(op, a), algebra.transpose(op, b)
@@ -216,9 +219,9 @@ def _triangular(op: Any, a: Any, b: Any, upper: bool, left: bool, unit: bool) ->
 
 @aten("aten::linalg_solve_triangular", rule=like("B"), tests=_tests("linalg.solve_triangular"))
 def linalg_solve_triangular(
-    op: Any,
-    self: Any,
-    B: Any,
+    op: Op,
+    self: Value,
+    B: Value,
     *,
     upper: bool,
     left: bool = True,
@@ -230,13 +233,13 @@ def linalg_solve_triangular(
 
 @aten("aten::triangular_solve", rule=like("self"), tests=_tests("triangular_solve"))
 def triangular_solve(
-    op: Any,
-    self: Any,
-    A: Any,
+    op: Op,
+    self: Value,
+    A: Value,
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
-) -> Any:
+) -> tuple[Value, ...]:
     """`X` of a triangular system, and the coefficients."""
     a = algebra.transpose(op, A) if transpose else A
     found = _triangular(op, a, self, upper is not transpose, True, unitriangular)
@@ -250,7 +253,7 @@ def triangular_solve(
     return found, A
 
 
-def _cholesky(op: Any, a: Any, upper: bool) -> Any:
+def _cholesky(op: Op, a: Value, upper: bool) -> Any:
     if not upper:
         return factors.cholesky(op, a)
     return algebra.adjoint(op, factors.cholesky(op, algebra.adjoint(op, a)))
@@ -258,47 +261,49 @@ def _cholesky(op: Any, a: Any, upper: bool) -> Any:
 
 @aten("aten::cholesky", "aten::linalg_cholesky", rule=like("self"),
       tests=_tests("cholesky", "linalg.cholesky"))  # fmt: skip
-def cholesky(op: Any, self: Any, upper: bool = False) -> Any:
+def cholesky(op: Op, self: Value, upper: bool = False) -> Any:
     """The Cholesky factor of positive definite matrices."""
     return _cholesky(op, self, upper)
 
 
 @aten("aten::linalg_cholesky_ex", rule=like("self"), tests=_tests("linalg.cholesky_ex"))
 def linalg_cholesky_ex(
-    op: Any, self: Any, *, upper: bool = False, check_errors: bool = False
-) -> Any:
+    op: Op, self: Value, *, upper: bool = False, check_errors: bool = False
+) -> tuple[Value, ...]:
     """The Cholesky factor, and zeros."""
     del check_errors
     return _cholesky(op, self, upper), info_of(op, self)
 
 
-def _by_factor(op: Any, b: Any, factor: Any, upper: bool) -> Any:
+def _by_factor(op: Op, b: Value, factor: Value, upper: bool) -> Any:
     lower = algebra.adjoint(op, factor) if upper else factor
     y = factors.solve_triangular(op, lower, b, upper=False)
     return factors.solve_triangular(op, algebra.adjoint(op, lower), y, upper=True)
 
 
 @aten("aten::cholesky_solve", rule=like("self"), tests=_tests("cholesky_solve"))
-def cholesky_solve(op: Any, self: Any, input2: Any, upper: bool = False) -> Any:
+def cholesky_solve(op: Op, self: Value, input2: Value, upper: bool = False) -> Any:
     """`X` of `A @ X == self` by the Cholesky factor `input2` of `A`."""
     return _by_factor(op, self, input2, upper)
 
 
 @aten("aten::cholesky_inverse", rule=like("self"), tests=_tests("cholesky_inverse"))
-def cholesky_inverse(op: Any, self: Any, upper: bool = False) -> Any:
+def cholesky_inverse(op: Op, self: Value, upper: bool = False) -> Any:
     """The inverse of a matrix by its Cholesky factor."""
     return _by_factor(op, factors.like_batch(op, self, _one(op, self)), self, upper)
 
 
 @aten("aten::linalg_lu_factor", rule=like("A"), tests=_tests("linalg.lu_factor"))
-def linalg_lu_factor(op: Any, A: Any, *, pivot: bool = True) -> Any:
+def linalg_lu_factor(op: Op, A: Value, *, pivot: bool = True) -> tuple[Value, ...]:
     """The factors L and U in one matrix, and the exchanges of rows."""
     found = factors.lu(op, A, pivot=pivot)
     return found.packed, found.pivots
 
 
 @aten("aten::linalg_lu_factor_ex", rule=like("A"), tests=_tests("linalg.lu_factor_ex"))
-def linalg_lu_factor_ex(op: Any, A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def linalg_lu_factor_ex(
+    op: Op, A: Value, *, pivot: bool = True, check_errors: bool = False
+) -> tuple[Value, ...]:
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
     found = factors.lu(op, A, pivot=pivot)
@@ -306,14 +311,16 @@ def linalg_lu_factor_ex(op: Any, A: Any, *, pivot: bool = True, check_errors: bo
 
 
 @aten("aten::_lu_with_info", rule=like("self"), tests=_tests("lu"))
-def lu_with_info(op: Any, self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
+def lu_with_info(
+    op: Op, self: Value, pivot: bool = True, check_errors: bool = True
+) -> tuple[Value, ...]:
     """As `linalg_lu_factor`, and zeros."""
     del check_errors
     found = factors.lu(op, self, pivot=pivot)
     return found.packed, found.pivots, info_of(op, self)
 
 
-def _unpacked(op: Any, packed: Any) -> tuple[Any, Any]:
+def _unpacked(op: Op, packed: Any) -> tuple[Any, Any]:
     x = real(packed)
     rows, columns = size(op, x, -2), size(op, x, -1)
     least = factors.least_size(op, rows, columns)
@@ -329,7 +336,7 @@ def _unpacked(op: Any, packed: Any) -> tuple[Any, Any]:
     return lower, algebra.each(lambda v: op.Trilu(v, upper=1), wide)
 
 
-def _permutation(op: Any, order: Any, dtype: DType) -> Any:
+def _permutation(op: Op, order: Any, dtype: DType) -> Value:
     """`P` with `P @ L @ U == A` from where each row came from."""
     n = size(op, order, -1)
     target = op.Unsqueeze(order, [order.rank - 1])
@@ -338,7 +345,7 @@ def _permutation(op: Any, order: Any, dtype: DType) -> Any:
 
 
 @aten("aten::linalg_lu", rule=like("A"), tests=_tests("linalg.lu"))
-def linalg_lu(op: Any, A: Any, *, pivot: bool = True) -> Any:
+def linalg_lu(op: Op, A: Value, *, pivot: bool = True) -> tuple[Value, ...]:
     """`P`, `L` and `U` with `A == P @ L @ U`."""
     found = factors.lu(op, A, pivot=pivot)
     lower, upper = _unpacked(op, found.packed)

@@ -8,6 +8,7 @@ from onnxwright.atenlib.helpers.constants import cast, full, vector
 from onnxwright.atenlib.helpers.sizes import axis_of, size
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Arguments, Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -25,11 +26,11 @@ _UNSTABLE = XFail(
 )
 
 
-def _long(arguments: dict[str, Any]) -> DType:
+def _long(arguments: Arguments) -> DType:
     return DType.INT64
 
 
-def top(op: Any, x: Any, k: Any, axis: int, largest: bool) -> tuple[Any, Any]:
+def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
     """The first k elements along an axis in order, and their indices; equal ones keep their order.
 
     ONNX has no order for NaN, and ONNX Runtime none that could be told.
@@ -53,7 +54,7 @@ def top(op: Any, x: Any, k: Any, axis: int, largest: bool) -> tuple[Any, Any]:
     return cast(op, values, dtype), indices
 
 
-def sorted_along(op: Any, x: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+def sorted_along(op: Op, x: Value, dim: int, descending: bool) -> tuple[Any, Any]:
     """All elements along an axis in order, and their indices.
 
     Args:
@@ -72,13 +73,13 @@ def sorted_along(op: Any, x: Any, dim: int, descending: bool) -> tuple[Any, Any]
 
 
 @aten("aten::sort", "aten::sort.stable", rule=like(), tests=[OpTest("sort", xfail=[_UNSTABLE])])
-def sort(op: Any, self: Any, dim: int = -1, descending: bool = False) -> Any:
+def sort(op: Op, self: Value, dim: int = -1, descending: bool = False) -> tuple[Value, ...]:
     """The elements along an axis in order, and their indices; always stable."""
     return sorted_along(op, self, dim, descending)
 
 
 @aten("aten::msort", rule=like(), tests=[OpTest("msort")])
-def msort(op: Any, self: Any) -> Any:
+def msort(op: Op, self: Value) -> Any:
     """The elements along the first axis in order."""
     return sorted_along(op, self, 0, False)[0]
 
@@ -89,15 +90,15 @@ def msort(op: Any, self: Any) -> Any:
     rule=custom(_long),
     tests=[OpTest("argsort", xfail=[_UNSTABLE])],
 )
-def argsort(op: Any, self: Any, dim: int = -1, descending: bool = False) -> Any:
+def argsort(op: Op, self: Value, dim: int = -1, descending: bool = False) -> Any:
     """The indices that put the elements along an axis in order; always stable."""
     return sorted_along(op, self, dim, descending)[1]
 
 
 @aten("aten::topk", rule=like(), tests=[OpTest("topk", xfail=[TIES])])
 def topk(
-    op: Any, self: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> Any:
+    op: Op, self: Value, k: Size, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Value, ...]:
     """The k largest or smallest elements along an axis in order, and their indices."""
     if self.rank == 0:
         if k == 1:

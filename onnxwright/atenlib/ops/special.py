@@ -11,6 +11,7 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers import accurate, complex_math, quadrature
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
@@ -21,19 +22,19 @@ ONE = elementwise(promote="int_to_float", no_bfloat16=True)
 
 
 @aten("aten::erf", "aten::special_erf", "prims::erf", rule=ONE, tests=[OpTest("erf")])
-def erf(op: Any, self: Any) -> Any:
+def erf(op: Op, self: Value) -> Value:
     """The error function."""
     return accurate.erf(op, self)
 
 
 @aten("aten::erfc", "aten::special_erfc", "prims::erfc", rule=EXACT, tests=[OpTest("erfc")])
-def erfc(op: Any, self: Any) -> Any:
+def erfc(op: Op, self: Value) -> Value:
     """`1 - erf(x)`, with all its digits for large x."""
     return accurate.erfc(op, self)
 
 
 @aten("aten::special_erfcx", "prims::erfcx", rule=EXACT, tests=[OpTest("special.erfcx")])
-def erfcx(op: Any, self: Any) -> Any:
+def erfcx(op: Op, self: Value) -> Value:
     """`exp(x^2) erfc(x)`."""
     return accurate.erfcx(op, self)
 
@@ -45,7 +46,7 @@ def erfcx(op: Any, self: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("erfinv")],
 )
-def erfinv(op: Any, self: Any) -> Any:
+def erfinv(op: Op, self: Value) -> Value:
     """The number whose error function it is; NaN outside of [-1, 1]."""
     tail = op.Mul(op.Sub(1.0, op.Abs(self)), 0.5)
     return op.Mul(_quantile(op, op.Mul(self, 0.5), tail), math.sqrt(0.5))
@@ -56,13 +57,13 @@ _NDTR = {"float16": Tol(2e-3, 1e-3), "bfloat16": Tol(2e-2, 1e-2)}
 
 
 @aten("aten::special_ndtr", rule=EXACT, tests=[OpTest("special.ndtr", tol=_NDTR)])
-def ndtr(op: Any, self: Any) -> Any:
+def ndtr(op: Op, self: Value) -> Value:
     """The normal distribution's `P(X <= x)`."""
     return op.Mul(accurate.erfc(op, op.Mul(self, -math.sqrt(0.5))), 0.5)
 
 
 @aten("aten::special_log_ndtr", rule=EXACT, tests=[OpTest("special.log_ndtr")])
-def log_ndtr(op: Any, self: Any) -> Any:
+def log_ndtr(op: Op, self: Value) -> Value:
     """The logarithm of `P(X <= x)`, with all its digits on both sides."""
     t = op.Mul(self, math.sqrt(0.5))
     scaled = op.Log(op.Mul(accurate.erfcx(op, op.Neg(op.Min(t, 1.0))), 0.5))
@@ -72,7 +73,7 @@ def log_ndtr(op: Any, self: Any) -> Any:
 
 
 @aten("aten::special_ndtri", "prims::ndtri", rule=EXACT, tests=[OpTest("special.ndtri")])
-def ndtri(op: Any, self: Any) -> Any:
+def ndtri(op: Op, self: Value) -> Value:
     """The normal distribution's quantile of a probability."""
     return _quantile(op, op.Sub(self, 0.5), op.Min(self, op.Sub(1.0, self)))
 
@@ -103,7 +104,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _quantile(op: Any, q: Any, tail: Any) -> Any:
+def _quantile(op: Op, q: Value, tail: Any) -> Value:
     """The normal quantile from `q = p - 1/2` and `tail = min(p, 1 - p)`."""
     central = op.Sub(0.180625, op.Mul(q, q))
     middle = op.Mul(q, quadrature.quotient(op, central, *_MIDDLE))
@@ -117,7 +118,7 @@ def _quantile(op: Any, q: Any, tail: Any) -> Any:
 
 
 @aten("aten::special_entr", rule=STEPS, tests=[OpTest("special.entr")])
-def entr(op: Any, self: Any) -> Any:
+def entr(op: Op, self: Value) -> Value:
     """`-x log(x)`, zero at zero, minus infinity below."""
     dtype = self.onnx_dtype.numpy
     zero, least = (op.constant(np.array(v, dtype)) for v in (0.0, -math.inf))
@@ -127,19 +128,19 @@ def entr(op: Any, self: Any) -> Any:
 
 
 @aten("aten::sinc", "aten::special_sinc", rule=STEPS, tests=[OpTest("sinc")])
-def sinc(op: Any, self: Any) -> Any:
+def sinc(op: Op, self: Value) -> Value:
     """`sin(pi x) / (pi x)`, one at zero."""
     x = op.Mul(self, math.pi)
     return _sine_over(op, x)
 
 
-def _sine_over(op: Any, x: Any) -> Any:
+def _sine_over(op: Op, x: Value) -> Value:
     one = op.constant(np.array(1.0, x.onnx_dtype.numpy))
     return op.Where(op.Equal(x, 0.0), one, op.Div(op.Sin(x), x))
 
 
 @sinc.on_complex
-def _sinc_complex(op: Any, self: Complex) -> Complex:
+def _sinc_complex(op: Op, self: Complex) -> Complex:
     z = complex_math.scale(op, self, math.pi)
     zero = op.And(op.Equal(z.real, 0.0), op.Equal(z.imag, 0.0))
     found = complex_math.divide(op, complex_math.sin(op, z), z)
@@ -152,7 +153,7 @@ def _sinc_complex(op: Any, self: Complex) -> Complex:
     rule=elementwise(("x",), promote="int_to_float", at_least=DType.DOUBLE),
     tests=[OpTest("special.spherical_bessel_j0")],
 )
-def spherical_bessel_j0(op: Any, x: Any) -> Any:
+def spherical_bessel_j0(op: Op, x: Value) -> Value:
     """`sin(x) / x`, one at zero, zero at infinity."""
     infinite = op.IsInf(x)
     return op.Where(infinite, quadrature.points(op, 0.0), _sine_over(op, x))

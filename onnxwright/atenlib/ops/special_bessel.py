@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from onnxwright.atenlib.helpers import accurate
-from onnxwright.atenlib.helpers.quadrature import midpoints, points, powers, row, weighted
+from onnxwright.atenlib.helpers.quadrature import (
+    midpoints,
+    points,
+    powers,
+    row,
+    weighted,
+    weighted_twice,
+)
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
@@ -33,7 +40,7 @@ def _hankel(order: int, count: int) -> list[float]:
     return found
 
 
-def _where_zero(op: Any, x: Any, value: float, other: Any) -> Any:
+def _where_zero(op: Op, x: Value, value: float, other: Value) -> Value:
     return op.Where(op.Equal(x, 0.0), points(op, value), other)
 
 
@@ -43,7 +50,7 @@ _I_POINTS = 32  # enough below _I_LARGE: the error is I64(x) exp(-x)
 _I_LARGE = 50.0
 
 
-def _scaled_i(op: Any, order: int, x: Any) -> Any:
+def _scaled_i(op: Op, order: int, x: Value) -> Value:
     """`exp(-|x|) I(x)` of order 0 or 1."""
     y = op.Abs(x)
     cosine = np.cos(midpoints(_I_POINTS))
@@ -69,13 +76,13 @@ def _scaled_i(op: Any, order: int, x: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("i0"), OpTest("special.modified_bessel_i0")],
 )
-def i0(op: Any, self: Any) -> Any:
+def i0(op: Op, self: Value) -> Value:
     """The modified Bessel function of the first kind of order 0."""
     return op.Mul(_scaled_i(op, 0, self), op.Exp(op.Abs(self)))
 
 
 @aten("aten::special_i0e", "prims::bessel_i0e", rule=EXACT, tests=[OpTest("special.i0e")])
-def i0e(op: Any, self: Any) -> Any:
+def i0e(op: Op, self: Value) -> Value:
     """`exp(-|x|) I0(x)`."""
     return _scaled_i(op, 0, self)
 
@@ -87,13 +94,13 @@ def i0e(op: Any, self: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("special.i1"), OpTest("special.modified_bessel_i1")],
 )
-def i1(op: Any, self: Any) -> Any:
+def i1(op: Op, self: Value) -> Value:
     """The modified Bessel function of the first kind of order 1."""
     return op.Mul(_scaled_i(op, 1, self), op.Exp(op.Abs(self)))
 
 
 @aten("aten::special_i1e", "prims::bessel_i1e", rule=EXACT, tests=[OpTest("special.i1e")])
-def i1e(op: Any, self: Any) -> Any:
+def i1e(op: Op, self: Value) -> Value:
     """`exp(-|x|) I1(x)`."""
     return _scaled_i(op, 1, self)
 
@@ -120,16 +127,16 @@ def _neumann(order: int, count: int, terms: int, sign: float) -> list[float]:
     return weights
 
 
-def _oscillating(op: Any, order: int, x: Any) -> tuple[Any, Any]:
+def _oscillating(op: Op, order: int, x: Value) -> tuple[Value, Value]:
     """J of order 0 or 1, and the sum that Y has besides."""
     theta = midpoints(_J_POINTS)
     inner = op.Mul(row(op, x), points(op, np.sin(theta)))
     waves = op.Sin(inner) if order else op.Cos(inner)
     mean = (np.sin(theta) if order else np.ones(_J_POINTS)) / _J_POINTS
-    return weighted(op, waves, mean, _neumann(order, _J_POINTS, _J_TERMS, -1.0))  # type: ignore[no-any-return]
+    return weighted_twice(op, waves, mean, _neumann(order, _J_POINTS, _J_TERMS, -1.0))
 
 
-def _far(op: Any, order: int, x: Any, second: bool) -> Any:
+def _far(op: Op, order: int, x: Value, second: bool) -> Value:
     """J or Y of a large argument (9.2.5, 9.2.6)."""
     terms = _hankel(order, 22)
     inverse = op.Reciprocal(x)
@@ -147,7 +154,7 @@ def _far(op: Any, order: int, x: Any, second: bool) -> Any:
     return op.Mul(wave, op.Sqrt(op.Mul(inverse, 2.0 / math.pi)))
 
 
-def _first_kind(op: Any, order: int, x: Any) -> Any:
+def _first_kind(op: Op, order: int, x: Value) -> Value:
     y = op.Abs(x)
     near, _ = _oscillating(op, order, op.Min(y, _J_LARGE))
     far = _far(op, order, op.Max(y, _J_LARGE), False)
@@ -156,7 +163,7 @@ def _first_kind(op: Any, order: int, x: Any) -> Any:
     return op.Mul(found, op.Sign(x)) if order else found
 
 
-def _second_kind(op: Any, order: int, x: Any) -> Any:
+def _second_kind(op: Op, order: int, x: Value) -> Value:
     small = op.Min(x, _J_LARGE)
     first, rest = _oscillating(op, order, small)
     logarithm = op.Add(op.Log(op.Mul(small, 0.5)), _EULER - order)
@@ -177,7 +184,7 @@ def _second_kind(op: Any, order: int, x: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("special.bessel_j0", tol=_TORCH)],
 )
-def bessel_j0(op: Any, self: Any) -> Any:
+def bessel_j0(op: Op, self: Value) -> Value:
     """The Bessel function of the first kind of order 0."""
     return _first_kind(op, 0, self)
 
@@ -188,19 +195,19 @@ def bessel_j0(op: Any, self: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("special.bessel_j1", tol=_TORCH)],
 )
-def bessel_j1(op: Any, self: Any) -> Any:
+def bessel_j1(op: Op, self: Value) -> Value:
     """The Bessel function of the first kind of order 1."""
     return _first_kind(op, 1, self)
 
 
 @aten("aten::special_bessel_y0", rule=EXACT, tests=[OpTest("special.bessel_y0", tol=_TORCH)])
-def bessel_y0(op: Any, self: Any) -> Any:
+def bessel_y0(op: Op, self: Value) -> Value:
     """The Bessel function of the second kind of order 0."""
     return _second_kind(op, 0, self)
 
 
 @aten("aten::special_bessel_y1", rule=EXACT, tests=[OpTest("special.bessel_y1", tol=_TORCH)])
-def bessel_y1(op: Any, self: Any) -> Any:
+def bessel_y1(op: Op, self: Value) -> Value:
     """The Bessel function of the second kind of order 1."""
     return _second_kind(op, 1, self)
 
@@ -212,15 +219,15 @@ _K_POINTS = 24
 _K_TERMS = 11
 
 
-def _growing(op: Any, order: int, x: Any) -> tuple[Any, Any]:
+def _growing(op: Op, order: int, x: Value) -> tuple[Value, Value]:
     """I of order 0 or 1 at small arguments, and the sum that K has besides."""
     theta = midpoints(_K_POINTS)
     rows = op.Exp(op.Mul(row(op, x), points(op, np.cos(theta))))
     mean = (np.cos(theta) if order else np.ones(_K_POINTS)) / _K_POINTS
-    return weighted(op, rows, mean, _neumann(order, _K_POINTS, _K_TERMS, 1.0))  # type: ignore[no-any-return]
+    return weighted_twice(op, rows, mean, _neumann(order, _K_POINTS, _K_TERMS, 1.0))
 
 
-def _falling(op: Any, order: int, x: Any, scaled: bool) -> Any:
+def _falling(op: Op, order: int, x: Value, scaled: bool) -> Value:
     """K of order 0 or 1, times `exp(x)` where it is asked for."""
     small = op.Min(x, _K_LARGE)
     first, rest = _growing(op, order, small)
@@ -249,13 +256,13 @@ def _falling(op: Any, order: int, x: Any, scaled: bool) -> Any:
 
 
 @aten("aten::special_modified_bessel_k0", rule=EXACT, tests=[OpTest("special.modified_bessel_k0")])
-def modified_bessel_k0(op: Any, self: Any) -> Any:
+def modified_bessel_k0(op: Op, self: Value) -> Value:
     """The modified Bessel function of the second kind of order 0."""
     return _falling(op, 0, self, False)
 
 
 @aten("aten::special_modified_bessel_k1", rule=EXACT, tests=[OpTest("special.modified_bessel_k1")])
-def modified_bessel_k1(op: Any, self: Any) -> Any:
+def modified_bessel_k1(op: Op, self: Value) -> Value:
     """The modified Bessel function of the second kind of order 1."""
     return _falling(op, 1, self, False)
 
@@ -265,7 +272,7 @@ def modified_bessel_k1(op: Any, self: Any) -> Any:
     rule=EXACT_X,
     tests=[OpTest("special.scaled_modified_bessel_k0")],
 )
-def scaled_modified_bessel_k0(op: Any, x: Any) -> Any:
+def scaled_modified_bessel_k0(op: Op, x: Value) -> Value:
     """`exp(x) K0(x)`."""
     return _falling(op, 0, x, True)
 
@@ -275,7 +282,7 @@ def scaled_modified_bessel_k0(op: Any, x: Any) -> Any:
     rule=EXACT_X,
     tests=[OpTest("special.scaled_modified_bessel_k1")],
 )
-def scaled_modified_bessel_k1(op: Any, x: Any) -> Any:
+def scaled_modified_bessel_k1(op: Op, x: Value) -> Value:
     """`exp(x) K1(x)`."""
     return _falling(op, 1, x, True)
 
@@ -295,7 +302,7 @@ def _airy_terms(count: int) -> Sequence[float]:
 
 
 @aten("aten::special_airy_ai", rule=EXACT_X, tests=[OpTest("special.airy_ai")])
-def airy_ai(op: Any, x: Any) -> Any:
+def airy_ai(op: Op, x: Value) -> Value:
     """The Airy function Ai.
 
     The path of the integral of `exp(i (t^3 / 3 + x t))` is moved up, to the saddle where x is

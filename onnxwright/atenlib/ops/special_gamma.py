@@ -10,6 +10,7 @@ import numpy as np
 from onnxwright.atenlib.helpers.quadrature import points, powers, row, weighted
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Number, Op, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
@@ -22,14 +23,14 @@ _BERNOULLI = (
 _SHIFT = 10  # the asymptotic series are good to the last digit from here on
 
 
-def _shifted(op: Any, x: Any) -> tuple[Any, Any, Any]:
+def _shifted(op: Op, x: Value) -> tuple[Any, Any, Any]:
     """Whether x is small, x moved up where it is, and the row `x, x + 1, ... x + 9`."""
     small = op.Less(x, float(_SHIFT))
     moved = op.Where(small, op.Add(x, float(_SHIFT)), x)
     return small, moved, op.Add(row(op, x), points(op, np.arange(_SHIFT)))
 
 
-def _fraction(op: Any, x: Any) -> Any:
+def _fraction(op: Op, x: Value) -> Value:
     """The distance to the nearest integer, for functions of `pi x`."""
     return op.Sub(x, op.Round(x))
 
@@ -41,7 +42,7 @@ def _fraction(op: Any, x: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("lgamma")],
 )
-def lgamma(op: Any, self: Any) -> Any:
+def lgamma(op: Op, self: Value) -> Value:
     """The logarithm of the gamma function's absolute value (Stirling's series, reflection)."""
     left = op.Less(self, 0.5)
     x = op.Where(left, op.Sub(1.0, self), self)
@@ -69,7 +70,7 @@ def lgamma(op: Any, self: Any) -> Any:
         OpTest("mvlgamma:mvlgamma_p_5"),
     ],
 )
-def mvlgamma(op: Any, self: Any, p: int) -> Any:
+def mvlgamma(op: Op, self: Value, p: int) -> Value:
     """The logarithm of the multivariate gamma function."""
     every = lgamma.body(op, op.Sub(row(op, self), points(op, np.arange(p) / 2)))
     constant = p * (p - 1) / 4 * math.log(math.pi)
@@ -84,7 +85,7 @@ def mvlgamma(op: Any, self: Any, p: int) -> Any:
     rule=EXACT,
     tests=[OpTest("digamma")],
 )
-def digamma(op: Any, self: Any) -> Any:
+def digamma(op: Op, self: Value) -> Value:
     """The derivative of lgamma; infinite at zero, NaN at negative integers."""
     left = op.LessOrEqual(self, 0.0)
     x = op.Where(left, op.Sub(1.0, self), self)
@@ -111,7 +112,7 @@ def digamma(op: Any, self: Any) -> Any:
     rule=elementwise(("self", "other"), promote="int_to_float", at_least=DType.DOUBLE),
     tests=[OpTest("special.zeta")],
 )
-def zeta(op: Any, self: Any, other: Any) -> Any:
+def zeta(op: Op, self: Value | Number, other: Value | Number) -> Value:
     """The Hurwitz zeta function, the sum of `(other + k) ** -self`."""
     self, other = (v if hasattr(v, "rank") else points(op, v) for v in (self, other))
     found = _zeta(op, self, other)
@@ -123,7 +124,7 @@ def zeta(op: Any, self: Any, other: Any) -> Any:
     return op.Where(op.Equal(self, 1.0), points(op, math.inf), found)
 
 
-def _zeta(op: Any, s: Any, q: Any) -> Any:
+def _zeta(op: Op, s: Any, q: Any) -> Value:
     """Terms until `q + n` is above ten, then Euler and Maclaurin's formula.
 
     The number of terms is that of the least q; q below -10000 is left to a sum of 10000 terms.
@@ -175,7 +176,7 @@ _POLYGAMMA = [
     rule=EXACT,
     tests=_POLYGAMMA,
 )
-def polygamma(op: Any, n: int, self: Any) -> Any:
+def polygamma(op: Op, n: int, self: Value) -> Any:
     """The n-th derivative of digamma."""
     if n == 0:
         return digamma.body(op, self)

@@ -11,6 +11,7 @@ from onnxwright.atenlib.helpers.quadrature import points
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.special_gamma import lgamma
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
@@ -19,16 +20,16 @@ _TURNS = 10000
 _ENOUGH = 1e-16
 
 
-def _any(op: Any, condition: Any) -> Any:
+def _any(op: Op, condition: Value) -> Value:
     """Whether a condition holds anywhere, as a BOOL value of rank 0."""
     return op.Greater(op.ReduceSum(op.Cast(condition, to=DType.INT64), keepdims=0), 0)
 
 
-def _series(op: Any, a: Any, x: Any) -> Any:
+def _series(op: Op, a: Value, x: Value) -> Any:
     """`1/a + x/(a(a+1)) + x^2/(a(a+1)(a+2)) + ...`, for x up to about a."""
     first = op.Reciprocal(a)
 
-    def turn(i: Any, go: Any, term: Any, total: Any) -> tuple[Any, ...]:
+    def turn(i: Any, go: Any, term: Any, total: Size) -> tuple[Any, ...]:
         n = op.Add(op.Cast(i, to=DType.DOUBLE), 1.0)
         term = op.Mul(term, op.Div(x, op.Add(a, n)))
         total = op.Add(total, term)
@@ -39,7 +40,7 @@ def _series(op: Any, a: Any, x: Any) -> Any:
     return total
 
 
-def _fraction(op: Any, a: Any, x: Any) -> Any:
+def _fraction(op: Op, a: Value, x: Value) -> Any:
     """The continued fraction of the upper function, for x from about a on (Lentz's method).
 
     Source: W. H. Press et al., "Numerical Recipes", 6.2; A&S 6.5.31.
@@ -49,7 +50,7 @@ def _fraction(op: Any, a: Any, x: Any) -> Any:
     d = op.Reciprocal(b)
     c = op.Add(op.Mul(b, 0.0), 1.0 / tiny)
 
-    def turn(i: Any, go: Any, b: Any, c: Any, d: Any, h: Any) -> tuple[Any, ...]:
+    def turn(i: Any, go: Any, b: Value, c: Value, d: Any, h: Value) -> tuple[Any, ...]:
         n = op.Add(op.Cast(i, to=DType.DOUBLE), 1.0)
         factor = op.Mul(n, op.Sub(a, n))
         b = op.Add(b, 2.0)
@@ -63,11 +64,11 @@ def _fraction(op: Any, a: Any, x: Any) -> Any:
     return op.Loop(trips, go, b, c, d, d, body=turn)[3]
 
 
-def _not_zero(op: Any, x: Any, tiny: float) -> Any:
+def _not_zero(op: Op, x: Value, tiny: float) -> Value:
     return op.Where(op.Less(op.Abs(x), tiny), points(op, tiny), x)
 
 
-def _incomplete(op: Any, a: Any, x: Any, upper: bool) -> Any:
+def _incomplete(op: Op, a: Value, x: Value, upper: bool) -> Value:
     """The regularized function, lower or upper."""
     usual = op.And(_inside(op, a), _inside(op, x))
     one = points(op, 1.0)
@@ -85,11 +86,11 @@ def _incomplete(op: Any, a: Any, x: Any, upper: bool) -> Any:
     return op.Where(usual, found, _at_the_ends(op, a, x, upper))
 
 
-def _inside(op: Any, x: Any) -> Any:
+def _inside(op: Op, x: Value) -> Value:
     return op.And(op.Greater(x, 0.0), op.Less(x, math.inf))
 
 
-def _at_the_ends(op: Any, a: Any, x: Any, upper: bool) -> Any:
+def _at_the_ends(op: Op, a: Value, x: Value, upper: bool) -> Value:
     """Where an argument is zero or infinite: all or nothing lies below; else NaN."""
     all_below = op.Or(
         op.And(op.Equal(a, 0.0), op.Greater(x, 0.0)),
@@ -106,7 +107,7 @@ def _at_the_ends(op: Any, a: Any, x: Any, upper: bool) -> Any:
 @aten(
     "aten::igamma", "aten::special_gammainc", "prims::igamma", rule=EXACT, tests=[OpTest("igamma")]
 )
-def igamma(op: Any, self: Any, other: Any) -> Any:
+def igamma(op: Op, self: Value, other: Value) -> Value:
     """The regularized lower incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, False)
 
@@ -118,6 +119,6 @@ def igamma(op: Any, self: Any, other: Any) -> Any:
     rule=EXACT,
     tests=[OpTest("igammac")],
 )
-def igammac(op: Any, self: Any, other: Any) -> Any:
+def igammac(op: Op, self: Value, other: Value) -> Value:
     """The regularized upper incomplete gamma function of `self` at `other`."""
     return _incomplete(op, self, other, True)

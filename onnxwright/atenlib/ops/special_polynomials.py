@@ -10,8 +10,8 @@ import numpy as np
 from onnxwright.atenlib.helpers.quadrature import points
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import elementwise
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 
 RULE = elementwise(("x", "n"), promote="int_to_float", at_least=DType.DOUBLE)
@@ -21,7 +21,7 @@ _ROUNDED = {"float32": Tol(1e-5, 1e-3)}
 Step = Callable[[Any, Any, Any, Any, Any], Any]
 
 
-def _polynomial(op: Any, x: Any, n: Any, first: Any, step: Step) -> Any:
+def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -> Any:
     """The polynomial of degree n (cut to an integer) at x; zero for a negative degree.
 
     Args:
@@ -51,32 +51,32 @@ def _polynomial(op: Any, x: Any, n: Any, first: Any, step: Step) -> Any:
     return results[2]
 
 
-def _chebyshev(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
+def _chebyshev(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Sub(op.Mul(op.Mul(x, 2.0), now), before)
 
 
-def _value(op: Any, x: Any) -> Any:
+def _value(op: Op, x: Value | Number) -> Value:
     return x if is_value(x) else points(op, float(x))
 
 
-def _shifted(op: Any, x: Any) -> Any:
+def _shifted(op: Op, x: Value | Number) -> Value:
     """`2 x - 1`: from [0, 1] to [-1, 1]."""
     return op.Sub(op.Mul(_value(op, x), 2.0), 1.0)
 
 
-def _t(op: Any, x: Any, n: Any) -> Any:
+def _t(op: Op, x: Value, n: Value | Number) -> Any:
     return _polynomial(op, x, n, x, _chebyshev)
 
 
-def _u(op: Any, x: Any, n: Any) -> Any:
+def _u(op: Op, x: Value, n: Value | Number) -> Any:
     return _polynomial(op, x, n, op.Mul(x, 2.0), _chebyshev)
 
 
-def _v(op: Any, x: Any, n: Any) -> Any:
+def _v(op: Op, x: Value, n: Value | Number) -> Any:
     return _polynomial(op, x, n, op.Sub(op.Mul(x, 2.0), 1.0), _chebyshev)
 
 
-def _w(op: Any, x: Any, n: Any) -> Any:
+def _w(op: Op, x: Value, n: Value | Number) -> Any:
     return _polynomial(op, x, n, op.Add(op.Mul(x, 2.0), 1.0), _chebyshev)
 
 
@@ -87,7 +87,7 @@ def _w(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.chebyshev_polynomial_t")],
 )
-def chebyshev_polynomial_t(op: Any, x: Any, n: Any) -> Any:
+def chebyshev_polynomial_t(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Chebyshev polynomial of the first kind."""
     return _t(op, _value(op, x), n)
 
@@ -99,7 +99,7 @@ def chebyshev_polynomial_t(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.chebyshev_polynomial_u")],
 )
-def chebyshev_polynomial_u(op: Any, x: Any, n: Any) -> Any:
+def chebyshev_polynomial_u(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Chebyshev polynomial of the second kind."""
     return _u(op, _value(op, x), n)
 
@@ -111,7 +111,7 @@ def chebyshev_polynomial_u(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.chebyshev_polynomial_v")],
 )
-def chebyshev_polynomial_v(op: Any, x: Any, n: Any) -> Any:
+def chebyshev_polynomial_v(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Chebyshev polynomial of the third kind."""
     return _v(op, _value(op, x), n)
 
@@ -123,7 +123,7 @@ def chebyshev_polynomial_v(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.chebyshev_polynomial_w")],
 )
-def chebyshev_polynomial_w(op: Any, x: Any, n: Any) -> Any:
+def chebyshev_polynomial_w(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Chebyshev polynomial of the fourth kind."""
     return _w(op, _value(op, x), n)
 
@@ -135,7 +135,7 @@ def chebyshev_polynomial_w(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.shifted_chebyshev_polynomial_t")],
 )
-def shifted_chebyshev_polynomial_t(op: Any, x: Any, n: Any) -> Any:
+def shifted_chebyshev_polynomial_t(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The shifted Chebyshev polynomial of the first kind."""
     return _t(op, _shifted(op, x), n)
 
@@ -147,7 +147,7 @@ def shifted_chebyshev_polynomial_t(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.shifted_chebyshev_polynomial_u")],
 )
-def shifted_chebyshev_polynomial_u(op: Any, x: Any, n: Any) -> Any:
+def shifted_chebyshev_polynomial_u(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The shifted Chebyshev polynomial of the second kind."""
     return _u(op, _shifted(op, x), n)
 
@@ -159,7 +159,7 @@ def shifted_chebyshev_polynomial_u(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.shifted_chebyshev_polynomial_v")],
 )
-def shifted_chebyshev_polynomial_v(op: Any, x: Any, n: Any) -> Any:
+def shifted_chebyshev_polynomial_v(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The shifted Chebyshev polynomial of the third kind."""
     return _v(op, _shifted(op, x), n)
 
@@ -171,12 +171,12 @@ def shifted_chebyshev_polynomial_v(op: Any, x: Any, n: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.shifted_chebyshev_polynomial_w")],
 )
-def shifted_chebyshev_polynomial_w(op: Any, x: Any, n: Any) -> Any:
+def shifted_chebyshev_polynomial_w(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The shifted Chebyshev polynomial of the fourth kind."""
     return _w(op, _shifted(op, x), n)
 
 
-def _hermite(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
+def _hermite(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Mul(op.Sub(op.Mul(x, now), op.Mul(k, before)), 2.0)
 
 
@@ -187,13 +187,13 @@ def _hermite(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.hermite_polynomial_h", tol=_ROUNDED)],
 )
-def hermite_polynomial_h(op: Any, x: Any, n: Any) -> Any:
+def hermite_polynomial_h(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The physicists' Hermite polynomial."""
     x = _value(op, x)
     return _polynomial(op, x, n, op.Mul(x, 2.0), _hermite)
 
 
-def _hermite_he(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
+def _hermite_he(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     return op.Sub(op.Mul(x, now), op.Mul(k, before))
 
 
@@ -204,13 +204,13 @@ def _hermite_he(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.hermite_polynomial_he", tol=_ROUNDED)],
 )
-def hermite_polynomial_he(op: Any, x: Any, n: Any) -> Any:
+def hermite_polynomial_he(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The probabilists' Hermite polynomial."""
     x = _value(op, x)
     return _polynomial(op, x, n, x, _hermite_he)
 
 
-def _laguerre(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
+def _laguerre(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     grown = op.Mul(op.Sub(op.Add(op.Mul(k, 2.0), 1.0), x), now)
     return op.Div(op.Sub(grown, op.Mul(k, before)), op.Add(k, 1.0))
 
@@ -222,13 +222,13 @@ def _laguerre(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.laguerre_polynomial_l")],
 )
-def laguerre_polynomial_l(op: Any, x: Any, n: Any) -> Any:
+def laguerre_polynomial_l(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Laguerre polynomial."""
     x = _value(op, x)
     return _polynomial(op, x, n, op.Sub(1.0, x), _laguerre)
 
 
-def _legendre(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
+def _legendre(op: Op, x: Value, k: Value, now: Any, before: Any) -> Value:
     grown = op.Mul(op.Mul(op.Add(op.Mul(k, 2.0), 1.0), x), now)
     return op.Div(op.Sub(grown, op.Mul(k, before)), op.Add(k, 1.0))
 
@@ -240,7 +240,7 @@ def _legendre(op: Any, x: Any, k: Any, now: Any, before: Any) -> Any:
     rule=RULE,
     tests=[OpTest("special.legendre_polynomial_p")],
 )
-def legendre_polynomial_p(op: Any, x: Any, n: Any) -> Any:
+def legendre_polynomial_p(op: Op, x: Value | Number, n: Value | Number) -> Any:
     """The Legendre polynomial."""
     x = _value(op, x)
     return _polynomial(op, x, n, x, _legendre)

@@ -18,6 +18,7 @@ from onnxwright.atenlib.helpers.sizes import (
 )
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest, XFail
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types import dims as dim_rules
 
@@ -34,7 +35,7 @@ _TENSOR_SPLIT = (
 )
 
 
-def parted(op: Any, x: Any, lengths: Sequence[Any], axis: int) -> list[Any]:
+def parted(op: Op, x: Value, lengths: Sequence[Size], axis: int) -> list[Any]:
     """A value split into parts of given lengths.
 
     Args:
@@ -59,7 +60,7 @@ def parted(op: Any, x: Any, lengths: Sequence[Any], axis: int) -> list[Any]:
     return parts
 
 
-def cut_at(op: Any, x: Any, places: Sequence[Any], axis: int) -> list[Any]:
+def cut_at(op: Op, x: Value, places: Sequence[Any], axis: int) -> list[Any]:
     """A value cut at positions, with the limits of Python's slices."""
     starts, ends = [0, *places], [*places, None]
     whole = x.shape[axis]
@@ -72,7 +73,7 @@ def cut_at(op: Any, x: Any, places: Sequence[Any], axis: int) -> list[Any]:
     return [slice_axis(op, x, axis, s, e) for s, e in zip(starts, ends, strict=True)]
 
 
-def _even_lengths(op: Any, x: Any, length: Any, axis: int) -> list[Any]:
+def _even_lengths(op: Op, x: Value, length: Size, axis: int) -> list[Any]:
     """The lengths of parts of `length`, the last one shorter."""
     whole = size(op, x, axis)
     if isinstance(whole, int) and isinstance(length, int):
@@ -96,14 +97,14 @@ def _even_lengths(op: Any, x: Any, length: Any, axis: int) -> list[Any]:
     complex="parts",
     tests=[OpTest("split"), OpTest("unsafe_split")],
 )
-def split(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
+def split(op: Op, self: Value, split_size: Size, dim: int = 0) -> list[Value]:
     """Parts of one size along a dimension, the last one shorter."""
     axis = axis_of(dim, self.rank)
     return parted(op, self, _even_lengths(op, self, split_size, axis), axis)
 
 
 @aten("aten::split.sizes", rule=like(), complex="parts", tests=[OpTest("split:list_args")])
-def split_sizes(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
+def split_sizes(op: Op, self: Value, split_size: Sequence[Size], dim: int = 0) -> list[Value]:
     """Parts of given sizes along a dimension."""
     return parted(op, self, split_size, axis_of(dim, self.rank))
 
@@ -117,14 +118,14 @@ def split_sizes(op: Any, self: Any, split_size: Any, dim: int = 0) -> Any:
     complex="parts",
     tests=[OpTest("split_with_sizes"), OpTest("split_with_sizes_copy")],
 )
-def split_with_sizes(op: Any, self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(op: Op, self: Value, split_sizes: Sequence[Size], dim: int = 0) -> list[Value]:
     """Parts of given sizes along a dimension."""
     return parted(op, self, split_sizes, axis_of(dim, self.rank))
 
 
 @aten("aten::chunk", "aten::unsafe_chunk", rule=like(), complex="parts",
       tests=[OpTest("chunk"), OpTest("unsafe_chunk")])  # fmt: skip
-def chunk(op: Any, self: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(op: Op, self: Value, chunks: int, dim: int = 0) -> list[Value]:
     """At most `chunks` parts of one size along a dimension, the last one shorter."""
     axis = axis_of(dim, self.rank)
     whole = self.shape[axis]
@@ -136,7 +137,7 @@ def chunk(op: Any, self: Any, chunks: int, dim: int = 0) -> Any:
     return parted(op, self, _even_lengths(op, self, length, axis), axis)
 
 
-def even_parts(op: Any, x: Any, count: int, axis: int) -> list[Any]:
+def even_parts(op: Op, x: Value, count: int, axis: int) -> list[Any]:
     """A value in `count` parts as even as can be, the longer ones first."""
     whole = size(op, x, axis)
     if isinstance(whole, int):
@@ -153,7 +154,7 @@ def even_parts(op: Any, x: Any, count: int, axis: int) -> list[Any]:
 
 
 @aten("aten::tensor_split.sections", rule=like(), complex="parts", tests=_TENSOR_SPLIT)
-def tensor_split_sections(op: Any, self: Any, sections: Any, dim: int = 0) -> Any:
+def tensor_split_sections(op: Op, self: Value, sections: Size, dim: int = 0) -> list[Value]:
     """Parts as even as can be, the longer ones first."""
     if not isinstance(sections, int):
         unsupported("the number of parts is a number that only the run tells")
@@ -161,7 +162,7 @@ def tensor_split_sections(op: Any, self: Any, sections: Any, dim: int = 0) -> An
 
 
 @aten("aten::tensor_split.indices", rule=like(), complex="parts", tests=_TENSOR_SPLIT)
-def tensor_split_indices(op: Any, self: Any, indices: Any, dim: int = 0) -> Any:
+def tensor_split_indices(op: Op, self: Value, indices: Sequence[Size], dim: int = 0) -> list[Value]:
     """Cut at positions along a dimension."""
     return cut_at(op, self, list(indices), axis_of(dim, self.rank))
 
@@ -172,7 +173,9 @@ def tensor_split_indices(op: Any, self: Any, indices: Any, dim: int = 0) -> Any:
     complex="parts",
     tests=_TENSOR_SPLIT,
 )
-def tensor_split_tensor(op: Any, self: Any, tensor_indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split_tensor(
+    op: Op, self: Value, tensor_indices_or_sections: Value, dim: int = 0
+) -> list[Value]:
     """Cut at the positions in a tensor, or into as many parts as one says."""
     axis = axis_of(dim, self.rank)
     given = tensor_indices_or_sections
@@ -189,50 +192,50 @@ def tensor_split_tensor(op: Any, self: Any, tensor_indices_or_sections: Any, dim
     return cut_at(op, self, [op.Gather(given, i) for i in range(count)], axis)
 
 
-def _split_axis(x: Any, axis: int) -> int:
+def _split_axis(x: Value, axis: int) -> int:
     """The axis of hsplit, of which vectors have one less."""
     return 0 if axis == 1 and x.rank == 1 else axis
 
 
 @aten("aten::hsplit.int", rule=like(), complex="parts", tests=[OpTest("hsplit")])
-def hsplit_int(op: Any, self: Any, sections: int) -> Any:
+def hsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the second dimension, of a vector along its only one."""
     return even_parts(op, self, sections, _split_axis(self, 1))
 
 
 @aten("aten::hsplit.array", rule=like(), complex="parts", tests=[OpTest("hsplit")])
-def hsplit_array(op: Any, self: Any, indices: Any) -> Any:
+def hsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the second dimension, of a vector along its only one."""
     return cut_at(op, self, list(indices), _split_axis(self, 1))
 
 
 @aten("aten::vsplit.int", rule=like(), complex="parts", tests=[OpTest("vsplit")])
-def vsplit_int(op: Any, self: Any, sections: int) -> Any:
+def vsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the first dimension."""
     return even_parts(op, self, sections, 0)
 
 
 @aten("aten::vsplit.array", rule=like(), complex="parts", tests=[OpTest("vsplit")])
-def vsplit_array(op: Any, self: Any, indices: Any) -> Any:
+def vsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the first dimension."""
     return cut_at(op, self, list(indices), 0)
 
 
 @aten("aten::dsplit.int", rule=like(), complex="parts", tests=[OpTest("dsplit")])
-def dsplit_int(op: Any, self: Any, sections: int) -> Any:
+def dsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
     """Even parts along the third dimension."""
     return even_parts(op, self, sections, 2)
 
 
 @aten("aten::dsplit.array", rule=like(), complex="parts", tests=[OpTest("dsplit")])
-def dsplit_array(op: Any, self: Any, indices: Any) -> Any:
+def dsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
     """Cut along the third dimension."""
     return cut_at(op, self, list(indices), 2)
 
 
 @aten("aten::unbind.int", "aten::unbind_copy.int", rule=like(), complex="parts",
       tests=[OpTest("unbind"), OpTest("unbind_copy")])  # fmt: skip
-def unbind(op: Any, self: Any, dim: int = 0) -> Any:
+def unbind(op: Op, self: Value, dim: int = 0) -> list[Value]:
     """The slices along a dimension, without it."""
     axis = axis_of(dim, self.rank)
     count = self.shape[axis]
@@ -244,7 +247,7 @@ def unbind(op: Any, self: Any, dim: int = 0) -> Any:
 
 
 @aten("aten::_chunk_cat", rule=like("tensors"), complex="parts", tests=[OpTest("_chunk_cat")])
-def chunk_cat(op: Any, tensors: Any, dim: int, num_chunks: int) -> Any:
+def chunk_cat(op: Op, tensors: Sequence[Value], dim: int, num_chunks: int) -> Value:
     """Each tensor in chunks, the last one filled up with zeros; the chunks are flat rows."""
     rows = []
     for t in tensors:

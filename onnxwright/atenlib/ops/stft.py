@@ -13,13 +13,14 @@ from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.fft import c2c, c2r
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
 _TOL = {"float32": Tol(1e-4, 5e-4), "complex64": Tol(1e-4, 5e-4)}
 
 
-def _window(op: Any, window: Any, width: int, length: int, dtype: DType) -> Any:
+def _window(op: Op, window: Any, width: int, length: int, dtype: DType) -> Any:
     """A window of `width` in the middle of `length`."""
     if window is None:
         made = np.zeros(length, dtype.numpy)
@@ -37,17 +38,17 @@ def _window(op: Any, window: Any, width: int, length: int, dtype: DType) -> Any:
 
 @aten("aten::stft", rule=custom(), tests=[OpTest("stft", tol=_TOL)])
 def stft(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Value,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Value | None = None,
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
-) -> Any:
+) -> Value:
     """Transforms of overlapping pieces of a signal, `[batch, frequencies, pieces]`."""
     return _stft(
         op,
@@ -65,14 +66,14 @@ def stft(
 stft.on_complex(stft.body)
 
 
-def _part(x: Any) -> DType:
+def _part(x: Value) -> DType:
     dtype: DType = x.real.onnx_dtype if isinstance(x, Complex) else x.onnx_dtype
     return dtype
 
 
 def _stft(
-    op: Any,
-    x: Any,
+    op: Op,
+    x: Value,
     n_fft: int,
     hop: int,
     window: Any,
@@ -80,17 +81,15 @@ def _stft(
     onesided: bool | None,
     return_complex: bool | None,
     align: bool | None,
-) -> Any:
+) -> Value:
     if align:
         unsupported("`align_to_window` is not supported")
     real = not isinstance(x, Complex)
     half = (real and not isinstance(window, Complex)) if onesided is None else onesided
     single = x.rank == 1
     if single:
-        parts = [x] if real else [x.real, x.imag]
-        parts = [op.Unsqueeze(v, [0]) for v in parts]
-        x = parts[0] if real else Complex(*parts)
-    signal = op.Unsqueeze(x, [2]) if real else _last_axis(op, x)
+        x = algebra.unsqueeze(op, x, [0])
+    signal = _last_axis(op, x) if isinstance(x, Complex) else op.Unsqueeze(x, [2])
     step, length = (scalar(op, n, DType.INT64) for n in (hop, n_fft))
     if isinstance(window, Complex):
         first, second = (
@@ -111,28 +110,28 @@ def _stft(
     return unpack(op, packed) if return_complex else packed
 
 
-def _turn(window: Complex) -> Any:
+def _turn(window: Complex) -> np.ndarray[Any, Any]:
     return np.array([-1, 1], window.real.onnx_dtype.numpy)
 
 
-def _last_axis(op: Any, x: Complex) -> Any:
+def _last_axis(op: Op, x: Complex) -> Value:
     return op.Concat(op.Unsqueeze(x.real, [2]), op.Unsqueeze(x.imag, [2]), axis=2)
 
 
 @aten("aten::istft", rule=custom(), tests=[OpTest("istft", tol=_TOL)])
 def istft(
-    op: Any,
-    self: Any,
+    op: Op,
+    self: Complex,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Value | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,
-    length: Any = None,
+    length: int | None = None,
     return_complex: bool = False,
-) -> Any:
+) -> Value:
     """The signal of overlapping transforms: pieces added up, divided by the windows' squares."""
     del onesided
     hop = hop_length or n_fft // 4
@@ -155,7 +154,7 @@ def istft(
     shape = vector(op, [1, count, n_fft])
     ends = _ends(op, total, n_fft, length, center)
 
-    def joined(v: Any) -> Any:
+    def joined(v: Value) -> Value:
         return _cut(op, _added_up(op, v, table, total), ends)
 
     squares = algebra.each(lambda v: op.Expand(v, shape), algebra.mul(op, window, window))
@@ -173,18 +172,18 @@ def istft(
 istft.on_complex(istft.body)
 
 
-def _overlaps(op: Any, count: Any, n_fft: int, hop: int) -> tuple[Any, Any]:
+def _overlaps(op: Op, count: Size, n_fft: int, hop: int) -> tuple[Any, Any]:
     """Where the elements of all pieces go, `[pieces * n_fft]`, and how long the signal is."""
     if isinstance(count, int) and is_small(count, n_fft):
-        table = np.arange(count)[:, None] * hop + np.arange(n_fft)
-        return op.constant(table.ravel()), n_fft + hop * (count - 1)
+        known = np.arange(count)[:, None] * hop + np.arange(n_fft)
+        return op.constant(known.ravel()), n_fft + hop * (count - 1)
     table = op.Add(op.Unsqueeze(op.Mul(iota(op, count), hop), [1]), iota(op, n_fft))
     pieces = arithmetic(op, "Mul", arithmetic(op, "Sub", count, 1), hop)
     total = arithmetic(op, "Add", pieces, n_fft)
     return op.Reshape(table, [-1]), total
 
 
-def _added_up(op: Any, pieces: Any, table: Any, total: Any) -> Any:
+def _added_up(op: Op, pieces: Any, table: Any, total: Size) -> Value:
     batch = size(op, pieces, 0)
     flat = op.Reshape(pieces, vector(op, [batch, -1]))
     zeros = op.Expand(
@@ -194,7 +193,7 @@ def _added_up(op: Any, pieces: Any, table: Any, total: Any) -> Any:
     return op.ScatterElements(zeros, places, flat, axis=1, reduction="add")
 
 
-def _ends(op: Any, total: Any, n_fft: int, length: Any, center: bool) -> tuple[Any, Any]:
+def _ends(op: Op, total: Size, n_fft: int, length: Size | None, center: bool) -> tuple[Any, Any]:
     begin = n_fft // 2 if center else 0
     if length is not None:
         end = begin + length if isinstance(length, int) else op.Add(length, begin)
@@ -205,11 +204,11 @@ def _ends(op: Any, total: Any, n_fft: int, length: Any, center: bool) -> tuple[A
     return begin, end
 
 
-def _cut(op: Any, x: Any, ends: tuple[Any, Any]) -> Any:
+def _cut(op: Op, x: Value, ends: tuple[Any, Any]) -> Value:
     return op.Slice(x, [ends[0]], vector(op, [ends[1]]), [1])
 
 
-def _filled(op: Any, x: Any, length: Any) -> Any:
+def _filled(op: Op, x: Value, length: Size) -> Value:
     """A signal that is too short, with zeros after it."""
     have = size(op, x, 1)
     if isinstance(have, int) and isinstance(length, int):

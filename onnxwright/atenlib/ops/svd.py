@@ -20,6 +20,7 @@ from onnxwright.atenlib.helpers.sizes import size, sizes
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.ops.qr import eye_of, first, like_kind, qr_of, squared
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -27,22 +28,22 @@ from onnxwright.types.dtypes import DType
 _TOL = {name: Tol(1e-3, 1e-4) for name in ("float32", "complex64")}
 
 
-def _checked(x: Any) -> None:
+def _checked(x: Value) -> None:
     if real(x).onnx_dtype not in (DType.FLOAT, DType.DOUBLE):
         unsupported("a type other than float32, float64 and complex ones of these")
 
 
-def _sweeps(x: Any) -> int:
+def _sweeps(x: Value) -> int:
     """Jacobi's method converges quadratically: these are enough for some hundreds of columns."""
     return 12 if real(x).onnx_dtype is DType.FLOAT else 15
 
 
-def _times(op: Any, weight: Any, x: Any) -> Any:
+def _times(op: Op, weight: Value, x: Value) -> Value:
     """A tensor times a real value."""
     return algebra.each(lambda v: op.Mul(weight, v), x)
 
 
-def _pairs(op: Any, columns: Any, n: Any, step: Any) -> tuple[Any, Any, Any]:
+def _pairs(op: Op, columns: Size, n: Size, step: Any) -> tuple[Any, Any, Any]:
     """The partner of each column, whether that comes after it, and whether it is another one.
 
     Source: Luk and Park, On parallel Jacobi orderings, 1989 (the modulus ordering).
@@ -52,7 +53,9 @@ def _pairs(op: Any, columns: Any, n: Any, step: Any) -> tuple[Any, Any, Any]:
     return partner, op.Less(columns, partner), op.Not(op.Equal(columns, partner))
 
 
-def _angles(op: Any, here: Any, there: Any, inner: Any, ahead: Any, other: Any) -> Any:
+def _angles(
+    op: Op, here: Any, there: Any, inner: Any, ahead: Any, other: Value
+) -> tuple[Value, Value]:
     """Cosines, and sines with the phase: column `i` becomes `c * x[i] - w * x[partner]`.
 
     Both columns of a pair have the same formula, with sines of different signs.
@@ -75,33 +78,33 @@ def _angles(op: Any, here: Any, there: Any, inner: Any, ahead: Any, other: Any) 
     return cosine, _times(op, op.Mul(cosine, tangent), phase)
 
 
-def _turned(op: Any, x: Any, partner: Any, cosine: Any, sine: Any, axis: int) -> Any:
+def _turned(op: Op, x: Value, partner: Any, cosine: Any, sine: Any, axis: int) -> Any:
     """All pairs of columns (or rows) rotated."""
     others = algebra.each(lambda v: op.Gather(v, partner, axis=axis), x)
     return algebra.sub(op, _times(op, cosine, x), algebra.mul(op, sine, others))
 
 
-def _ordered(op: Any, x: Any, order: Any) -> Any:
+def _ordered(op: Op, x: Value, order: Any) -> Value:
     """Columns in another order, `[..., n]` for each matrix."""
     wide = op.Unsqueeze(order, [order.rank - 1])
 
-    def one(v: Any) -> Any:
+    def one(v: Value) -> Value:
         return op.GatherElements(v, op.Expand(wide, op.Shape(v)), axis=v.rank - 1)
 
     return algebra.each(one, x)
 
 
-def _sorted(op: Any, values: Any, *, largest: bool) -> tuple[Any, Any]:
+def _sorted(op: Op, values: Value, *, largest: bool) -> tuple[Any, Any]:
     count = vector(op, [size(op, values, -1)])
     found = op.TopK(values, count, axis=values.rank - 1, largest=int(largest))
     return found[0], found[1]
 
 
-def _empty(a: Any) -> bool:
+def _empty(a: Value) -> bool:
     return 0 in real(a).shape
 
 
-def _hermitian(op: Any, a: Any, uplo: str) -> Any:
+def _hermitian(op: Op, a: Value, uplo: str) -> Value:
     """The matrix of one half."""
     if uplo.upper() not in ("L", "U"):
         unsupported(f"UPLO {uplo!r}; there are `L` and `U`")
@@ -116,7 +119,7 @@ def _hermitian(op: Any, a: Any, uplo: str) -> Any:
     return both
 
 
-def eigh_of(op: Any, a: Any, uplo: str = "L", *, vectors: bool = True) -> tuple[Any, Any]:
+def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple[Any, Any]:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -138,14 +141,14 @@ def eigh_of(op: Any, a: Any, uplo: str = "L", *, vectors: bool = True) -> tuple[
     count = scalar(op, n, DType.INT64)
     inside = factors.unit(op, n, DType.BOOL)
 
-    def diagonal(x: Any) -> Any:
+    def diagonal(x: Value) -> Value:
         return algebra.reduce_sum(op, factors.only(op, inside, x), [rank - 2], keepdims=True)
 
-    def step(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         matrix = states[0]
         partner, ahead, other = _pairs(op, columns, count, i)
 
-        def across(v: Any) -> Any:
+        def across(v: Value) -> Value:
             return op.Gather(v, partner, axis=rank - 1)
 
         inner = diagonal(algebra.each(across, matrix))
@@ -169,7 +172,7 @@ def eigh_of(op: Any, a: Any, uplo: str = "L", *, vectors: bool = True) -> tuple[
     return values, _ordered(op, last[1], order) if vectors else None
 
 
-def rotated(op: Any, a: Any, *, right: bool) -> tuple[Any, Any, Any]:
+def rotated(op: Op, a: Value, *, right: bool) -> tuple[Any, Any, Any]:
     """`W`, the lengths of its columns, and `V` with `a @ V == W`; columns of `W` are orthogonal.
 
     Args:
@@ -193,13 +196,13 @@ def rotated(op: Any, a: Any, *, right: bool) -> tuple[Any, Any, Any]:
     largest = op.Where(op.Equal(largest, 0.0), one, largest)
     scaled = algebra.each(lambda v: op.Div(v, largest), a)
 
-    def lengths(v: Any) -> Any:
+    def lengths(v: Value) -> Value:
         return op.ReduceSum(squared(op, v), [rank - 2], keepdims=1)
 
-    def step(i: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(i: Any, states: Sequence[Value]) -> tuple[list[Any], list[Any]]:
         partner, ahead, other = _pairs(op, columns, count, i)
 
-        def across(v: Any) -> Any:
+        def across(v: Value) -> Value:
             return op.Gather(v, partner, axis=rank - 1)
 
         products = algebra.mul(op, algebra.conj(op, states[0]), algebra.each(across, states[0]))
@@ -215,17 +218,17 @@ def rotated(op: Any, a: Any, *, right: bool) -> tuple[Any, Any, Any]:
     return back, op.Squeeze(found, [rank - 2]), last[1] if right else None
 
 
-def is_wide(a: Any) -> bool:
+def is_wide(a: Value) -> bool:
     """Whether matrices are known to have more columns than rows."""
     rows, columns = real(a).shape[-2:]
     return isinstance(rows, int) and isinstance(columns, int) and rows < columns
 
 
-def _count(op: Any, a: Any) -> Any:
+def _count(op: Op, a: Value) -> Size:
     return factors.least_size(op, size(op, real(a), -2), size(op, real(a), -1))
 
 
-def singular_values(op: Any, a: Any) -> Any:
+def singular_values(op: Op, a: Value) -> Value:
     """The singular values of matrices, descending: `[..., min(m, n)]`."""
     _checked(a)
     count = _count(op, a)
@@ -236,7 +239,7 @@ def singular_values(op: Any, a: Any) -> Any:
     return first(op, values, count, -1)
 
 
-def svd_of(op: Any, a: Any, *, whole: bool) -> tuple[Any, Any, Any]:
+def svd_of(op: Op, a: Value, *, whole: bool) -> tuple[Any, Any, Any]:
     """`U`, `S` and `V` (not its adjoint) with `a == U @ diag(S) @ V^H`.
 
     Args:
@@ -266,7 +269,7 @@ def svd_of(op: Any, a: Any, *, whole: bool) -> tuple[Any, Any, Any]:
     return left, values, right if whole else first(op, right, count, -1)
 
 
-def _with_phases(op: Any, q: Any, upper: Any, columns: Any) -> Any:
+def _with_phases(op: Op, q: Value, upper: Value, columns: Size) -> Value:
     """The columns of Q in the direction of the columns that were factored."""
     x = real(upper)
     inside = factors.unit(op, size(op, x, -1), DType.BOOL)
@@ -287,7 +290,7 @@ def _with_phases(op: Any, q: Any, upper: Any, columns: Any) -> Any:
     return algebra.mul(op, q, phases)
 
 
-def _difference(op: Any, a: Any, b: Any) -> Any:
+def _difference(op: Op, a: Size, b: Size) -> Size:
     """The difference of two sizes."""
     if isinstance(a, int) and isinstance(b, int):
         return a - b
@@ -295,37 +298,41 @@ def _difference(op: Any, a: Any, b: Any) -> Any:
 
 
 @aten("aten::linalg_eigvalsh", rule=custom(), tests=[OpTest("linalg.eigvalsh", tol=_TOL)])
-def linalg_eigvalsh(op: Any, self: Any, UPLO: str = "L") -> Any:
+def linalg_eigvalsh(op: Op, self: Value, UPLO: str = "L") -> Any:
     """The eigenvalues of Hermitian matrices, ascending."""
     return eigh_of(op, self, UPLO, vectors=False)[0]
 
 
 @aten("aten::linalg_eigh", rule=custom(), tests=[OpTest("linalg.eigh", tol=_TOL, compare="eigh")])
-def linalg_eigh(op: Any, self: Any, UPLO: str = "L") -> Any:
+def linalg_eigh(op: Op, self: Value, UPLO: str = "L") -> tuple[Value, ...]:
     """The eigenvalues of Hermitian matrices, ascending, and eigenvectors."""
     return eigh_of(op, self, UPLO)
 
 
-def _no_vectors(op: Any, a: Any) -> Any:
+def _no_vectors(op: Op, a: Value) -> Value:
     return like_kind(op, a, op.constant(np.zeros(0, real(a).onnx_dtype.numpy)))
 
 
 @aten("aten::_linalg_eigh", rule=custom(), untested="OpInfos call linalg_eigh")
-def linalg_eigh_inner(op: Any, A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
+def linalg_eigh_inner(
+    op: Op, A: Value, UPLO: str = "L", compute_v: bool = True
+) -> tuple[Value, ...]:
     """The eigenvalues of Hermitian matrices, ascending, and eigenvectors if asked for."""
     values, found = eigh_of(op, A, UPLO, vectors=compute_v)
     return values, found if compute_v else _no_vectors(op, A)
 
 
 @aten("aten::linalg_svdvals", rule=custom(), tests=[OpTest("linalg.svdvals", tol=_TOL)])
-def linalg_svdvals(op: Any, A: Any, *, driver: str | None = None) -> Any:
+def linalg_svdvals(op: Op, A: Value, *, driver: str | None = None) -> Value:
     """The singular values of matrices, descending."""
     del driver  # it names a routine of CUDA
     return singular_values(op, A)
 
 
 @aten("aten::linalg_svd", rule=like("A"), tests=[OpTest("linalg.svd", tol=_TOL, compare="svd")])
-def linalg_svd(op: Any, A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+def linalg_svd(
+    op: Op, A: Value, full_matrices: bool = True, *, driver: str | None = None
+) -> tuple[Value, ...]:
     """The singular value decomposition of matrices."""
     del driver
     left, values, right = svd_of(op, A, whole=full_matrices)
@@ -334,13 +341,13 @@ def linalg_svd(op: Any, A: Any, full_matrices: bool = True, *, driver: str | Non
 
 @aten("aten::_linalg_svd", rule=custom(), untested="OpInfos call linalg_svd")
 def linalg_svd_inner(
-    op: Any,
-    A: Any,
+    op: Op,
+    A: Value,
     full_matrices: bool = False,
     compute_uv: bool = True,
     *,
     driver: str | None = None,
-) -> Any:
+) -> tuple[Value, ...]:
     """The singular value decomposition of matrices, or the singular values alone."""
     del driver
     if not compute_uv:
@@ -350,7 +357,7 @@ def linalg_svd_inner(
 
 
 @aten("aten::svd", rule=like("self"), tests=[OpTest("svd", tol=_TOL, compare="svd with v")])
-def svd(op: Any, self: Any, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(op: Op, self: Value, some: bool = True, compute_uv: bool = True) -> tuple[Value, ...]:
     """The singular value decomposition, with V as it is; zeros for vectors nobody asked for."""
     if compute_uv:
         return svd_of(op, self, whole=not some)

@@ -15,9 +15,9 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import numel, product, size, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.atenlib.rules import Rule
 from onnxwright.semantics import arithmetic
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dims import at_least
 from onnxwright.types.dtypes import DType
 
@@ -25,7 +25,7 @@ SAME = Rule()
 SYMBOLIC = "numbers of a program are not tensors, OpInfo has none"
 
 
-def weak(op: Any, x: Any) -> Any:
+def weak(op: Op, x: Value | Number) -> Any:
     """A number; a value of rank 0 is marked as standing for one."""
     if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
         return x
@@ -39,14 +39,14 @@ def kind_of(dtype: DType) -> str:
     return "float" if dtype.is_float else "int"
 
 
-def binary(op: Any, name: str, a: Any, b: Any) -> Any:
+def binary(op: Op, name: str, a: Value | Number, b: Value | Number) -> Any:
     """A function of the module `operator` of two numbers."""
     if not is_value(a) and not is_value(b):
         return getattr(operator, name)(a, b)
     return arithmetic.binary(op.backend, name, weak(op, a), weak(op, b))
 
 
-def _unary(op: Any, name: str, a: Any) -> Any:
+def _unary(op: Op, name: str, a: Value | Number) -> Any:
     if not is_value(a):
         return getattr(operator, name)(a)
     return arithmetic.unary(op.backend, name, weak(op, a))
@@ -56,44 +56,44 @@ def _unary(op: Any, name: str, a: Any) -> Any:
 
 
 @aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC)
-def sym_size_int(op: Any, self: Any, dim: int) -> Any:
+def sym_size_int(op: Op, self: Value, dim: int) -> Any:
     """The size of one dimension."""
     return weak(op, size(op, _real(self), dim))
 
 
 @aten("aten::sym_size", "aten::size", rule=SAME, untested=SYMBOLIC)
-def sym_size(op: Any, self: Any) -> list[Any]:
+def sym_size(op: Op, self: Value) -> list[Any]:
     """The sizes of all dimensions."""
     return [weak(op, n) for n in sizes(op, _real(self))]
 
 
 @aten("aten::sym_numel", "aten::numel", rule=SAME, untested=SYMBOLIC)
-def sym_numel(op: Any, self: Any) -> Any:
+def sym_numel(op: Op, self: Value) -> Any:
     """The number of elements."""
     return weak(op, numel(op, _real(self)))
 
 
 @aten("aten::sym_stride.int", "aten::stride.int", rule=SAME, untested=SYMBOLIC)
-def sym_stride_int(op: Any, self: Any, dim: int) -> Any:
+def sym_stride_int(op: Op, self: Value, dim: int) -> Any:
     """How far apart neighbours of a dimension are, in a tensor without gaps."""
     every = sizes(op, _real(self))
     return weak(op, product(op, every[dim % len(every) + 1 :]))
 
 
 @aten("aten::sym_stride", rule=SAME, untested=SYMBOLIC)
-def sym_stride(op: Any, self: Any) -> list[Any]:
+def sym_stride(op: Op, self: Value) -> list[Any]:
     """The strides of all dimensions, in a tensor without gaps."""
     every = sizes(op, _real(self))
     return [weak(op, product(op, every[n + 1 :])) for n in range(len(every))]
 
 
 @aten("aten::sym_storage_offset", rule=SAME, untested=SYMBOLIC)
-def sym_storage_offset(op: Any, self: Any) -> int:
+def sym_storage_offset(op: Op, self: Value) -> int:
     """Where a tensor starts in its memory: at 0, for tensors of a model share none."""
     return 0
 
 
-def _real(x: Any) -> Any:
+def _real(x: Value) -> Value:
     return x.real if isinstance(x, Complex) else x
 
 
@@ -103,25 +103,25 @@ def _real(x: Any) -> Any:
     rule=SAME,
     tests=[OpTest("item")],
 )
-def item(op: Any, self: Any) -> Any:
+def item(op: Op, self: Value) -> Any:
     """The one element of a tensor, as a number."""
     return arithmetic.to_python_number(op.backend, kind_of(self.onnx_dtype), self)
 
 
 @aten("prims::item", rule=SAME, untested="prims: no OpInfo runs it")
-def prims_item(op: Any, a: Any) -> Any:
+def prims_item(op: Op, a: Value) -> Any:
     """The one element of a tensor, as a number."""
     return item.body(op, a)
 
 
 @item.on_complex
-def _item_complex(op: Any, self: Complex) -> Complex:
+def _item_complex(op: Op, self: Complex) -> Complex:
     none = op.constant(np.zeros(0, np.int64))
     return Complex(op.Reshape(self.real, none), op.Reshape(self.imag, none))
 
 
 @aten("aten::is_nonzero", rule=SAME, untested="a bool is not a tensor; tests/atenlib compares it")
-def is_nonzero(op: Any, self: Any) -> Any:
+def is_nonzero(op: Op, self: Value) -> Any:
     """Whether the one element of a tensor is not zero."""
     return arithmetic.to_python_number(op.backend, "bool", self)
 
@@ -151,7 +151,7 @@ for _function in _SYMBOLIC:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def add(op: Any, a: Any, b: Any) -> Any:
+def add(op: Op, a: Number, b: Number) -> Any:
     """The sum."""
     return binary(op, "add", a, b)
 
@@ -166,7 +166,7 @@ def add(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def sub(op: Any, a: Any, b: Any) -> Any:
+def sub(op: Op, a: Number, b: Number) -> Any:
     """The difference."""
     return binary(op, "sub", a, b)
 
@@ -181,20 +181,20 @@ def sub(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def mul(op: Any, a: Any, b: Any) -> Any:
+def mul(op: Op, a: Number, b: Number) -> Any:
     """The product."""
     return binary(op, "mul", a, b)
 
 
 @aten("_operator::floordiv", "aten::floordiv.int", rule=SAME, untested=SYMBOLIC)
-def floordiv(op: Any, a: Any, b: Any) -> Any:
+def floordiv(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """The quotient rounded down; of sizes, which are not negative, plainly divided."""
     if is_value(a) and _is_size(a, 0) and _is_size(b, 1):
         return weak(op, op.Div(op.backend.as_weak(a, None), b))
     return binary(op, "floordiv", a, b)
 
 
-def _is_size(x: Any, low: int) -> bool:
+def _is_size(x: Value | Number, low: int) -> bool:
     """Whether a number is known to be a whole number that is not below `low`."""
     dim = getattr(x, "dims", None) if is_value(x) else x
     if isinstance(dim, bool) or not isinstance(dim, (int, str)):
@@ -203,49 +203,49 @@ def _is_size(x: Any, low: int) -> bool:
 
 
 @aten("_operator::truediv", rule=SAME, untested=SYMBOLIC)
-def truediv(op: Any, a: Any, b: Any) -> Any:
+def truediv(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """The quotient as a float."""
     return binary(op, "truediv", a, b)
 
 
 @aten("_operator::mod", "aten::remainder.int", rule=SAME, untested=SYMBOLIC)
-def mod(op: Any, a: Any, b: Any) -> Any:
+def mod(op: Op, a: int, b: int) -> Any:
     """What a division leaves, with the sign of the divisor."""
     return binary(op, "mod", a, b)
 
 
 @aten("_operator::pow", rule=SAME, untested=SYMBOLIC)
-def pow_(op: Any, a: Any, b: Any) -> Any:
+def pow_(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """A power."""
     return binary(op, "pow", a, b)
 
 
 @aten("_operator::__lshift__", "_operator::lshift", rule=SAME, untested=SYMBOLIC)
-def lshift(op: Any, a: Any, b: Any) -> Any:
+def lshift(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """`a * 2 ** b`."""
     return binary(op, "lshift", a, b)
 
 
 @aten("_operator::__rshift__", "_operator::rshift", rule=SAME, untested=SYMBOLIC)
-def rshift(op: Any, a: Any, b: Any) -> Any:
+def rshift(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """`a // 2 ** b`."""
     return binary(op, "rshift", a, b)
 
 
 @aten("_operator::and_", rule=SAME, untested=SYMBOLIC)
-def and_(op: Any, a: Any, b: Any) -> Any:
+def and_(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """Logical and of bools, bitwise and of integers."""
     return binary(op, "and_", a, b)
 
 
 @aten("_operator::or_", rule=SAME, untested=SYMBOLIC)
-def or_(op: Any, a: Any, b: Any) -> Any:
+def or_(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """Logical or of bools, bitwise or of integers."""
     return binary(op, "or_", a, b)
 
 
 @aten("_operator::xor", rule=SAME, untested=SYMBOLIC)
-def xor(op: Any, a: Any, b: Any) -> Any:
+def xor(op: Op, a: Value | Number, b: Value | Number) -> Any:
     """Exclusive or, of bools or of bits."""
     return binary(op, "xor", a, b)
 
@@ -260,7 +260,7 @@ def xor(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def eq(op: Any, a: Any, b: Any) -> Any:
+def eq(op: Op, a: Number, b: Number) -> Any:
     """Whether two numbers are equal."""
     return binary(op, "eq", a, b)
 
@@ -275,7 +275,7 @@ def eq(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def ne(op: Any, a: Any, b: Any) -> Any:
+def ne(op: Op, a: Number, b: Number) -> Any:
     """Whether two numbers differ."""
     return binary(op, "ne", a, b)
 
@@ -290,7 +290,7 @@ def ne(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def lt(op: Any, a: Any, b: Any) -> Any:
+def lt(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is less than another."""
     return binary(op, "lt", a, b)
 
@@ -305,7 +305,7 @@ def lt(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def le(op: Any, a: Any, b: Any) -> Any:
+def le(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is at most another."""
     return binary(op, "le", a, b)
 
@@ -320,7 +320,7 @@ def le(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def gt(op: Any, a: Any, b: Any) -> Any:
+def gt(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is greater than another."""
     return binary(op, "gt", a, b)
 
@@ -335,37 +335,37 @@ def gt(op: Any, a: Any, b: Any) -> Any:
     rule=SAME,
     untested=SYMBOLIC,
 )
-def ge(op: Any, a: Any, b: Any) -> Any:
+def ge(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is at least another."""
     return binary(op, "ge", a, b)
 
 
 @aten("_operator::neg", "aten::neg.int", rule=SAME, untested=SYMBOLIC)
-def neg(op: Any, a: Any) -> Any:
+def neg(op: Op, a: int) -> Any:
     """The number with the other sign."""
     return _unary(op, "neg", a)
 
 
 @aten("_operator::pos", rule=SAME, untested=SYMBOLIC)
-def pos(op: Any, a: Any) -> Any:
+def pos(op: Op, a: Value | Number) -> Any:
     """The number itself."""
     return a
 
 
 @aten("_operator::abs", "builtins::abs", rule=SAME, untested=SYMBOLIC)
-def abs_(op: Any, a: Any) -> Any:
+def abs_(op: Op, a: Value | Number) -> Any:
     """The absolute value."""
     return _unary(op, "abs", a)
 
 
 @aten("_operator::not_", "torch::sym_not", rule=SAME, untested=SYMBOLIC)
-def not_(op: Any, a: Any) -> Any:
+def not_(op: Op, a: Value | Number) -> Any:
     """Whether a number is zero."""
     return _unary(op, "not_", a)
 
 
 @aten("_operator::getitem", rule=SAME, untested=SYMBOLIC)
-def getitem(op: Any, a: Any, b: Any) -> Any:
+def getitem(op: Op, a: Any, b: Any) -> Any:
     """One of several results, or what a subscript takes of a tensor."""
     return a[b]
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import INT64_MAX, cast, iota, scalar, vector
-from onnxwright.atenlib.helpers.sizes import product, size, sizes
+from onnxwright.atenlib.helpers.sizes import known_sizes, product, size, sizes
 from onnxwright.atenlib.op import TABLE, aten, unsupported
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
@@ -23,7 +24,7 @@ _ROI_OPS_UNTIL = 21
 
 
 @aten("torchvision::nms", rule=custom(lambda _: DType.INT64), untested=_UNTESTED)
-def nms(op: Any, dets: Any, scores: Any, iou_threshold: float) -> Any:
+def nms(op: Op, dets: Any, scores: Any, iou_threshold: float) -> Any:
     """The boxes that no box of a higher score overlaps by more than a threshold."""
     if not 0 <= iou_threshold <= 1:
         unsupported(f"iou_threshold={iou_threshold}; it must be from 0 to 1")
@@ -35,11 +36,11 @@ def nms(op: Any, dets: Any, scores: Any, iou_threshold: float) -> Any:
     return op.Squeeze(op.Slice(found, [2], [3], [1]), [1])
 
 
-def _column(op: Any, x: Any, start: int, end: int) -> Any:
+def _column(op: Op, x: Value, start: int, end: int) -> Value:
     return op.Slice(x, [start], [end], [1])
 
 
-def _batches(op: Any, rois: Any) -> Any:
+def _batches(op: Op, rois: Any) -> Value:
     """Which image each region is of."""
     return op.Cast(op.Squeeze(_column(op, rois, 0, 1), [1]), to=DType.INT64)
 
@@ -51,7 +52,7 @@ def _known(pooled_height: Any, pooled_width: Any) -> tuple[int, int]:
 
 
 def _aligned(
-    op: Any, x: Any, rois: Any, scale: float, pooled: tuple[int, int], ratio: int, aligned: bool
+    op: Op, x: Value, rois: Any, scale: float, pooled: tuple[int, int], ratio: int, aligned: bool
 ) -> Any:
     if op.version > _ROI_OPS_UNTIL:
         down, across = (
@@ -78,8 +79,8 @@ def _aligned(
 
 
 def _weights(
-    op: Any, x: Any, rois: Any, scale: float, axis: int, count: int, ratio: int, aligned: bool
-) -> Any:
+    op: Op, x: Value, rois: Any, scale: float, axis: int, count: int, ratio: int, aligned: bool
+) -> Value:
     """What each line of an image counts in each bin of each region, `[K, count, length]`.
 
     Bilinear interpolation, the bins and their means are products of one factor for each axis.
@@ -116,8 +117,8 @@ def _weights(
 
 @aten("torchvision::roi_align", rule=like("input"), untested=_UNTESTED)
 def roi_align(
-    op: Any,
-    input: Any,
+    op: Op,
+    input: Value,
     rois: Any,
     spatial_scale: float,
     pooled_height: Any,
@@ -130,7 +131,7 @@ def roi_align(
     return _aligned(op, input, rois, spatial_scale, pooled, sampling_ratio, aligned)
 
 
-def _diagonal(op: Any, found: Any, pooled: tuple[int, int]) -> Any:
+def _diagonal(op: Op, found: Any, pooled: tuple[int, int]) -> Value:
     """Of `[K, C * bins, h, w]` the bin `b` of the channel `c * bins + b`; `[K, C, h, w]`."""
     bins = pooled[0] * pooled[1]
     count, channels = size(op, found, 0), _groups(op, found, bins)
@@ -139,14 +140,14 @@ def _diagonal(op: Any, found: Any, pooled: tuple[int, int]) -> Any:
     return op.Reshape(picked, vector(op, [count, channels, *pooled]))
 
 
-def _groups(op: Any, x: Any, bins: int) -> Any:
+def _groups(op: Op, x: Value, bins: int) -> Size:
     channels = size(op, x, 1)
     if isinstance(channels, int):
         return channels // bins
     return op.Div(channels, bins)
 
 
-def _mapping(op: Any, x: Any, rois: Any, pooled: tuple[int, int]) -> Any:
+def _mapping(op: Op, x: Value, rois: Any, pooled: tuple[int, int]) -> Value:
     """The channel that each bin of a position sensitive pooling is of, INT32."""
     bins = pooled[0] * pooled[1]
     channels = _groups(op, x, bins)
@@ -161,8 +162,8 @@ def _mapping(op: Any, x: Any, rois: Any, pooled: tuple[int, int]) -> Any:
 
 @aten("torchvision::ps_roi_align", rule=like("input"), untested=_UNTESTED)
 def ps_roi_align(
-    op: Any,
-    input: Any,
+    op: Op,
+    input: Value,
     rois: Any,
     spatial_scale: float,
     pooled_height: Any,
@@ -175,7 +176,7 @@ def ps_roi_align(
     return _diagonal(op, every, pooled), _mapping(op, input, rois, pooled)
 
 
-def _rounded(op: Any, x: Any) -> Any:
+def _rounded(op: Op, x: Value) -> Value:
     """Rounded half away from zero, as C does."""
     half = op.Floor(op.Add(op.Abs(x), 0.5))
     return op.Mul(op.Sign(x), half)
@@ -188,7 +189,7 @@ class _Bins:
     """
 
     def __init__(
-        self, op: Any, rois: Any, scale: float, axis: int, count: int, length: Any, *, last: bool
+        self, op: Op, rois: Any, scale: float, axis: int, count: int, length: Size, *, last: bool
     ) -> None:
         dtype = rois.onnx_dtype
         ends = [_rounded(op, op.Mul(_column(op, rois, n, n + 1), scale)) for n in (axis, axis + 2)]
@@ -201,7 +202,7 @@ class _Bins:
         if not last:
             limit = op.Sub(limit, 1.0)
 
-        def clipped(x: Any) -> Any:
+        def clipped(x: Value) -> Value:
             return op.Min(op.Max(op.Add(x, ends[0]), 0.0), limit)
 
         self.start = clipped(op.Floor(op.Mul(step, op.constant(bins[None, :-1]))))
@@ -213,7 +214,7 @@ class _Bins:
 
 @aten("torchvision::ps_roi_pool", rule=like("input"), untested=_UNTESTED)
 def ps_roi_pool(
-    op: Any, input: Any, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
+    op: Op, input: Value, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
 ) -> Any:
     """Means over bins of whole pixels, where each bin has channels of its own."""
     pooled = _known(pooled_height, pooled_width)
@@ -237,7 +238,7 @@ def ps_roi_pool(
 
 @aten("torchvision::roi_pool", rule=like("input"), untested=_UNTESTED)
 def roi_pool(
-    op: Any, input: Any, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
+    op: Op, input: Value, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
 ) -> Any:
     """The largest element of bins of whole pixels, and where it is first (-1 in an empty bin)."""
     pooled = _known(pooled_height, pooled_width)
@@ -253,17 +254,17 @@ def roi_pool(
     return values, places
 
 
-def _largest(op: Any, x: Any, rois: Any, scale: float, pooled: tuple[int, int]) -> tuple[Any, Any]:
+def _largest(op: Op, x: Value, rois: Any, scale: float, pooled: tuple[int, int]) -> tuple[Any, Any]:
     """The first largest element of each bin, region by region, and its position, INT32."""
     rows = _Bins(op, rois, scale, 2, pooled[0], size(op, x, 2), last=True)
     columns = _Bins(op, rois, scale, 1, pooled[1], size(op, x, 3), last=True)
     lowest = op.constant(np.array(-np.inf, x.onnx_dtype.numpy))
 
-    def largest(values: Any, inside: Any) -> tuple[Any, Any]:
+    def largest(values: Value, inside: Any) -> tuple[Any, Any]:
         kept = op.Where(inside, values, lowest)
         return op.ReduceMax(kept, [3], keepdims=0), op.ArgMax(kept, axis=3, keepdims=0)
 
-    def one(b: Any, down: Any, across: Any) -> tuple[Any, Any]:
+    def one(b: Value, down: Any, across: Any) -> tuple[Any, Any]:
         image = op.Unsqueeze(op.Gather(x, b, axis=0), [1])  # [C, 1, H, W]
         best, column = largest(image, op.Unsqueeze(across, [1]))  # [C, w, H]
         value, row = largest(op.Unsqueeze(best, [1]), op.Unsqueeze(down, [1]))  # [C, h, w]
@@ -285,12 +286,12 @@ def _largest(op: Any, x: Any, rois: Any, scale: float, pooled: tuple[int, int]) 
 
 @aten("torchvision::deform_conv2d", rule=like("input"), untested=_UNTESTED)
 def deform_conv2d(
-    op: Any,
-    input: Any,
-    weight: Any,
+    op: Op,
+    input: Value,
+    weight: Value,
     offset: Any,
-    mask: Any,
-    bias: Any,
+    mask: Value,
+    bias: Value,
     stride_h: Any,
     stride_w: Any,
     pad_h: Any,
@@ -316,7 +317,7 @@ def deform_conv2d(
         *extra,
         dilations=list(dilations),
         group=groups,
-        kernel_shape=[int(n) for n in weight.shape[2:]],
+        kernel_shape=known_sizes(weight.shape[2:]),
         offset_group=offset_groups,
         pads=[*pads, *pads],
         strides=list(strides),
@@ -324,18 +325,18 @@ def deform_conv2d(
 
 
 def _sampled_conv(
-    op: Any,
-    x: Any,
-    weight: Any,
+    op: Op,
+    x: Value,
+    weight: Value,
     offset: Any,
-    mask: Any,
-    bias: Any,
+    mask: Value | None,
+    bias: Value,
     steps: list[tuple[int, int, int]],
     groups: int,
     parts: int,
-) -> Any:
+) -> Value:
     """The same by interpolation and MatMul."""
-    kernel = [int(n) for n in weight.shape[2:]]
+    kernel = known_sizes(weight.shape[2:])
     taps = kernel[0] * kernel[1]
     count, high, wide = size(op, x, 0), size(op, offset, 2), size(op, offset, 3)
     images = product(op, [count, parts])
@@ -351,7 +352,8 @@ def _sampled_conv(
         places.append(op.Sub(op.Div(op.Add(op.Mul(here, 2.0), 1.0), length), 1.0))
     grid = op.Concat(*(op.Unsqueeze(p, [4]) for p in reversed(places)), axis=4)
     rows = product(op, [taps, high])
-    channels = int(x.shape[1])
+    channels = x.shape[1]
+    assert isinstance(channels, int)
     sampled = TABLE["aten::grid_sampler_2d"](
         op,
         op.Reshape(x, vector(op, [images, channels // parts, *sizes(op, x)[2:]])),
@@ -364,7 +366,7 @@ def _sampled_conv(
         sampled = op.Mul(sampled, op.Reshape(mask, vector(op, [images, 1, rows, wide])))
     inner = channels // groups * taps
     area = product(op, [high, wide])
-    made = int(weight.shape[0])
+    made = known_sizes(weight.shape[:1])[0]
     columns = op.Reshape(sampled, vector(op, [count, groups, inner, area]))
     found = op.MatMul(op.Reshape(weight, [groups, made // groups, inner]), columns)
     found = op.Reshape(found, vector(op, [count, made, high, wide]))

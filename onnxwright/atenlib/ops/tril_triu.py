@@ -10,30 +10,30 @@ from onnxwright.atenlib.helpers.constants import cast, full, iota, scalar
 from onnxwright.atenlib.helpers.sizes import arithmetic, size
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
-from onnxwright.atenlib.protocols import Op, Size, Value
+from onnxwright.atenlib.protocols import Arguments, Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
 
-def _trilu(op: Any, x: Any, diagonal: Any, upper: int) -> Any:
+def _trilu(op: Op, x: Value, diagonal: Any, upper: int) -> Value:
     if isinstance(diagonal, int) and diagonal == 0:
         return op.Trilu(x, upper=upper)
     return op.Trilu(x, scalar(op, diagonal, DType.INT64), upper=upper)
 
 
 @aten("aten::tril", rule=like(), complex="parts", tests=[OpTest("tril")])
-def tril(op: Any, self: Any, diagonal: Any = 0) -> Any:
+def tril(op: Op, self: Value, diagonal: Size = 0) -> Value:
     """The matrices with zeros above a diagonal."""
     return _trilu(op, self, diagonal, 0)
 
 
 @aten("aten::triu", rule=like(), complex="parts", tests=[OpTest("triu")])
-def triu(op: Any, self: Any, diagonal: Any = 0) -> Any:
+def triu(op: Op, self: Value, diagonal: Size = 0) -> Value:
     """The matrices with zeros below a diagonal."""
     return _trilu(op, self, diagonal, 1)
 
 
-def _index_type(arguments: dict[str, Any]) -> DType:
+def _index_type(arguments: Arguments) -> DType:
     # torch's schema has the number of its INT64 as the default.
     if not isinstance(arguments["dtype"], DType):
         arguments["dtype"] = DType.INT64
@@ -42,19 +42,26 @@ def _index_type(arguments: dict[str, Any]) -> DType:
 
 
 @aten("aten::tril_indices", rule=custom(_index_type), tests=[OpTest("tril_indices")])
-def tril_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
+def tril_indices(
+    op: Op, row: int, col: int, offset: int = 0, *, dtype: DType | int | None = 4
+) -> Value:
     """The positions on and below a diagonal, row by row, as two rows."""
     return _indices(op, row, col, offset, 0, dtype)
 
 
 @aten("aten::triu_indices", rule=custom(_index_type), tests=[OpTest("triu_indices")])
-def triu_indices(op: Any, row: int, col: int, offset: int = 0, *, dtype: Any = 4) -> Any:
+def triu_indices(
+    op: Op, row: int, col: int, offset: int = 0, *, dtype: DType | int | None = 4
+) -> Value:
     """The positions on and above a diagonal, row by row, as two rows."""
     return _indices(op, row, col, offset, 1, dtype)
 
 
-def _indices(op: Op, row: Size, col: Size, offset: int, upper: int, dtype: DType) -> Value:
+def _indices(
+    op: Op, row: Size, col: Size, offset: int, upper: int, dtype: DType | int | None
+) -> Value:
     """`[2, count]`: the rows and the columns of one triangle."""
+    assert isinstance(dtype, DType)  # the rule fills it in
     found = op.NonZero(_trilu(op, full(op, [row, col], 1, DType.INT64), offset, upper))
     if isinstance(row, int) and isinstance(col, int):
         above = [min(max(n + offset + 1 - upper, 0), col) for n in range(row)]
@@ -63,7 +70,7 @@ def _indices(op: Op, row: Size, col: Size, offset: int, upper: int, dtype: DType
     return cast(op, found, dtype)
 
 
-def _powers_type(arguments: dict[str, Any]) -> DType:
+def _powers_type(arguments: Arguments) -> DType:
     """Integers are INT64, as in torch's cumprod."""
     own: DType = arguments["x"].onnx_dtype
     return own if own.is_float or own.is_complex else DType.INT64
@@ -73,7 +80,7 @@ _POWERS = custom(_powers_type)
 
 
 @aten("aten::vander", rule=_POWERS, untested="tests/atenlib/test_tril_triu.py")
-def vander(op: Any, x: Any, N: Any = None, increasing: bool = False) -> Any:
+def vander(op: Op, x: Value, N: int | None = None, increasing: bool = False) -> Value:
     """The powers of each element, as rows, the highest first unless `increasing`."""
     return powers(op, x, N, increasing)
 
@@ -82,7 +89,7 @@ vander.on_complex(vander.body)
 
 
 @aten("aten::linalg_vander", rule=_POWERS, tests=[OpTest("linalg.vander")])
-def linalg_vander(op: Any, x: Any, *, N: Any = None) -> Any:
+def linalg_vander(op: Op, x: Value, *, N: Size | None = None) -> Value:
     """The powers of each element from 0 on, in a new last dimension."""
     return powers(op, x, N, increasing=True)
 
@@ -90,7 +97,7 @@ def linalg_vander(op: Any, x: Any, *, N: Any = None) -> Any:
 linalg_vander.on_complex(linalg_vander.body)
 
 
-def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
+def powers(op: Op, x: Value, count: Size | None, increasing: bool) -> Value:
     """The powers from 0 to `count - 1` (the size of the last dimension without it)."""
     if real_part(x).rank == 0:
         x = algebra.each(lambda part: op.Unsqueeze(part, [0]), x)
@@ -109,7 +116,7 @@ def powers(op: Any, x: Any, count: Any, increasing: bool) -> Any:
     return op.Pow(base, cast(op, exponents, x.onnx_dtype))
 
 
-def _complex_powers(op: Any, x: Complex, n: int, increasing: bool) -> Any:
+def _complex_powers(op: Op, x: Complex, n: int, increasing: bool) -> Value:
     """Powers by repeated multiplication."""
     if n == 0:
         return algebra.each(lambda part: op.Slice(op.Unsqueeze(part, [-1]), [0], [0], [-1]), x)

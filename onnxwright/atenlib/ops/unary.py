@@ -12,6 +12,7 @@ from onnxwright.atenlib.helpers import accurate, complex_math
 from onnxwright.atenlib.helpers.constants import full_like, number
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import elementwise
 from onnxwright.types.dtypes import DType
 
@@ -23,13 +24,13 @@ from onnxwright.types.dtypes import DType
     rule=elementwise(promote="complex_to_float"),
     tests=[OpTest("abs")],
 )
-def abs_(op: Any, self: Any) -> Any:
+def abs_(op: Op, self: Value) -> Value:
     """The absolute value, the modulus of a complex number."""
     return self if self.onnx_dtype.is_bool or self.onnx_dtype.is_unsigned else op.Abs(self)
 
 
 @abs_.on_complex
-def _abs_complex(op: Any, self: Complex) -> Any:
+def _abs_complex(op: Op, self: Complex) -> Value:
     return complex_math.absolute(op, self)
 
 
@@ -41,7 +42,7 @@ def _abs_complex(op: Any, self: Complex) -> Any:
     tests=[OpTest("neg")],
     complex="parts",
 )
-def neg(op: Any, self: Any) -> Any:
+def neg(op: Op, self: Value) -> Value:
     """The number with the other sign; unsigned integers wrap around."""
     if self.onnx_dtype.is_unsigned:
         return op.Sub(op.constant(np.array(0, self.onnx_dtype.numpy)), self)
@@ -49,25 +50,25 @@ def neg(op: Any, self: Any) -> Any:
 
 
 @aten("aten::positive", rule=elementwise(), tests=[OpTest("positive")], complex="parts")
-def positive(op: Any, self: Any) -> Any:
+def positive(op: Op, self: Value) -> Value:
     """The tensor itself."""
     return self
 
 
 @aten("aten::sign", "prims::sign", rule=elementwise(), tests=[OpTest("sign")])
-def sign(op: Any, self: Any) -> Any:
+def sign(op: Op, self: Value) -> Value:
     """-1, 0 or 1."""
     return self if self.onnx_dtype.is_bool else op.Sign(self)
 
 
 @aten("aten::sgn", rule=elementwise(), tests=[OpTest("sgn")])
-def sgn(op: Any, self: Any) -> Any:
+def sgn(op: Op, self: Value) -> Value:
     """-1, 0 or 1; of a complex number the point of the unit circle in its direction."""
     return self if self.onnx_dtype.is_bool else op.Sign(self)
 
 
 @sgn.on_complex
-def _sgn_complex(op: Any, self: Complex) -> Complex:
+def _sgn_complex(op: Op, self: Complex) -> Complex:
     return complex_math.sgn(op, self)
 
 
@@ -77,7 +78,7 @@ def _sgn_complex(op: Any, self: Complex) -> Complex:
     rule=elementwise(promote="always_bool"),
     tests=[OpTest("signbit")],
 )
-def signbit(op: Any, self: Any) -> Any:
+def signbit(op: Op, self: Value) -> Value:
     """Whether a number is negative; -0.0 is."""
     dtype = self.onnx_dtype
     if dtype.is_bool or dtype.is_unsigned:
@@ -86,19 +87,19 @@ def signbit(op: Any, self: Any) -> Any:
 
 
 @aten("aten::ceil", "prims::ceil", rule=elementwise(), tests=[OpTest("ceil")])
-def ceil(op: Any, self: Any) -> Any:
+def ceil(op: Op, self: Value) -> Value:
     """The least integer that is not below."""
     return op.Ceil(self) if self.onnx_dtype.is_float else self
 
 
 @aten("aten::floor", "prims::floor", rule=elementwise(), tests=[OpTest("floor")])
-def floor(op: Any, self: Any) -> Any:
+def floor(op: Op, self: Value) -> Value:
     """The greatest integer that is not above."""
     return op.Floor(self) if self.onnx_dtype.is_float else self
 
 
 @aten("aten::round", "prims::round", rule=elementwise(), tests=[OpTest("round")])
-def round_(op: Any, self: Any) -> Any:
+def round_(op: Op, self: Value) -> Value:
     """The nearest integer, the even one of two."""
     return op.Round(self) if self.onnx_dtype.is_float else self
 
@@ -113,7 +114,7 @@ def round_(op: Any, self: Any) -> Any:
         OpTest("round:decimals_neg_3"),
     ],
 )
-def round_decimals(op: Any, self: Any, decimals: int) -> Any:
+def round_decimals(op: Op, self: Value, decimals: int) -> Any:
     """The nearest number with so many decimal places."""
     if decimals == 0 or not self.onnx_dtype.is_float:
         return round_.body(op, self)
@@ -124,13 +125,13 @@ def round_decimals(op: Any, self: Any, decimals: int) -> Any:
 
 
 @aten("aten::trunc", "aten::fix", "prims::trunc", rule=elementwise(), tests=[OpTest("trunc")])
-def trunc(op: Any, self: Any) -> Any:
+def trunc(op: Op, self: Value) -> Value:
     """The next integer towards zero."""
     return accurate.trunc(op, self)
 
 
 @aten("aten::frac", rule=elementwise(), tests=[OpTest("frac")])
-def frac(op: Any, self: Any) -> Any:
+def frac(op: Op, self: Value) -> Value:
     """What is behind the decimal point, with the sign of the number."""
     return op.Sub(self, accurate.trunc(op, self))
 
@@ -141,35 +142,35 @@ def frac(op: Any, self: Any) -> Any:
     rule=elementwise(promote="int_to_float"),
     tests=[OpTest("reciprocal"), OpTest("__rdiv__")],
 )
-def reciprocal(op: Any, self: Any) -> Any:
+def reciprocal(op: Op, self: Value) -> Value:
     """One over a number."""
     return op.Reciprocal(self)
 
 
 @reciprocal.on_complex
-def _reciprocal_complex(op: Any, self: Complex) -> Complex:
+def _reciprocal_complex(op: Op, self: Complex) -> Complex:
     return complex_math.reciprocal(op, self)
 
 
 @aten("aten::square", rule=elementwise(promote="bool_to_long"), tests=[OpTest("square")])
-def square(op: Any, self: Any) -> Any:
+def square(op: Op, self: Value) -> Value:
     """A number times itself."""
     return op.Mul(self, self)
 
 
 @square.on_complex
-def _square_complex(op: Any, self: Complex) -> Complex:
+def _square_complex(op: Op, self: Complex) -> Complex:
     return complex_math.multiply(op, self, self)
 
 
 @aten("aten::sqrt", "prims::sqrt", rule=elementwise(promote="int_to_float"), tests=[OpTest("sqrt")])
-def sqrt(op: Any, self: Any) -> Any:
+def sqrt(op: Op, self: Value) -> Value:
     """The square root."""
     return op.Sqrt(self)
 
 
 @sqrt.on_complex
-def _sqrt_complex(op: Any, self: Complex) -> Complex:
+def _sqrt_complex(op: Op, self: Complex) -> Complex:
     return complex_math.sqrt(op, self)
 
 
@@ -179,24 +180,24 @@ def _sqrt_complex(op: Any, self: Complex) -> Complex:
     rule=elementwise(promote="int_to_float", no_bfloat16=True),
     tests=[OpTest("rsqrt")],
 )
-def rsqrt(op: Any, self: Any) -> Any:
+def rsqrt(op: Op, self: Value) -> Value:
     """One over the square root."""
     return op.Reciprocal(op.Sqrt(self))
 
 
 @rsqrt.on_complex
-def _rsqrt_complex(op: Any, self: Complex) -> Complex:
+def _rsqrt_complex(op: Op, self: Complex) -> Complex:
     return complex_math.reciprocal(op, complex_math.sqrt(op, self))
 
 
 @aten("aten::deg2rad", rule=elementwise(promote="int_to_float"), tests=[OpTest("deg2rad")])
-def deg2rad(op: Any, self: Any) -> Any:
+def deg2rad(op: Op, self: Value) -> Value:
     """Degrees as radians."""
     return op.Mul(self, math.pi / 180.0)
 
 
 @aten("aten::rad2deg", rule=elementwise(promote="int_to_float"), tests=[OpTest("rad2deg")])
-def rad2deg(op: Any, self: Any) -> Any:
+def rad2deg(op: Op, self: Value) -> Value:
     """Radians as degrees."""
     return op.Mul(self, 180.0 / math.pi)
 
@@ -207,7 +208,13 @@ def rad2deg(op: Any, self: Any) -> Any:
     tests=[OpTest("nan_to_num")],
     complex="parts",
 )
-def nan_to_num(op: Any, self: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    op: Op,
+    self: Value,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Value:
     """NaN and infinities replaced by numbers: 0 and the ends of the type by default."""
     dtype = self.onnx_dtype
     if not dtype.is_float:
@@ -229,7 +236,7 @@ def largest(dtype: DType) -> float:
     return float(np.finfo(dtype.numpy).max)
 
 
-def _typed(op: Any, x: Any, dtype: DType) -> Any:
+def _typed(op: Op, x: float, dtype: DType) -> Value:
     return op.constant(np.array(number(x, dtype), dtype.numpy))
 
 
@@ -238,7 +245,7 @@ def _typed(op: Any, x: Any, dtype: DType) -> Any:
     rule=elementwise(promote="always_bool", no_bfloat16=True),
     tests=[OpTest("isnan")],
 )
-def isnan(op: Any, self: Any) -> Any:
+def isnan(op: Op, self: Value) -> Value:
     """Whether a number is none."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, False, DType.BOOL)
@@ -246,12 +253,12 @@ def isnan(op: Any, self: Any) -> Any:
 
 
 @isnan.on_complex
-def _isnan_complex(op: Any, self: Complex) -> Any:
+def _isnan_complex(op: Op, self: Complex) -> Value:
     return op.Or(op.IsNaN(self.real), op.IsNaN(self.imag))
 
 
 @aten("aten::isinf", rule=elementwise(promote="always_bool"), tests=[OpTest("isinf")])
-def isinf(op: Any, self: Any) -> Any:
+def isinf(op: Op, self: Value) -> Value:
     """Whether a number is infinite."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, False, DType.BOOL)
@@ -261,7 +268,7 @@ def isinf(op: Any, self: Any) -> Any:
 
 
 @isinf.on_complex
-def _isinf_complex(op: Any, self: Complex) -> Any:
+def _isinf_complex(op: Op, self: Complex) -> Value:
     return op.Or(op.IsInf(self.real), op.IsInf(self.imag))
 
 
@@ -271,7 +278,7 @@ def _isinf_complex(op: Any, self: Complex) -> Any:
     rule=elementwise(promote="always_bool"),
     tests=[OpTest("isfinite")],
 )
-def isfinite(op: Any, self: Any) -> Any:
+def isfinite(op: Op, self: Value) -> Value:
     """Whether a number is neither infinite nor NaN."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, True, DType.BOOL)
@@ -279,12 +286,12 @@ def isfinite(op: Any, self: Any) -> Any:
 
 
 @isfinite.on_complex
-def _isfinite_complex(op: Any, self: Complex) -> Any:
+def _isfinite_complex(op: Op, self: Complex) -> Value:
     return op.And(isfinite.body(op, self.real), isfinite.body(op, self.imag))
 
 
 @aten("aten::isposinf", rule=elementwise(promote="always_bool"), tests=[OpTest("isposinf")])
-def isposinf(op: Any, self: Any) -> Any:
+def isposinf(op: Op, self: Value) -> Value:
     """Whether a number is infinite and positive."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, False, DType.BOOL)
@@ -292,7 +299,7 @@ def isposinf(op: Any, self: Any) -> Any:
 
 
 @aten("aten::isneginf", rule=elementwise(promote="always_bool"), tests=[OpTest("isneginf")])
-def isneginf(op: Any, self: Any) -> Any:
+def isneginf(op: Op, self: Value) -> Value:
     """Whether a number is infinite and negative."""
     if not self.onnx_dtype.is_float:
         return full_like(op, self, False, DType.BOOL)
@@ -300,11 +307,11 @@ def isneginf(op: Any, self: Any) -> Any:
 
 
 @aten("aten::isreal", rule=elementwise(promote="always_bool"), tests=[OpTest("isreal")])
-def isreal(op: Any, self: Any) -> Any:
+def isreal(op: Op, self: Value) -> Value:
     """Whether a number has no imaginary part."""
     return full_like(op, self, True, DType.BOOL)
 
 
 @isreal.on_complex
-def _isreal_complex(op: Any, self: Complex) -> Any:
+def _isreal_complex(op: Op, self: Complex) -> Value:
     return op.Equal(self.imag, 0.0)

@@ -18,6 +18,7 @@ from onnxwright.atenlib.helpers.sizes import size
 from onnxwright.atenlib.helpers.uint8_resize import cubic_matrix, resize_bytes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import like
 from onnxwright.types.dtypes import DType
 
@@ -35,7 +36,7 @@ _LAST_BIT = XFail(
 )
 
 
-def target_sizes(op: Any, x: Any, scales: Sequence[Any]) -> list[Any]:
+def target_sizes(op: Op, x: Value, scales: Sequence[Any]) -> list[Any]:
     """The sizes that factors ask for."""
     made: list[Any] = []
     for n, scale in enumerate(scales, 2):
@@ -48,7 +49,7 @@ def target_sizes(op: Any, x: Any, scales: Sequence[Any]) -> list[Any]:
     return made
 
 
-def _agrees(x: Any, sizes: Sequence[Any], scales: Sequence[Any], mode: str) -> bool:
+def _agrees(x: Value, sizes: Sequence[Size], scales: Sequence[Any], mode: str) -> bool:
     """Whether Resize, which computes in FLOAT, finds the same sizes and nearest elements.
 
     What is dynamic is trusted.
@@ -72,13 +73,13 @@ def _agrees(x: Any, sizes: Sequence[Any], scales: Sequence[Any], mode: str) -> b
 
 
 def resize(
-    op: Any,
-    x: Any,
+    op: Op,
+    x: Value,
     mode: str,
-    sizes: Sequence[Any] | None,
+    sizes: Sequence[Size] | None,
     scales: Sequence[Any] | None,
     align: bool = False,
-) -> Any:
+) -> Value:
     """All axes but the first two, resized.
 
     Args:
@@ -110,8 +111,8 @@ def resize(
 
 
 def _by_resize(
-    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[Any] | None, align: bool
-) -> Any:
+    op: Op, x: Value, mode: str, sizes: Sequence[Size], scales: Sequence[Any] | None, align: bool
+) -> Value:
     options: dict[str, Any] = {"mode": mode}
     if mode in ("nearest", "exact"):
         options["mode"] = "nearest"
@@ -135,8 +136,8 @@ def _by_resize(
 
 
 def _by_axis(
-    op: Any, x: Any, mode: str, sizes: Sequence[Any], scales: Sequence[Any], align: bool
-) -> Any:
+    op: Op, x: Value, mode: str, sizes: Sequence[Size], scales: Sequence[Any], align: bool
+) -> Value:
     if mode in ("nearest", "exact"):
         for axis, (out, scale) in enumerate(zip(sizes, scales, strict=True), 2):
             x = resize_nearest(op, x, axis, size(op, x, axis), out, scale, mode == "exact")
@@ -153,12 +154,12 @@ def _by_axis(
     return as_before(op, y, x.onnx_dtype)
 
 
-def as_float(op: Any, x: Any) -> Any:
+def as_float(op: Op, x: Value) -> Value:
     """An image in a type of floats to compute in."""
     return in_working_type(op, x) if x.onnx_dtype.is_float else op.Cast(x, to=DType.FLOAT)
 
 
-def as_before(op: Any, y: Any, dtype: DType) -> Any:
+def as_before(op: Op, y: Value, dtype: DType) -> Value:
     """Floats in the type of the image; integers are rounded and kept in range."""
     if dtype.is_integer:
         info = np.iinfo(dtype.numpy)
@@ -180,7 +181,9 @@ def _factors(scales: Any) -> Sequence[float] | None:
         OpTest("nn.functional.upsample_nearest"),
     ],
 )
-def upsample_nearest_vec(op: Any, input: Any, output_size: Any, scale_factors: Any) -> Any:
+def upsample_nearest_vec(
+    op: Op, input: Value, output_size: Sequence[Size] | None, scale_factors: Sequence[float] | None
+) -> Value:
     """An image resized to the nearest elements, measured from their lower edges."""
     return resize(op, input, "nearest", output_size, _factors(scale_factors))
 
@@ -192,7 +195,9 @@ def upsample_nearest_vec(op: Any, input: Any, output_size: Any, scale_factors: A
     rule=like("input"),
     tests=[OpTest("nn.functional.interpolate:nearest-exact")],
 )
-def upsample_nearest_exact_vec(op: Any, input: Any, output_size: Any, scale_factors: Any) -> Any:
+def upsample_nearest_exact_vec(
+    op: Op, input: Value, output_size: Sequence[Size] | None, scale_factors: Sequence[float] | None
+) -> Value:
     """An image resized to the nearest elements, measured from their centres."""
     return resize(op, input, "exact", output_size, _factors(scale_factors))
 
@@ -210,8 +215,12 @@ def upsample_nearest_exact_vec(op: Any, input: Any, output_size: Any, scale_fact
     ],
 )
 def upsample_linear_vec(
-    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
-) -> Any:
+    op: Op,
+    input: Value,
+    output_size: Sequence[Size] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None,
+) -> Value:
     """An image resized by linear interpolation along each axis."""
     return resize(op, input, "linear", output_size, _factors(scale_factors), align_corners)
 
@@ -222,8 +231,12 @@ def upsample_linear_vec(
     tests=[OpTest("nn.functional.interpolate:bicubic", tol=_WEIGHTS, xfail=[_LAST_BIT])],
 )
 def upsample_bicubic2d_vec(
-    op: Any, input: Any, output_size: Any, align_corners: bool, scale_factors: Any
-) -> Any:
+    op: Op,
+    input: Value,
+    output_size: Sequence[Size] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None,
+) -> Value:
     """An image resized by cubic convolution."""
     return resize(op, input, "cubic", output_size, _factors(scale_factors), align_corners)
 
@@ -233,103 +246,119 @@ def _given(*scales: Any) -> list[Any] | None:
 
 
 @aten("aten::upsample_nearest1d", rule=like(), untested=_RECORDED)
-def upsample_nearest1d(op: Any, self: Any, output_size: Any, scales: Any = None) -> Any:
+def upsample_nearest1d(
+    op: Op, self: Value, output_size: Sequence[Size], scales: float | None = None
+) -> Value:
     """A line resized to the nearest elements."""
     return resize(op, self, "nearest", output_size, _given(scales))
 
 
 @aten("aten::upsample_nearest2d", rule=like(), untested=_RECORDED)
 def upsample_nearest2d(
-    op: Any, self: Any, output_size: Any, scales_h: Any = None, scales_w: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized to the nearest elements."""
     return resize(op, self, "nearest", output_size, _given(scales_h, scales_w))
 
 
 @aten("aten::upsample_nearest3d", rule=like(), untested=_RECORDED)
 def upsample_nearest3d(
-    op: Any,
-    self: Any,
-    output_size: Any,
-    scales_d: Any = None,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """A volume resized to the nearest elements."""
     return resize(op, self, "nearest", output_size, _given(scales_d, scales_h, scales_w))
 
 
 @aten("aten::_upsample_nearest_exact1d", rule=like(), untested=_RECORDED)
-def upsample_nearest_exact1d(op: Any, self: Any, output_size: Any, scales: Any = None) -> Any:
+def upsample_nearest_exact1d(
+    op: Op, self: Value, output_size: Sequence[Size], scales: float | None = None
+) -> Value:
     """A line resized to the nearest elements, measured from their centres."""
     return resize(op, self, "exact", output_size, _given(scales))
 
 
 @aten("aten::_upsample_nearest_exact2d", rule=like(), untested=_RECORDED)
 def upsample_nearest_exact2d(
-    op: Any, self: Any, output_size: Any, scales_h: Any = None, scales_w: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized to the nearest elements, measured from their centres."""
     return resize(op, self, "exact", output_size, _given(scales_h, scales_w))
 
 
 @aten("aten::_upsample_nearest_exact3d", rule=like(), untested=_RECORDED)
 def upsample_nearest_exact3d(
-    op: Any,
-    self: Any,
-    output_size: Any,
-    scales_d: Any = None,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """A volume resized to the nearest elements, measured from their centres."""
     return resize(op, self, "exact", output_size, _given(scales_d, scales_h, scales_w))
 
 
 @aten("aten::upsample_linear1d", rule=like(), untested=_RECORDED)
 def upsample_linear1d(
-    op: Any, self: Any, output_size: Any, align_corners: bool, scales: Any = None
-) -> Any:
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
+    align_corners: bool,
+    scales: float | None = None,
+) -> Value:
     """A line resized by linear interpolation."""
     return resize(op, self, "linear", output_size, _given(scales), align_corners)
 
 
 @aten("aten::upsample_bilinear2d", rule=like(), untested=_RECORDED)
 def upsample_bilinear2d(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized by linear interpolation along each axis."""
     return resize(op, self, "linear", output_size, _given(scales_h, scales_w), align_corners)
 
 
 @aten("aten::upsample_bicubic2d", rule=like(), untested=_RECORDED)
 def upsample_bicubic2d(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """An image resized by cubic convolution."""
     return resize(op, self, "cubic", output_size, _given(scales_h, scales_w), align_corners)
 
 
 @aten("aten::upsample_trilinear3d", rule=like(), untested=_RECORDED)
 def upsample_trilinear3d(
-    op: Any,
-    self: Any,
-    output_size: Any,
+    op: Op,
+    self: Value,
+    output_size: Sequence[Size],
     align_corners: bool,
-    scales_d: Any = None,
-    scales_h: Any = None,
-    scales_w: Any = None,
-) -> Any:
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
     """A volume resized by linear interpolation along each axis."""
     factors = _given(scales_d, scales_h, scales_w)
     return resize(op, self, "linear", output_size, factors, align_corners)

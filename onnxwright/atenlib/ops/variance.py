@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
@@ -11,13 +12,15 @@ from onnxwright.atenlib.helpers.reduce import in_working_type, reduce, reduced_a
 from onnxwright.atenlib.helpers.sizes import count_along, is_known_zero
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Arguments, Number, Op, Value, is_value
 from onnxwright.atenlib.rules import custom, reduction
-from onnxwright.semantics.backend import is_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.promotion import real_of
 
 
-def mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def mean_and_var(
+    op: Op, x: Value, dim: int | Sequence[int] | None, correction: Any, keepdim: bool
+) -> tuple[Any, Any]:
     """The mean and the variance over axes, in FLOAT for half types."""
     axes = reduced_axes(dim, x.rank)
     if isinstance(x, Complex):
@@ -35,7 +38,7 @@ def mean_and_var(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> t
     return mean, variance
 
 
-def _freedom(op: Any, x: Any, axes: list[int], correction: Any) -> Any:
+def _freedom(op: Op, x: Value, axes: list[int], correction: Any) -> Value:
     """How many elements less the correction, at least zero."""
     if correction is None:
         correction = 1
@@ -46,51 +49,73 @@ def _freedom(op: Any, x: Any, axes: list[int], correction: Any) -> Any:
     return op.Max(left, 0)
 
 
-def _real_type(arguments: dict[str, Any]) -> DType:
+def _real_type(arguments: Arguments) -> DType:
     return real_of(arguments["self"].onnx_dtype)
 
 
 @aten("aten::var.correction", rule=custom(_real_type), tests=[OpTest("var")])
 def var_correction(
-    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    correction: Number | None = None,
+    keepdim: bool = False,
 ) -> Any:
     """The variance over axes; the sum of squares is divided by the count less `correction`."""
     return mean_and_var(op, self, dim, correction, keepdim)[1]
 
 
 @aten("aten::var", rule=custom(_real_type), tests=[OpTest("var:unbiased")])
-def var(op: Any, self: Any, unbiased: bool = True) -> Any:
+def var(op: Op, self: Value, unbiased: bool = True) -> Any:
     """The variance of all elements."""
     return mean_and_var(op, self, None, int(unbiased), False)[1]
 
 
 @aten("aten::var.dim", rule=custom(_real_type), tests=[OpTest("var")])
-def var_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+def var_dim(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+) -> Any:
     """The variance over axes."""
     return mean_and_var(op, self, dim, int(unbiased), keepdim)[1]
 
 
 @aten("aten::std.correction", rule=custom(_real_type), tests=[OpTest("std")])
 def std_correction(
-    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
-) -> Any:
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    correction: Number | None = None,
+    keepdim: bool = False,
+) -> Value:
     """The root of the variance over axes."""
     return op.Sqrt(mean_and_var(op, self, dim, correction, keepdim)[1])
 
 
 @aten("aten::std", rule=custom(_real_type), tests=[OpTest("std:unbiased")])
-def std(op: Any, self: Any, unbiased: bool = True) -> Any:
+def std(op: Op, self: Value, unbiased: bool = True) -> Value:
     """The root of the variance of all elements."""
     return op.Sqrt(mean_and_var(op, self, None, int(unbiased), False)[1])
 
 
 @aten("aten::std.dim", rule=custom(_real_type), tests=[OpTest("std")])
-def std_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+def std_dim(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+) -> Value:
     """The root of the variance over axes."""
     return op.Sqrt(mean_and_var(op, self, dim, int(unbiased), keepdim)[1])
 
 
-def _both(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool, root: bool) -> tuple[Any, Any]:
+def _both(
+    op: Op, x: Value, dim: int | Sequence[int] | None, correction: Any, keepdim: bool, root: bool
+) -> tuple[Any, Any]:
     mean, variance = mean_and_var(op, x, dim, correction, keepdim)
     if not isinstance(mean, Complex):
         mean = cast(op, mean, x.onnx_dtype)
@@ -99,40 +124,60 @@ def _both(op: Any, x: Any, dim: Any, correction: Any, keepdim: bool, root: bool)
 
 @aten("aten::var_mean.correction", rule=custom(_real_type), tests=[OpTest("var_mean")])
 def var_mean_correction(
-    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
-) -> Any:
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    correction: Number | None = None,
+    keepdim: bool = False,
+) -> tuple[Value, ...]:
     """The variance and the mean over axes."""
     return _both(op, self, dim, correction, keepdim, root=False)
 
 
 @aten("aten::std_mean.correction", rule=custom(_real_type), tests=[OpTest("std_mean")])
 def std_mean_correction(
-    op: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False
-) -> Any:
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None = None,
+    correction: Number | None = None,
+    keepdim: bool = False,
+) -> tuple[Value, ...]:
     """The root of the variance and the mean over axes."""
     return _both(op, self, dim, correction, keepdim, root=True)
 
 
 @aten("aten::var_mean", rule=custom(_real_type), tests=[OpTest("var_mean:unbiased")])
-def var_mean(op: Any, self: Any, unbiased: bool = True) -> Any:
+def var_mean(op: Op, self: Value, unbiased: bool = True) -> tuple[Value, ...]:
     """The variance and the mean of all elements."""
     return _both(op, self, None, int(unbiased), False, root=False)
 
 
 @aten("aten::var_mean.dim", rule=custom(_real_type), tests=[OpTest("var_mean")])
-def var_mean_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+def var_mean_dim(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+) -> tuple[Value, ...]:
     """The variance and the mean over axes."""
     return _both(op, self, dim, int(unbiased), keepdim, root=False)
 
 
 @aten("aten::std_mean", rule=custom(_real_type), tests=[OpTest("std_mean:unbiased")])
-def std_mean(op: Any, self: Any, unbiased: bool = True) -> Any:
+def std_mean(op: Op, self: Value, unbiased: bool = True) -> tuple[Value, ...]:
     """The root of the variance and the mean of all elements."""
     return _both(op, self, None, int(unbiased), False, root=True)
 
 
 @aten("aten::std_mean.dim", rule=custom(_real_type), tests=[OpTest("std_mean")])
-def std_mean_dim(op: Any, self: Any, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+def std_mean_dim(
+    op: Op,
+    self: Value,
+    dim: int | Sequence[int] | None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+) -> tuple[Value, ...]:
     """The root of the variance and the mean over axes."""
     return _both(op, self, dim, int(unbiased), keepdim, root=True)
 
@@ -160,13 +205,15 @@ for _entry in (
     rule=reduction(promote="int_to_float"),
     tests=[OpTest("logsumexp")],
 )
-def logsumexp(op: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+def logsumexp(op: Op, self: Value, dim: int | Sequence[int], keepdim: bool = False) -> Value:
     """The logarithm of the sum of exponentials over axes."""
     return reduce(op, "ReduceLogSumExp", self, reduced_axes(dim, self.rank), keepdim)
 
 
 @logsumexp.on_complex
-def _logsumexp_complex(op: Any, self: Complex, dim: Any, keepdim: bool = False) -> Complex:
+def _logsumexp_complex(
+    op: Op, self: Complex, dim: int | Sequence[int], keepdim: bool = False
+) -> Complex:
     axes = reduced_axes(dim, self.rank)
     part = self.real.onnx_dtype
     top = reduce(op, "ReduceMax", self.real, axes, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from onnxwright.atenlib.complexes import real_part
 from onnxwright.atenlib.helpers import algebra
@@ -20,7 +20,9 @@ from onnxwright.atenlib.helpers.sizes import (
 )
 from onnxwright.atenlib.op import aten, unsupported
 from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.protocols import Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
+from onnxwright.types.dtypes import DType
 
 
 @aten(
@@ -32,19 +34,19 @@ from onnxwright.atenlib.rules import custom, like
     complex="parts",
     tests=[OpTest("view"), OpTest("view_copy")],
 )
-def view(op: Any, self: Any, size: Any) -> Any:
+def view(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """The elements in another shape, in the same order."""
     return reshaped(op, self, size)
 
 
 @aten("aten::reshape", rule=like(), complex="parts", tests=[OpTest("reshape")])
-def reshape(op: Any, self: Any, shape: Any) -> Any:
+def reshape(op: Op, self: Value, shape: Sequence[Size]) -> Value:
     """The elements in another shape, in the same order."""
     return reshaped(op, self, shape)
 
 
 @aten("aten::_reshape_alias", rule=like(), complex="parts", untested="inner operator of reshape")
-def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
+def reshape_alias(op: Op, self: Value, size: Sequence[Size], stride: Sequence[Size]) -> Value:
     """The elements in another shape; strides say nothing about values."""
     return reshaped(op, self, size)
 
@@ -55,19 +57,19 @@ def reshape_alias(op: Any, self: Any, size: Any, stride: Any) -> Any:
     rule=like(),
     tests=[OpTest("view_as"), OpTest("reshape_as")],
 )
-def view_as(op: Any, self: Any, other: Any) -> Any:
+def view_as(op: Op, self: Value, other: Value) -> Value:
     """The elements in the shape of another tensor."""
     return reshaped(op, self, sizes(op, other))
 
 
 @view_as.on_complex
-def _view_as_complex(op: Any, self: Any, other: Any) -> Any:
+def _view_as_complex(op: Op, self: Value, other: Value) -> Value:
     wanted = sizes(op, real_part(other))
     return algebra.each(lambda part: reshaped(op, part, wanted), self)
 
 
 @aten("aten::flatten.using_ints", rule=like(), complex="parts", tests=[OpTest("flatten")])
-def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(op: Op, self: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if self.rank == 0:
         return reshaped(op, self, [1])
@@ -89,7 +91,7 @@ def flatten(op: Any, self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @aten("aten::unflatten.int", rule=like(), complex="parts", tests=[OpTest("unflatten")])
-def unflatten(op: Any, self: Any, dim: int, sizes: Any) -> Any:
+def unflatten(op: Op, self: Value, dim: int, sizes: Sequence[Size]) -> Value:
     """One dimension as several."""
     axis = axis_of(dim, self.rank)
     parts = list(sizes)
@@ -104,12 +106,12 @@ def unflatten(op: Any, self: Any, dim: int, sizes: Any) -> Any:
 
 
 @aten("aten::ravel", rule=like(), complex="parts", tests=[OpTest("ravel")])
-def ravel(op: Any, self: Any) -> Any:
+def ravel(op: Op, self: Value) -> Value:
     """All elements in one dimension."""
     return flat(op, self)
 
 
-def squeeze_axes(op: Any, x: Any, axes: list[int]) -> Any:
+def squeeze_axes(op: Op, x: Value, axes: list[int]) -> Value:
     """Those of some axes left out that are known to be 1 long; torch.export guards the rest."""
     ones = sorted({a for a in axes if x.rank and x.shape[a] == 1})
     return op.Squeeze(x, ones) if ones else x
@@ -122,14 +124,14 @@ def squeeze_axes(op: Any, x: Any, axes: list[int]) -> Any:
     complex="parts",
     tests=[OpTest("squeeze"), OpTest("squeeze_copy")],
 )
-def squeeze(op: Any, self: Any) -> Any:
+def squeeze(op: Op, self: Value) -> Value:
     """Without the dimensions of size one."""
     return squeeze_axes(op, self, list(range(self.rank)))
 
 
 @aten("aten::squeeze.dim", "aten::squeeze_copy.dim", rule=like(), complex="parts",
       tests=[OpTest("squeeze"), OpTest("squeeze_copy")])  # fmt: skip
-def squeeze_dim(op: Any, self: Any, dim: int) -> Any:
+def squeeze_dim(op: Op, self: Value, dim: int) -> Value:
     """Without one dimension, if its size is one."""
     return squeeze_axes(op, self, axes_of(dim, self.rank))
 
@@ -141,7 +143,7 @@ def squeeze_dim(op: Any, self: Any, dim: int) -> Any:
     complex="parts",
     tests=[OpTest("squeeze:multiple")],
 )
-def squeeze_dims(op: Any, self: Any, dim: Any) -> Any:
+def squeeze_dims(op: Op, self: Value, dim: Sequence[int]) -> Value:
     """Without those of some dimensions whose size is one; no dimensions are none of them."""
     return squeeze_axes(op, self, axes_of(dim, self.rank)) if dim else self
 
@@ -153,7 +155,7 @@ def squeeze_dims(op: Any, self: Any, dim: Any) -> Any:
     complex="parts",
     tests=[OpTest("unsqueeze"), OpTest("unsqueeze_copy")],
 )
-def unsqueeze(op: Any, self: Any, dim: int) -> Any:
+def unsqueeze(op: Op, self: Value, dim: int) -> Value:
     """With a dimension of size one at `dim` of the result."""
     return op.Unsqueeze(self, [dim % (self.rank + 1)])
 
@@ -166,13 +168,13 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
     complex="parts",
     tests=[OpTest("expand"), OpTest("broadcast_to"), OpTest("expand_copy")],
 )
-def expand(op: Any, self: Any, size: Any) -> Any:
+def expand(op: Op, self: Value, size: Sequence[Size]) -> Value:
     """Broadcast to a size; -1 keeps a dimension."""
     return expand_to(op, self, size)
 
 
 @aten("aten::expand_as", rule=like(), tests=[OpTest("expand_as")])
-def expand_as(op: Any, self: Any, other: Any) -> Any:
+def expand_as(op: Op, self: Value, other: Value) -> Value:
     """Broadcast to the shape of another tensor."""
     if static(other.shape):
         return expand_to(op, self, list(other.shape))
@@ -180,7 +182,7 @@ def expand_as(op: Any, self: Any, other: Any) -> Any:
 
 
 @expand_as.on_complex
-def _expand_as_complex(op: Any, self: Any, other: Any) -> Any:
+def _expand_as_complex(op: Op, self: Value, other: Value) -> Value:
     return algebra.each(lambda part: expand_as.body(op, part, real_part(other)), self)
 
 
@@ -195,14 +197,14 @@ def _expand_as_complex(op: Any, self: Any, other: Any) -> Any:
     complex="parts",
     tests=[OpTest("alias_copy")],
 )
-def alias(op: Any, self: Any) -> Any:
+def alias(op: Op, self: Value) -> Value:
     """The tensor itself: values of a model never change."""
     return self
 
 
 @aten("aten::view.dtype", "aten::view_copy.dtype", rule=custom(lambda a: a["dtype"]),
       untested="no OpInfo")  # fmt: skip
-def view_dtype(op: Any, self: Any, dtype: Any) -> Any:
+def view_dtype(op: Op, self: Value, dtype: DType) -> Value:
     """The same bits read as another type."""
     own = self.onnx_dtype
     if own is dtype:

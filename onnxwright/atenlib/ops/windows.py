@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 
 from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.protocols import Op, Value
 from onnxwright.atenlib.rules import creation
+from onnxwright.types.dtypes import DType
 
 _Array = np.ndarray[Any, Any]
 _UNTESTED = "torch has OpInfos only for torch.signal.windows, which do not call it"
 
 
-def _window(op: Any, length: int, periodic: bool, dtype: Any, function: Any) -> Any:
+def _window(op: Op, length: int, periodic: bool, dtype: DType | None, function: Any) -> Value:
     """A window; `function` takes the angle of each point, from 0 to 2 pi.
 
     A periodic window is a symmetric one that is one longer, without its last point.
     """
+    assert dtype is not None  # the rule fills it in
     if length <= 1:
         values: _Array = np.ones(length)
     else:
@@ -41,8 +44,8 @@ def _blackman(angle: _Array) -> _Array:
 @aten("aten::bartlett_window", "aten::bartlett_window.periodic", rule=creation(),
       untested=_UNTESTED)  # fmt: skip
 def bartlett_window(
-    op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None
-) -> Any:
+    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
+) -> Value:
     """A triangle."""
     return _window(op, window_length, periodic, dtype, _bartlett)
 
@@ -50,8 +53,8 @@ def bartlett_window(
 @aten("aten::blackman_window", "aten::blackman_window.periodic", rule=creation(),
       untested=_UNTESTED)  # fmt: skip
 def blackman_window(
-    op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None
-) -> Any:
+    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
+) -> Value:
     """A sum of three cosines, 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
     return _window(op, window_length, periodic, dtype, _blackman)
 
@@ -65,20 +68,22 @@ def blackman_window(
     untested=_UNTESTED,
 )
 def hamming_window(
-    op: Any,
+    op: Op,
     window_length: int,
     periodic: bool = True,
     alpha: float = 0.54,
     beta: float = 0.46,
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DType | None = None,
+) -> Value:
     """A raised cosine, `alpha - beta cos`."""
     return _window(op, window_length, periodic, dtype, lambda a: alpha - beta * np.cos(a))
 
 
 @aten("aten::hann_window", "aten::hann_window.periodic", rule=creation(), untested=_UNTESTED)
-def hann_window(op: Any, window_length: int, periodic: bool = True, *, dtype: Any = None) -> Any:
+def hann_window(
+    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
+) -> Value:
     """A raised cosine that is zero at its ends."""
     return _window(op, window_length, periodic, dtype, lambda a: 0.5 - 0.5 * np.cos(a))
 
@@ -91,8 +96,13 @@ def hann_window(op: Any, window_length: int, periodic: bool = True, *, dtype: An
     untested=_UNTESTED,
 )
 def kaiser_window(
-    op: Any, window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None
-) -> Any:
+    op: Op,
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: DType | None = None,
+) -> Value:
     """A Bessel function of the distance from the middle."""
 
     def value(angle: _Array) -> _Array:

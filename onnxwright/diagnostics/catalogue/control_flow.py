@@ -12,6 +12,8 @@ from onnxwright.errors import (
     ScriptSyntaxError,
     ScriptTypeError,
     ScriptValueError,
+    StaticSyntaxError,
+    StaticTypeError,
 )
 
 
@@ -89,7 +91,7 @@ class LoopTypes(Diagnostic):
     title: ClassVar[str] = "`{name}` is {before} before this loop and {after} after an iteration"
     label: ClassVar[str] = "a loop-carried value must keep its type"
     help: ClassVar[str] = "cast it before the loop or at the end of the body"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     name: str
     before: str
     after: str
@@ -105,7 +107,7 @@ class NotIterable(Diagnostic):
     help: ClassVar[str] = (
         "loop over `range(...)`, a tensor's first axis, `enumerate`, `zip` or a list"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
 
 
@@ -129,7 +131,7 @@ class DynamicRaise(Diagnostic):
     title: ClassVar[str] = "`{construct}` depends on a value known only when the model runs"
     label: ClassVar[str] = "an ONNX model cannot raise"
     help: ClassVar[str] = "decide on facts known when compiling, such as shapes and attributes"
-    error: ClassVar[type[OnnxwrightError]] = ScriptSyntaxError
+    error: ClassVar[type[OnnxwrightError]] = StaticSyntaxError
     construct: str
 
 
@@ -164,10 +166,40 @@ class NotMergeable(Diagnostic):
     title: ClassVar[str] = "`{name}` would be {left} or {right}, decided when the model runs"
     label: ClassVar[str] = "decided here"
     help: ClassVar[str] = "only tensors and numbers can be chosen at run time"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     name: str
     left: str
     right: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectInRegion(Diagnostic):
+    """A call changes a Python object inside a part of the function that the model decides about."""
+
+    code: ClassVar[str] = "OW318"
+    title: ClassVar[str] = "{how} changes {what} each time this runs, but compiling runs it once"
+    label: ClassVar[str] = "changes a Python object"
+    help: ClassVar[str] = (
+        "change Python objects outside run-time branches and loops; inside, use tensors"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    how: str
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedTooDeep(Diagnostic):
+    """Branches and loops are nested deeper than protobuf's readers follow: 100 messages."""
+
+    code: ClassVar[str] = "OW319"
+    title: ClassVar[str] = "branches and loops are nested more than {limit} deep"
+    label: ClassVar[str] = "the innermost one"
+    help: ClassVar[str] = (
+        "compute the choices one after the other (`op.Where`), or move parts into functions of "
+        "their own"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)

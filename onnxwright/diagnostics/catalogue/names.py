@@ -12,6 +12,8 @@ from onnxwright.errors import (
     ScriptError,
     ScriptNameError,
     ScriptTypeError,
+    StaticAttributeError,
+    StaticTypeError,
 )
 
 
@@ -75,7 +77,7 @@ class NotCallable(Diagnostic):
     title: ClassVar[str] = "{what} cannot be called with tensors"
     label: ClassVar[str] = "called here"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
     advice: str
 
@@ -115,7 +117,7 @@ class StaticFailure(Diagnostic):
     title: ClassVar[str] = "{exception}: {reason}"
     label: ClassVar[str] = "evaluated when compiling"
     help: ClassVar[str] = "this part has no tensors in it, so Python itself computes it"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     exception: str
     reason: str
 
@@ -128,6 +130,6 @@ class MethodOfTensor(Diagnostic):
     title: ClassVar[str] = "tensors have no `{name}`"
     label: ClassVar[str] = "read here"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptAttributeError
+    error: ClassVar[type[OnnxwrightError]] = StaticAttributeError
     name: str
     advice: str

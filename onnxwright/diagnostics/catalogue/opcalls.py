@@ -11,6 +11,7 @@ from onnxwright.errors import (
     ScriptAttributeError,
     ScriptTypeError,
     ScriptValueError,
+    StaticTypeError,
 )
 
 
@@ -175,7 +176,7 @@ class WrongAttributeType(Diagnostic):
     title: ClassVar[str] = "attribute `{name}` of `{op}` is `{kind}`, not {given}"
     label: ClassVar[str] = "expected `{kind}`"
     help: ClassVar[str] = "the operator is {signature}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
 
     op: str
     name: str
@@ -195,7 +196,7 @@ class TensorAsAttribute(Diagnostic):
         "an attribute is part of the model: give a Python value, or annotate the parameter it "
         "comes from as `{kind}`; the operator is {signature}"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
 
     op: str
     name: str

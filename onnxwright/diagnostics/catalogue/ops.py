@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
+from onnxwright.errors import (
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +63,7 @@ class ValueNeededNow(Diagnostic):
     title: ClassVar[str] = "{what} must be known when compiling"
     label: ClassVar[str] = "this is a tensor, known only when the model runs"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
     advice: str
 

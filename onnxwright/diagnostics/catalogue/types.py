@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError
+from onnxwright.errors import (
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,7 @@ class NotATensor(Diagnostic):
     help: ClassVar[str] = (
         "use a number, a numpy array, a TensorProto, or a value made by an operator"
     )
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
 
 
@@ -185,7 +190,7 @@ class BadIndex(Diagnostic):
     title: ClassVar[str] = "{what} cannot index a tensor"
     label: ClassVar[str] = "indexed here"
     help: ClassVar[str] = "{advice}"
-    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     what: str
     advice: str
 

@@ -371,7 +371,7 @@ class Translator:
         if value.dtype is None:
             # An operator that onnx does not know: torch says what it gives.
             value.kind = TensorType(real_of(wanted), value.shape)
-            self.recorder.types[value.value] = value.kind
+            self.recorder.set_type(value.value, value.kind)
         self._compare(node, name, value, TensorType(wanted, shape), found)
         self._sizes(value, shape)
         if value.value.producer() is not None and value.value not in self._named:
@@ -386,7 +386,7 @@ class Translator:
         merged = tuple(a if isinstance(a, int) or b is None else b for a, b in zip(known, shape))
         if merged != value.shape or value.value.type is None:
             value.kind = TensorType(value.dtype, merged)
-            self.recorder.types[value.value] = value.kind
+            self.recorder.set_type(value.value, value.kind)
             adapters.set_type(value.value, value.kind)
 
     def _compare(

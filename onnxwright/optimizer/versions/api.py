@@ -15,7 +15,7 @@ from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset import registry
-from onnxwright.optimizer.model_tools.files import Model, opened, returned
+from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.versions import rules
 from onnxwright.optimizer.versions.engine import Conversion
 

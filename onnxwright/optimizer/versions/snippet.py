@@ -40,12 +40,13 @@ class Snippet:
             return None
         recorder, types = self.backend.recorder, self._types
         kind = types.kind(value)
-        recorder.types[value] = kind
-        recorder.scopes[0].made.add(value)
+        info = recorder.info(value)
+        info.type = kind
+        recorder.scopes[0].made[value] = None
         if value in types.known:
-            recorder.known[value] = types.known[value]
+            info.const_value = types.known[value]
         if value in types.dims:
-            recorder.dims[value] = types.dims[value]
+            info.shape_value = types.dims[value]
         return self.backend.wrap(value, kind)
 
     def replace(self, node: ir.Node, results: Sequence[GraphValue | None]) -> list[ir.Node]:
@@ -70,13 +71,15 @@ class Snippet:
         recorder.remove_dead(recorder.scope.nodes, kept)
         made = [*self._constants(), *recorder.scope.nodes]
         _describe(made, node, recorder.names)
-        for value in recorder.types:
-            self._types.set(value, recorder.types[value])
-        self._types.known.update(recorder.known)
-        self._types.dims.update(recorder.dims)
+        for value, info in recorder.values.items():
+            self._types.set(value, info.type)
+            if info.const_value is not None:
+                self._types.known[value] = info.const_value
+            if info.shape_value is not None:
+                self._types.dims[value] = info.shape_value
         old = [v for v, f in zip(node.outputs, finals) if f is not None]
         for value, final in zip(old, kept):
-            self._types.types[final] = self._types.types.get(value) or recorder.types.get(final)
+            self._types.types[final] = self._types.types.get(value) or recorder.type_of(final)
             final.doc_string = value.doc_string
             final.metadata_props.update(value.metadata_props)
         graph = node.graph
@@ -102,11 +105,10 @@ class Snippet:
             node = ir.Node("", "Constant", [], [attr], num_outputs=1)
             made = node.outputs[0]
             made.name, made.type, made.shape = value.name, value.type, value.shape
-            backend.recorder.types[made] = backend.recorder.types.get(value)
-            if value in backend.recorder.known:
-                array = backend.recorder.known[value]
-                if array.dtype.kind == "i" and array.ndim <= 1:
-                    backend.recorder.known[made] = array
+            info, array = backend.recorder.info(made), backend.recorder.const_value(value)
+            info.type = backend.recorder.type_of(value)
+            if array is not None and array.dtype.kind == "i" and array.ndim <= 1:
+                info.const_value = array
             for user, n in list(value.uses()):
                 user.replace_input_with(n, made)
             nodes.append(node)

@@ -109,6 +109,8 @@ class ValueTypes:
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.dims: dict[ir.Value, Shape] = {}
         self.known: dict[ir.Value, Array] = {}
+        # Nodes whose inputs cannot go together, and why.
+        self.problems: list[tuple[ir.Node, str]] = []
         self._ir_version = model.ir_version
         self._functions: Mapping[Identifier, ir.Function] = model.functions
         self._calls: dict[tuple[Identifier, str], list[OnnxType | None]] = {}
@@ -185,7 +187,8 @@ class ValueTypes:
         )
         try:
             types = infer_call(call, node.attributes.values, imports[domain])
-        except INFERENCE_ERRORS:
+        except INFERENCE_ERRORS as error:
+            self.problems.append((node, str(error)))
             return by_variable(signature, len(node.outputs), call.types)
         if domain == "":
             for value, dims in zip(node.outputs, values_of(call, types) or (), strict=False):

@@ -1,0 +1,56 @@
+"""onnxscript's module `evaluator`, which can also be called: `with onnxwright.evaluator("ort"):`.
+
+The module and the function have one name, so the module is callable.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any
+
+from onnxwright.eager import Evaluator, OrtEvaluator, ReferenceEvaluator
+from onnxwright.eager import default_evaluator as default
+from onnxwright.eager import evaluator as default_as
+from onnxwright.eager import set_default_evaluator as set_default
+
+ORTEvaluator = OrtEvaluator
+OnnxReferenceRuntimeEvaluator = ReferenceEvaluator
+
+
+def ORTMixedEvaluator(**options: Any) -> OrtEvaluator:  # noqa: N802 - a class in onnxscript
+    """ONNX Runtime, and onnx's reference implementation for what it has no kernel for.
+
+    Args:
+        options: as for `OrtEvaluator`.
+
+    Returns:
+        The evaluator.
+
+    Example:
+        >>> with default_as(ORTMixedEvaluator()) as chosen:
+        ...     chosen is default()
+        True
+    """
+    return OrtEvaluator(**{"fallback": "reference", **options})
+
+
+class _CallableModule(ModuleType):
+    __doc__ = default_as.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
+        return default_as(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule
+
+__all__ = [
+    "Evaluator",
+    "ORTEvaluator",
+    "ORTMixedEvaluator",
+    "OnnxReferenceRuntimeEvaluator",
+    "default",
+    "default_as",
+    "set_default",
+]

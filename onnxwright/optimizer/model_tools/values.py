@@ -1,0 +1,143 @@
+"""Values of a model by name: looked up, listed, and what the graphs of a node read from outside."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+import onnx_ir as ir
+
+from onnxwright.builder.closing import all_nodes, subgraphs
+from onnxwright.diagnostics.catalogue import model_tools as messages
+from onnxwright.diagnostics.diagnostic import fail
+
+
+def by_name(graph: ir.Graph) -> dict[str, ir.Value]:
+    """The values of a graph by name, without those of bodies."""
+    found: dict[str, ir.Value] = {}
+    for value in (*graph.inputs, *graph.initializers.values()):
+        if value.name:
+            found[value.name] = value
+    for node in graph:
+        for value in node.outputs:
+            if value.name:
+                found[value.name] = value
+    return found
+
+
+def find(values: Mapping[str, ir.Value], name: object, kind: str, graph: ir.Graph) -> ir.Value:
+    """A value by name.
+
+    Args:
+        values: where it is looked for.
+        name: its name.
+        kind: what it is, for the message.
+        graph: the main graph.
+
+    Raises:
+        ModelToolError: there is none (OW876).
+    """
+    if not isinstance(name, str):
+        fail(messages.BadModelArgument(
+            argument=repr(name), reason="names are texts", advice=f"give the name of the {kind}"
+        ))  # fmt: skip
+    value = values.get(name)
+    if value is not None:
+        return value
+    for node in all_nodes(graph):
+        for inner in subgraphs(node):
+            if name in by_name(inner):
+                fail(messages.UnknownValue(
+                    kind=f"{kind} of the main graph", name=name,
+                    found=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
+                ))  # fmt: skip
+    near = difflib.get_close_matches(name, values, 1)
+    some = ", ".join(f"`{n}`" for n in list(values)[:8])
+    fail(messages.UnknownValue(
+        kind=kind, name=name, found=f"there are {some}" if some else "there is none",
+        suggestion=near[0] if near else None,
+    ))  # fmt: skip
+
+
+def rename_value(value: ir.Value, name: str) -> None:
+    """Give a value another name; a tensor that it shares with another model keeps its own.
+
+    Args:
+        value: the value; if it is an initializer, its graph is told too.
+        name: the name.
+    """
+    graph = value.graph if value.is_initializer() else None
+    if isinstance(graph, ir.Graph):
+        graph.initializers.pop(value.name or "", None)
+    tensor = value.const_value
+    if tensor is not None and tensor.name != name:
+        value.const_value = _under_name(tensor, name)
+    value.name = name
+    if isinstance(graph, ir.Graph):
+        graph.initializers[name] = value
+
+
+def _under_name(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """The same numbers under another name; nothing is read."""
+    if isinstance(tensor, (ir.Tensor, ir.ExternalTensor, ir.LazyTensor, ir.StringTensor)):
+        made: ir.TensorProtocol = copy.copy(tensor)
+        made.name = name
+        return made
+    if tensor.dtype is ir.DataType.STRING:
+        texts = list(tensor.numpy().ravel())
+        return ir.StringTensor(texts, shape=tensor.shape, name=name)  # type: ignore[arg-type]
+    return ir.LazyTensor(lambda: tensor, dtype=tensor.dtype, shape=tensor.shape, name=name)  # type: ignore[arg-type]
+
+
+def listed(names: Iterable[str] | str, argument: str) -> list[str]:
+    """A list of names, each once.
+
+    Raises:
+        ModelToolError: it is not a list of different names (OW882).
+    """
+    found = [names] if isinstance(names, str) else list(names)
+    twice = sorted({n for n in found if found.count(n) > 1})
+    if twice:
+        fail(messages.BadModelArgument(
+            argument=argument, reason=f"`{twice[0]}` is in it twice", advice="give each name once"
+        ))  # fmt: skip
+    return found
+
+
+def read_by(node: ir.Node) -> Iterator[ir.Value]:
+    """Every value a node reads, also from inside its bodies."""
+    for value in node.inputs:
+        if value is not None:
+            yield value
+    for graph in subgraphs(node):
+        yield from captured(graph)
+
+
+def captured(graph: ir.Graph) -> list[ir.Value]:
+    """The values of graphs around that a graph reads."""
+    own: set[ir.Value] = {*graph.inputs, *graph.initializers.values()}
+    found: dict[ir.Value, None] = {}
+    for node in graph:
+        for value in read_by(node):
+            if value not in own:
+                found[value] = None
+        own.update(node.outputs)
+    found.update((v, None) for v in graph.outputs if v not in own)
+    return list(found)
+
+
+def used_functions(model: ir.Model) -> set[tuple[str, str, str]]:
+    """The model-local functions that are called, by others that are called too."""
+    found: set[tuple[str, str, str]] = set()
+    waiting: list[ir.Graph | ir.Function] = [model.graph]
+    while waiting:
+        for node in all_nodes(waiting.pop()):
+            name = node.op_identifier()
+            if name in model.functions and name not in found:
+                found.add(name)
+                waiting.append(model.functions[name])
+    return found
+
+
+__all__ = ["by_name", "captured", "find", "listed", "read_by", "rename_value", "used_functions"]

@@ -1,0 +1,65 @@
+"""Each stage alone: source in, printed HIR and facts out.
+
+`stages/STAGE/CASE.txt` holds a function, a line `-- after --`, and what the stage makes of it.
+`OW_ACCEPT=1 python -m pytest tests/converter/test_stages.py` writes what is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onnxwright.converter import hir
+from onnxwright.converter.analyze.liveness import liveness
+from onnxwright.converter.capture import SourceUnit
+from onnxwright.converter.normalize.exact_exits import exact_exits
+from onnxwright.converter.normalize.exits import FlagNames
+from onnxwright.converter.normalize.loop_exits import loop_exits
+from onnxwright.converter.normalize.single_exit import normalize, single_exit
+from onnxwright.converter.parse import parse
+from onnxwright.diagnostics.diagnostic import Sink
+from tests.converter.hir_text import text
+
+HERE = Path(__file__).parent / "stages"
+MARK = "\n-- after --\n"
+
+STAGES: dict[str, Callable[[hir.Block], hir.Block]] = {
+    "parse": lambda block: block,
+    "verbatim_exits": exact_exits,
+    "loop_exits": lambda block: loop_exits(block, FlagNames()),
+    "single_exit": lambda block: single_exit(block, FlagNames()),
+    "normalize": normalize,
+    "liveness": lambda block: liveness(normalize(block)),
+}
+CASES = sorted(HERE.glob("*/*.txt"))
+
+
+def body_of(source: str) -> hir.Block:
+    """The function in a text as HIR, before any pass."""
+    tree = ast.parse(source)
+    node = next(n for n in tree.body if isinstance(n, ast.FunctionDef))
+    function = types.FunctionType(compile("0", "case.py", "eval"), {}, node.name)
+    sink = Sink()
+    parsed = parse(SourceUnit(function, "case.py", source, node), sink)
+    sink.raise_if_any()
+    return parsed.body
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_a_stage_makes_exactly_this(path: Path) -> None:
+    source, _, expected = path.read_text(encoding="utf-8").partition(MARK)
+    made = text(STAGES[path.parent.name](body_of(source))) + "\n"
+    if os.environ.get("OW_ACCEPT"):
+        path.write_text(source.rstrip("\n") + "\n" + MARK + made, encoding="utf-8")
+        return
+    assert made == expected
+
+
+@pytest.mark.parametrize("stage", sorted(STAGES))
+def test_every_stage_has_cases(stage: str) -> None:
+    assert any(path.parent.name == stage for path in CASES)

@@ -1,0 +1,92 @@
+"""What writing a model costs: how often it is written and compiled, and that size is no limit."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnxwright.decompiler import api, roundtrip_search, to_script
+from onnxwright.decompiler.rebuild import rebuild
+from onnxwright.testing import assert_isomorphic
+
+
+def chain(count: int) -> onnx.ModelProto:
+    """Nodes that read the one before, or the third before, or a weight."""
+    operators = ("Relu", "Add", "Mul", "MatMul", "Sub", "Reshape")
+    names, nodes = ["x"], []
+    for n in range(count):
+        operator, made = operators[n % len(operators)], f"v{n}"
+        inputs = [names[-1]]
+        if operator in ("Add", "Mul", "Sub"):
+            inputs.append(names[max(0, len(names) - 3)])
+        elif operator == "MatMul":
+            inputs.append("weight")
+        elif operator == "Reshape":
+            inputs.append("shape")
+        nodes.append(helper.make_node(operator, inputs, [made]))
+        names.append(made)
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [8, 8]) for n in ("x", names[-1]))
+    held = [
+        numpy_helper.from_array(np.arange(64, dtype=np.float32).reshape(8, 8), "weight"),
+        numpy_helper.from_array(np.array([8, 8]), "shape"),
+    ]
+    graph = helper.make_graph(nodes, "chain", [x], [y], held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+class Counting:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        return self.function(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("how", "written", "compiled"),
+    [
+        ({}, 1, 1),
+        ({"weights": "external"}, 1, 1),
+        ({"weights": lambda _name, _array: None}, 2, 1),  # the user's function is asked once
+        ({"operators": False}, 1, 0),
+    ],
+)
+def test_a_text_is_written_and_compiled_once(
+    how: dict[str, Any], written: int, compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text that was tried is the one that is given, its weights filled in."""
+    model = chain(12)
+    write, run = Counting(roundtrip_search.write), Counting(roundtrip_search.rebuild)
+    monkeypatch.setattr(roundtrip_search, "write", write)
+    monkeypatch.setattr(api, "write", write)
+    monkeypatch.setattr(roundtrip_search, "rebuild", run)
+    source = to_script(model, **how)
+    assert (write.calls, run.calls) == (written, compiled)
+    assert_isomorphic(model, rebuild(source))
+
+
+def test_the_garbage_collector_is_as_it_was() -> None:
+    assert gc.isenabled()
+    to_script(chain(3))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        to_script(chain(3))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_nodes() -> None:
+    model = chain(100_000)
+    assert_isomorphic(model, rebuild(to_script(model)))
