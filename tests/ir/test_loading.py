@@ -78,6 +78,7 @@ def nested(depth: int) -> onnx.ModelProto:
     graph = made.graph
     for n in range(depth):
         node = graph.node.add(op_type="If", input=["c"], output=[f"q{n}"])
+        node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH).g.name = f"e{n}"
         graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
         graph.name = f"g{n}"
     return made
