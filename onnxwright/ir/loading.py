@@ -108,6 +108,36 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
     return opened
 
 
+def open_ir_model(source: Any) -> Any:
+    """Read and check a model, as an object of `onnx_ir`; its weights stay unread.
+
+    Args:
+        source: as for `open_model`; an `onnx_ir.Model` is checked and returned as it is.
+
+    Returns:
+        The `onnx_ir.Model`.
+
+    Raises:
+        ModelError: as for `open_model`.
+        ModelTypeError: it is a function, a graph or something else (OW752).
+    """
+    import onnx_ir as ir
+
+    opened = open_model(source)
+    if not isinstance(opened.proto, onnx.ModelProto):
+        not_a_model(opened.proto)
+    if isinstance(source, ir.Model):
+        return source
+    try:
+        made: Any = ir.from_proto(opened.proto)
+    except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
+        _unreadable("the model", f"onnx_ir cannot read it: {_first_line(error)}", error)
+    if opened.path is not None:
+        for graph in (made.graph, *(f.graph for f in made.functions.values())):
+            ir.external_data.set_base_dir(graph, opened.folder)
+    return made
+
+
 def checked(
     proto: Model,
     folder: Path | None = None,
@@ -295,6 +325,7 @@ __all__ = [
     "checked",
     "is_source",
     "not_a_model",
+    "open_ir_model",
     "open_model",
     "parsed",
     "raise_damage",

@@ -15,6 +15,7 @@ from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.loading import open_ir_model
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -352,11 +353,9 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     if isinstance(model, ir.Model):
         return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
-        return ir.from_proto(model), ir.to_proto
-    if isinstance(model, bytes):
-        return ir.from_proto(onnx.ModelProto.FromString(model)), lambda made: made
-    if isinstance(model, (str, os.PathLike)):
-        return ir.load(model), lambda made: made
+        return open_ir_model(model), ir.to_proto
+    if isinstance(model, (bytes, str, os.PathLike)):
+        return open_ir_model(model), lambda made: made
     with_model = getattr(model, "with_model", None)
     if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
         return model.model, with_model

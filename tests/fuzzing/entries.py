@@ -55,6 +55,10 @@ ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
     "CompiledModel": lambda m, _: ow.CompiledModel(m),
     "first_divergence": lambda m, o: str(ow.first_divergence(m, o, inputs(m))),
     "assert_isomorphic": lambda m, _: assert_isomorphic(m, m),
+    "optimize": lambda m, _: ow.optimize(m),
+    "convert_version": lambda m, _: ow.convert_version(m, 21),
+    "extract": lambda m, _: ow.extract(m, ["x"], ["y"]),
+    "set_shapes": lambda m, _: ow.set_shapes(m, {"x": ["N"]}),
 }
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("show", "{}"),

@@ -158,6 +158,10 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: edited(lambda m: setattr(m.graph.output[0], "name", "")),
         "OW744*",
     ),
+    "a map without a key type": (
+        lambda: edited(lambda m: m.graph.output[0].type.map_type.value_type.SetInParent()),
+        "OW750",
+    ),
     "an operator's name that is not UTF-8": (lambda: not_utf8(b"Relu"), "OW744"),
     "bytes that are not a model": (lambda: b"\x08\x07garbage", "OW741"),
     "no bytes": (lambda: b"", "OW741"),

@@ -292,8 +292,10 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
     elif which == "optional_type":
         _check_type(proto.optional_type.elem_type, where, depth + 1)
     elif which == "map_type":
-        if proto.map_type.key_type not in _ELEMENTS:
-            raise Damage("data", where, f"it has the unknown key type {proto.map_type.key_type}")
+        key = proto.map_type.key_type
+        if key not in _ELEMENTS or not key:
+            words = f"the unknown key type {key}" if key else "no key type"
+            raise Damage("data", where, f"its type is a map, and it has {words}")
         _check_type(proto.map_type.value_type, where, depth + 1)
     elif which == "opaque_type":
         opaque = proto.opaque_type
