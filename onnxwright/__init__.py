@@ -152,6 +152,7 @@ _MODULES = {
     "onnx_opset": "onnxwright.onnx_opset",
     "onnx_types": "onnxwright.onnx_types",
     "tensor": "onnxwright.tensor",
+    "torch_onnx": "onnxwright.torch_onnx",
     # The function of this name and the module are one: the module can be called.
     "evaluator": "onnxwright.evaluator",
 }

@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("exporter",),
     ("testing",),
     # The last are modules under names that other projects use.
-    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator"),
+    ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx"),
     ("__main__",),
 )
 

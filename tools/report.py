@@ -30,7 +30,6 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("builder/simplify.py", "_reshape"): "the pattern of a rewrite",
     ("exporter/dimensions.py", "_FUNCTIONS"): "functions of sympy, not operators",
     ("optimizer/norm_folding.py", "_BEFORE"): "the pattern of a rewrite",
-    ("optimizer/versions/decisions.py", "SAME"): "decisions of the version converter",
     ("optimizer/versions/fits.py", "_OF_NEW_TYPES"): "whose attributes are for new types only",
     ("optimizer/versions/fits.py", "_wider"): "whose type is an attribute or has no variable",
     ("optimizer/versions/rules/down_axes.py", "_WITHOUT_REDUCTION"): "what an adapter emits",

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.compare.first_difference import difference
-from onnxwright.compare.isomorphism import Mismatch, Strictness
+from onnxwright.compare.mismatch import Mismatch
+from onnxwright.compare.strictness import Strictness
 from onnxwright.ir.loading import is_source, open_model
 
 

@@ -38,14 +38,14 @@ def refine_colors(a: ProtoGraph, b: ProtoGraph, features: Features) -> dict[Any,
         Node or value -> color; equal refine_colors across the two graphs may be matched.
     """
     refiner = _Refiner(features)
-    for scope in (a, b):
-        refiner.label(scope)
+    for graph in (a, b):
+        refiner.label(graph)
     classes = 0
     for _ in range(_ROUNDS):
-        for scope in (a, b):
-            refiner.forward(scope)
-        for scope in (a, b):
-            refiner.backward(scope)
+        for graph in (a, b):
+            refiner.forward(graph)
+        for graph in (a, b):
+            refiner.backward(graph)
         found = len(set(refiner.color.values()))
         if found == classes:
             break
@@ -62,83 +62,83 @@ class _Refiner:
     def _id(self, key: Any) -> int:
         return self._ids.setdefault(key, len(self._ids))
 
-    def label(self, scope: ProtoGraph) -> None:
+    def label(self, graph: ProtoGraph) -> None:
         """Colours from what things are by themselves."""
-        top = scope.owner is None
+        top = graph.owner is None
         places: dict[ProtoValue, list[int]] = {}
-        for n, wire in enumerate(scope.outputs):
-            places.setdefault(wire, []).append(n)
-        for name, wire in scope.wires.items():
-            named = wire.scope is None or (top and wire.tensor is None and wire.producer is None)
-            named = named and (wire.scope is None or self.features.io_names)
-            named = named or (wire.tensor is not None and self.features.initializer_names)
-            outs = tuple(places.get(wire, ()))
-            self.color[wire] = self._id(
-                ("value", name if named else "", wire.input_index, outs, wire.tensor is not None)
+        for n, value in enumerate(graph.outputs):
+            places.setdefault(value, []).append(n)
+        for name, value in graph.values.items():
+            named = value.graph is None or (top and value.tensor is None and value.producer is None)
+            named = named and (value.graph is None or self.features.io_names)
+            named = named or (value.tensor is not None and self.features.initializer_names)
+            outs = tuple(places.get(value, ()))
+            self.color[value] = self._id(
+                ("value", name if named else "", value.input_index, outs, value.tensor is not None)
             )
-        for unit in scope.units:
+        for node in graph.nodes:
             given: list[Any] = []
             if self.features.attributes:
-                given = sorted((x.name, repr(_plain(x))) for x in unit.proto.attribute)
-            self.color[unit] = self._id(("node", unit.key, tuple(given), len(unit.outputs)))
-            for scopes in unit.graphs.values():
-                for inner in scopes:
+                given = sorted((x.name, repr(_plain(x))) for x in node.proto.attribute)
+            self.color[node] = self._id(("node", node.key, tuple(given), len(node.outputs)))
+            for graphs in node.subgraphs.values():
+                for inner in graphs:
                     self.label(inner)
 
-    def _unordered(self, unit: ProtoNode) -> bool:
-        return unit.key[0] == "" and unit.key[1] in self.features.symmetric
+    def _unordered(self, node: ProtoNode) -> bool:
+        return node.key[0] == "" and node.key[1] in self.features.symmetric
 
-    def forward(self, scope: ProtoGraph) -> None:
+    def forward(self, graph: ProtoGraph) -> None:
         """Nodes take in what they read, and give it to what they make."""
         color = self.color
-        if scope.owner is not None:
-            above = color.get(scope.owner, 0)
-            for wire in scope.inputs:
-                color[wire] = self._id(("in", color[wire], above, scope.label))
-        for unit in scope.units:
+        if graph.owner is not None:
+            above = color.get(graph.owner, 0)
+            for value in graph.inputs:
+                color[value] = self._id(("in", color[value], above, graph.label))
+        for node in graph.nodes:
             inner: list[Any] = []
-            for name, scopes in unit.graphs.items():
-                for body in scopes:
+            for name, graphs in node.subgraphs.items():
+                for body in graphs:
                     self.forward(body)
                     inner.append((name, tuple(self._of(w) for w in body.outputs),
-                                  tuple(sorted(color[u] for u in body.units))))  # fmt: skip
-            read = [self._of(w) if w is not None else -1 for w in unit.inputs]
-            if self._unordered(unit):
+                                  tuple(sorted(color[u] for u in body.nodes))))  # fmt: skip
+            read = [self._of(w) if w is not None else -1 for w in node.inputs]
+            if self._unordered(node):
                 read.sort()
-            color[unit] = self._id(("f", color[unit], tuple(read), tuple(inner)))
-            for n, made in enumerate(unit.outputs):
+            color[node] = self._id(("f", color[node], tuple(read), tuple(inner)))
+            for n, made in enumerate(node.outputs):
                 if made is not None:
-                    color[made] = self._id(("o", color[unit], n, color[made]))
+                    color[made] = self._id(("o", color[node], n, color[made]))
 
-    def backward(self, scope: ProtoGraph) -> None:
+    def backward(self, graph: ProtoGraph) -> None:
         """Values take in who reads them, and give it to the node that makes them."""
         color = self.color
-        for unit in reversed(scope.units):
-            if scope.owner is not None:
-                color[unit] = self._id(("w", color[unit], color.get(scope.owner, 0)))
-            for wire in unit.outputs:
-                if wire is not None:
-                    self._read(wire)
-            made = tuple(color[w] if w is not None else -1 for w in unit.outputs)
-            color[unit] = self._id(("b", color[unit], made))
-            for scopes in unit.graphs.values():
-                for body in scopes:
+        for node in reversed(graph.nodes):
+            if graph.owner is not None:
+                color[node] = self._id(("w", color[node], color.get(graph.owner, 0)))
+            for value in node.outputs:
+                if value is not None:
+                    self._read(value)
+            made = tuple(color[w] if w is not None else -1 for w in node.outputs)
+            color[node] = self._id(("b", color[node], made))
+            for graphs in node.subgraphs.values():
+                for body in graphs:
                     self.backward(body)
-        for wire in scope.wires.values():
-            if wire.producer is None:
-                self._read(wire)
+        for value in graph.values.values():
+            if value.producer is None:
+                self._read(value)
 
-    def _of(self, wire: ProtoValue) -> int:
+    def _of(self, value: ProtoValue) -> int:
         """The color of a value; one of a graph that is not looked at goes by its name."""
-        found = self.color.get(wire)
-        return found if found is not None else self._id(("outside", wire.name))
+        found = self.color.get(value)
+        return found if found is not None else self._id(("outside", value.name))
 
-    def _read(self, wire: ProtoValue) -> None:
+    def _read(self, value: ProtoValue) -> None:
         users = [
             (self.color.get(user, 0), -1 if self._unordered(user) else place)
-            for user, place in wire.uses
+            for user, place in value.uses
         ]
-        self.color[wire] = self._id(("u", self.color[wire], tuple(sorted(users))))
+        self.color[value] = self._id(("u", self.color[value], tuple(sorted(users))))
 
 
 def _plain(attr: onnx.AttributeProto) -> Any:

@@ -41,11 +41,11 @@ class Content:
         return math.prod(self.dims)
 
 
-def contents(scope: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, Content]:
+def contents(graph: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, Content]:
     """What every constant of a graph and of its subgraphs holds.
 
     Args:
-        scope: the graph.
+        graph: the graph.
         folder: where its external data is; None where that is not known: external tensors are then
             told apart by the place they name.
 
@@ -60,27 +60,27 @@ def contents(scope: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, C
         [(1,)]
     """
     found: dict[ProtoValue, Content] = {}
-    for inner in scope.all_scopes():
-        for wire in inner.initializers:
-            if isinstance(wire.tensor, onnx.TensorProto):
-                found[wire] = of_tensor(wire.tensor, folder)
-            elif wire.tensor is not None:
-                sparse = wire.tensor
+    for inner in graph.all_graphs():
+        for value in inner.initializers:
+            if isinstance(value.tensor, onnx.TensorProto):
+                found[value] = of_tensor(value.tensor, folder)
+            elif value.tensor is not None:
+                sparse = value.tensor
                 parts = [of_tensor(t, folder).digest for t in (sparse.values, sparse.indices)]
                 kind = sparse.values.data_type
-                found[wire] = Content(kind, tuple(sparse.dims), _hash(["sparse", *parts]))
-        for unit in inner.units:
-            tensor = constant_of(unit)
-            if tensor is not None and len(unit.outputs) == 1 and unit.outputs[0] is not None:
-                found[unit.outputs[0]] = of_tensor(tensor, folder)
+                found[value] = Content(kind, tuple(sparse.dims), _hash(["sparse", *parts]))
+        for node in inner.nodes:
+            tensor = constant_of(node)
+            if tensor is not None and len(node.outputs) == 1 and node.outputs[0] is not None:
+                found[node.outputs[0]] = of_tensor(tensor, folder)
     return found
 
 
-def constant_of(unit: ProtoNode) -> onnx.TensorProto | None:
+def constant_of(node: ProtoNode) -> onnx.TensorProto | None:
     """The value of a Constant node as a tensor; None for other nodes, and for a reference."""
-    if unit.key[:2] != ("", "Constant") or len(unit.proto.attribute) != 1:
+    if node.key[:2] != ("", "Constant") or len(node.proto.attribute) != 1:
         return None
-    (given,) = unit.proto.attribute
+    (given,) = node.proto.attribute
     kind = attribute_kind(given)
     if given.ref_attr_name:
         return None

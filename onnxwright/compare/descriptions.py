@@ -16,16 +16,16 @@ from onnxwright.ir.text import short
 _FEW = 8  # elements of a tensor that are written out
 
 
-def name_of(unit: ProtoNode) -> str:
+def name_of(node: ProtoNode) -> str:
     """A node by its operator and its own name."""
-    p = unit.proto
+    p = node.proto
     shown = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
     return f"{shown} `{p.name}`" if p.name else shown
 
 
-def show(unit: ProtoNode) -> str:
+def show(node: ProtoNode) -> str:
     """A node on one line."""
-    p = unit.proto
+    p = node.proto
     name = f"{p.domain}::{p.op_type}" if p.domain else p.op_type
     given = ", ".join(f"{x.name}={value_of(x)}" for x in p.attribute)
     shown = f"<{given}>" if given else ""
@@ -59,17 +59,17 @@ def value_of(attr: onnx.AttributeProto | None) -> str:
     )
 
 
-def source(wire: ProtoValue | None) -> str:
+def source(value: ProtoValue | None) -> str:
     """A value and what makes it."""
-    if wire is None:
+    if value is None:
         return "nothing"
-    made = f" of {wire.producer.proto.op_type}" if wire.producer is not None else ""
-    return f"`{wire.name}`{made}"
+    made = f" of {value.producer.proto.op_type}" if value.producer is not None else ""
+    return f"`{value.name}`{made}"
 
 
-def type_words(wire: ProtoValue) -> str:
+def type_words(value: ProtoValue) -> str:
     """The type a graph gives a value."""
-    return _type(wire.info.type) if wire.info is not None else "no type"
+    return _type(value.info.type) if value.info is not None else "no type"
 
 
 def _type(proto: onnx.TypeProto) -> str:

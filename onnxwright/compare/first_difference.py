@@ -9,8 +9,10 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.compare.equality import attribute_kind, properties, same_attribute
-from onnxwright.compare.isomorphism import Matcher, Mismatch, Strictness
+from onnxwright.compare.isomorphism import IsomorphismSearch
+from onnxwright.compare.mismatch import Mismatch
 from onnxwright.compare.proto_graph import link_graph, normal_domain
+from onnxwright.compare.strictness import Strictness
 
 Proto = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 
@@ -62,18 +64,20 @@ def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | N
 
 
 def _graphs(a: onnx.GraphProto, b: onnx.GraphProto, strict: Strictness) -> Mismatch | None:
-    matcher = Matcher(link_graph(a), link_graph(b), strict)
-    found = matcher.run()
+    search = IsomorphismSearch(link_graph(a), link_graph(b), strict)
+    found = search.run()
     if found is None and strict.metadata:
-        found = _quantization(a, b, matcher)
+        found = _quantization(a, b, search)
     return found
 
 
-def _quantization(a: onnx.GraphProto, b: onnx.GraphProto, matcher: Matcher) -> Mismatch | None:
+def _quantization(
+    a: onnx.GraphProto, b: onnx.GraphProto, search: IsomorphismSearch
+) -> Mismatch | None:
     """Annotations of quantized tensors, by the values that were matched."""
     if not a.quantization_annotation and not b.quantization_annotation:
         return None
-    names = {x.name: y.name for x, y in matcher.matching().wires.items()}
+    names = {x.name: y.name for x, y in search.matched_values().items()}
 
     def entry(t: onnx.TensorAnnotation, known: dict[str, str]) -> Any:
         pairs = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
@@ -170,7 +174,7 @@ def _functions(a: onnx.FunctionProto, b: onnx.FunctionProto, strict: Strictness)
             return Mismatch(f"attribute parameter `{name}` differs")
         if not same_attribute(one, other, strict.folders):
             return Mismatch(f"the default of attribute parameter `{name}` differs")
-    return Matcher(link_graph(a), link_graph(b), strict).run()
+    return IsomorphismSearch(link_graph(a), link_graph(b), strict).run()
 
 
 __all__ = ["Proto", "as_proto", "difference"]

@@ -69,7 +69,7 @@ def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode
     """
     work = _Bodies(Diff(), a, b, folders)
     list(work.align())
-    return work.matching.units
+    return work.matching.nodes
 
 
 def _facts(found: Diff, a: onnx.ModelProto, b: onnx.ModelProto) -> None:
@@ -141,15 +141,15 @@ class _Bodies:
 
     def run(self) -> None:
         """Match everything, then note the differences."""
-        scopes = list(self.align())
-        for a, b, _ in scopes:
-            made = Constants(a, b, self.matching.units, self.contents)
+        graphs = list(self.align())
+        for a, b, _ in graphs:
+            made = Constants(a, b, self.matching.nodes, self.contents)
             self.pairs.update(made.pairs)
             self.back.update(made.back)
             self.moved.update(made.moved)
             self.constants[a] = made
-        for a, b, where in scopes:
-            self._scope(a, b, where)
+        for a, b, where in graphs:
+            self._graph(a, b, where)
 
     def align(self) -> Iterator[tuple[ProtoGraph, ProtoGraph, Where]]:
         """Match the nodes of every graph; each pair of graphs, with where it is."""
@@ -164,17 +164,17 @@ class _Bodies:
                 self.matching.pair_values(x, y)
         align(a, b, self.matching)
         yield a, b, where
-        for unit in a.units:
-            partner = self.matching.units.get(unit)
+        for node in a.nodes:
+            partner = self.matching.nodes.get(node)
             if partner is None:
                 continue
-            for name, scopes in unit.graphs.items():
-                for inner, other in zip(scopes, partner.graphs.get(name, []), strict=False):
-                    around = (*where, f"node {', '.join(unit.proto.output)}") if _many(a, unit) \
+            for name, graphs in node.subgraphs.items():
+                for inner, other in zip(graphs, partner.subgraphs.get(name, []), strict=False):
+                    around = (*where, f"node {', '.join(node.proto.output)}") if _many(a, node) \
                         else where  # fmt: skip
                     yield from self._align(inner, other, around)
 
-    def _scope(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
+    def _graph(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         rows: list[Row] = []
         self._values("input", a.inputs, b.inputs, where, rows)
         self._values("output", a.outputs, b.outputs, where, rows)
@@ -234,7 +234,7 @@ class _Bodies:
 
     def _unmatched(self, x: ProtoValue, y: ProtoValue) -> bool:
         """Whether the nodes that make them are told as removed and added."""
-        return (x.producer is not None and x.producer not in self.matching.units) and (
+        return (x.producer is not None and x.producer not in self.matching.nodes) and (
             y.producer is not None and y.producer not in self.matching.back
         )
 
@@ -254,37 +254,37 @@ class _Bodies:
     # -- nodes -----------------------------------------------------------------------------------
 
     def _nodes(self, a: ProtoGraph, b: ProtoGraph, where: Where, rows: list[Row]) -> None:
-        waiting = [u for u in b.units if u not in self.matching.back and not self._is_moved(u)]
+        waiting = [u for u in b.nodes if u not in self.matching.back and not self._is_moved(u)]
         waiting.reverse()
-        for unit in a.units:
-            partner = self.matching.units.get(unit)
+        for node in a.nodes:
+            partner = self.matching.nodes.get(node)
             if partner is None:
-                if not self._is_moved(unit):
-                    self._note(Change("removed", "node", name_of(unit), where, show(unit), "", (),
-                                      place_of(unit.proto)), rows)  # fmt: skip
+                if not self._is_moved(node):
+                    self._note(Change("removed", "node", name_of(node), where, show(node), "", (),
+                                      place_of(node.proto)), rows)  # fmt: skip
                 continue
             while waiting and waiting[-1].number < partner.number:
                 self._added(waiting.pop(), where, rows)
-            self._pair(unit, partner, where, rows)
+            self._pair(node, partner, where, rows)
         while waiting:
             self._added(waiting.pop(), where, rows)
 
-    def _is_moved(self, unit: ProtoNode) -> bool:
-        return len(unit.outputs) == 1 and unit.outputs[0] in self.moved
+    def _is_moved(self, node: ProtoNode) -> bool:
+        return len(node.outputs) == 1 and node.outputs[0] in self.moved
 
-    def _added(self, unit: ProtoNode, where: Where, rows: list[Row]) -> None:
-        place = place_of(unit.proto)
-        self._note(Change("added", "node", name_of(unit), where, "", show(unit), (), place), rows)
+    def _added(self, node: ProtoNode, where: Where, rows: list[Row]) -> None:
+        place = place_of(node.proto)
+        self._note(Change("added", "node", name_of(node), where, "", show(node), (), place), rows)
 
     def _pair(self, a: ProtoNode, b: ProtoNode, where: Where, rows: list[Row]) -> None:
         facts = [*_attributes(a, b), *_described(a, b)]
-        wires = list(self._inputs(a, b))
-        if not facts and not wires:
+        values = list(self._inputs(a, b))
+        if not facts and not values:
             self.found.same += 1
             rows.append(Row("same", show(a), show(b)))
             return
         kind: Kind = "changed" if facts else "rewired"
-        self._note(Change(kind, "node", name_of(a), where, show(a), show(b), (*facts, *wires),
+        self._note(Change(kind, "node", name_of(a), where, show(a), show(b), (*facts, *values),
                           place_of(a.proto)), rows)  # fmt: skip
 
     def _inputs(self, a: ProtoNode, b: ProtoNode) -> Iterable[str]:
@@ -303,7 +303,7 @@ class _Bodies:
             return self._same_constant(x, y, content)
         if x.producer is not None and y.producer is not None:
             place = x.producer.outputs.index(x) == y.producer.outputs.index(y)
-            return place and self.matching.units.get(x.producer) is y.producer
+            return place and self.matching.nodes.get(x.producer) is y.producer
         if x.producer is not None or y.producer is not None:
             return False
         mark = self.matching.marks.get(x)
@@ -312,11 +312,11 @@ class _Bodies:
     def _same_constant(self, x: ProtoValue, y: ProtoValue, content: Content | None) -> bool:
         """Constants that are told of elsewhere count as the same, as do equal ones."""
         if self.pairs.get(x) is y or (
-            x.producer is not None and self.matching.units.get(x.producer) is y.producer
+            x.producer is not None and self.matching.nodes.get(x.producer) is y.producer
         ):
             return True
         both = (x in self.pairs and y in self.back) or (
-            x.producer in self.matching.units and y.producer in self.matching.back
+            x.producer in self.matching.nodes and y.producer in self.matching.back
         )
         return content is not None and content == self.contents.get(y) and not both
 
@@ -368,9 +368,9 @@ class _Bodies:
                    rows)  # fmt: skip
 
 
-def _many(scope: ProtoGraph, unit: ProtoNode) -> bool:
+def _many(graph: ProtoGraph, node: ProtoNode) -> bool:
     """Whether the operator of a node with subgraphs stands more than once in its graph."""
-    return sum(bool(u.graphs) and u.key == unit.key for u in scope.units) > 1
+    return sum(bool(u.subgraphs) and u.key == node.key for u in graph.nodes) > 1
 
 
 def _alike(
@@ -401,10 +401,10 @@ def _attributes(a: ProtoNode, b: ProtoNode) -> Iterable[str]:
             yield f"attribute {name}: {value_of(x)} -> {value_of(y)}{note}"
 
 
-def _is_default(unit: ProtoNode, given: onnx.AttributeProto) -> bool:
+def _is_default(node: ProtoNode, given: onnx.AttributeProto) -> bool:
     """Whether an attribute has the value that it has where it is not given."""
     try:
-        schema = onnx.defs.get_schema(unit.proto.op_type, unit.key[0])
+        schema = onnx.defs.get_schema(node.proto.op_type, node.key[0])
     except onnx.defs.SchemaError:
         return False
     known = schema.attributes.get(given.name)

@@ -17,7 +17,7 @@ class Constants:
 
     Args:
         a, b: the graphs.
-        units: matched nodes.
+        nodes: matched nodes.
         contents: what the constants hold.
 
     Fields:
@@ -29,7 +29,7 @@ class Constants:
         self,
         a: ProtoGraph,
         b: ProtoGraph,
-        units: Mapping[ProtoNode, ProtoNode],
+        nodes: Mapping[ProtoNode, ProtoNode],
         contents: Mapping[ProtoValue, Content],
     ) -> None:
         self.contents = contents
@@ -39,7 +39,7 @@ class Constants:
         self.left = list(a.initializers)
         self.right = list(b.initializers)
         ours, theirs = set(self.left), set(self.right)
-        read = [(x, y) for x, y in _read_alike(a, units) if x in ours and y in theirs]
+        read = [(x, y) for x, y in _read_alike(a, nodes) if x in ours and y in theirs]
         self._by_key(lambda w: (w.name, contents.get(w)))
         self._pair(read, self._same)
         self._by_key(contents.get)
@@ -50,17 +50,17 @@ class Constants:
         self._pair(read, lambda x, y: self._shape(x) == self._shape(y))
         self._by_key(lambda w: None if _COUNTED.fullmatch(w.name) else w.name)
         self._pair(read, lambda _x, _y: True)
-        self._move(a, b, units)
+        self._move(a, b, nodes)
 
-    def _free(self, wire: ProtoValue) -> bool:
-        return wire.tensor is not None and wire not in self.pairs and wire not in self.back
+    def _free(self, value: ProtoValue) -> bool:
+        return value.tensor is not None and value not in self.pairs and value not in self.back
 
     def _same(self, x: ProtoValue, y: ProtoValue) -> bool:
         content = self.contents.get(x)
         return content is not None and content == self.contents.get(y)
 
-    def _shape(self, wire: ProtoValue) -> tuple[int, tuple[int, ...]] | None:
-        content = self.contents.get(wire)
+    def _shape(self, value: ProtoValue) -> tuple[int, tuple[int, ...]] | None:
+        content = self.contents.get(value)
         return None if content is None else (content.dtype, content.dims)
 
     def _set(self, x: ProtoValue, y: ProtoValue) -> None:
@@ -69,14 +69,14 @@ class Constants:
 
     def _by_key(self, key: Callable[[ProtoValue], object]) -> None:
         held: dict[object, list[ProtoValue]] = {}
-        for wire in self.right:
-            if self._free(wire):
-                held.setdefault(key(wire), []).append(wire)
-        for wire in self.left:
-            made = key(wire)
+        for value in self.right:
+            if self._free(value):
+                held.setdefault(key(value), []).append(value)
+        for value in self.left:
+            made = key(value)
             partners = held.get(made) if made is not None else None
-            if partners and self._free(wire):
-                self._set(wire, partners.pop(0))
+            if partners and self._free(value):
+                self._set(value, partners.pop(0))
 
     def _pair(
         self,
@@ -87,33 +87,33 @@ class Constants:
             if self._free(x) and self._free(y) and fits(x, y):
                 self._set(x, y)
 
-    def _move(self, a: ProtoGraph, b: ProtoGraph, units: Mapping[ProtoNode, ProtoNode]) -> None:
+    def _move(self, a: ProtoGraph, b: ProtoGraph, nodes: Mapping[ProtoNode, ProtoNode]) -> None:
         """Initializers that are Constant nodes on the other side."""
-        matched = {*units, *units.values()}
-        for wires, scope in ((self.left, b), (self.right, a)):
+        matched = {*nodes, *nodes.values()}
+        for values, graph in ((self.left, b), (self.right, a)):
             held: dict[Content, list[ProtoValue]] = {}
-            for unit in scope.units:
-                out = unit.outputs[0] if unit.outputs else None
+            for node in graph.nodes:
+                out = node.outputs[0] if node.outputs else None
                 content = self.contents.get(out) if out is not None else None
-                if out is not None and content is not None and unit not in matched:
+                if out is not None and content is not None and node not in matched:
                     held.setdefault(content, []).append(out)
-            for wire in wires:
-                content = self.contents.get(wire)
-                others = held.get(content) if content is not None and self._free(wire) else None
+            for value in values:
+                content = self.contents.get(value)
+                others = held.get(content) if content is not None and self._free(value) else None
                 if others:
-                    other = next((w for w in others if w.name == wire.name), others[0])
+                    other = next((w for w in others if w.name == value.name), others[0])
                     others.remove(other)
-                    self.moved[wire], self.moved[other] = other, wire
+                    self.moved[value], self.moved[other] = other, value
 
 
 def _read_alike(
-    a: ProtoGraph, units: Mapping[ProtoNode, ProtoNode]
+    a: ProtoGraph, nodes: Mapping[ProtoNode, ProtoNode]
 ) -> Iterator[tuple[ProtoValue, ProtoValue]]:
     """What matched nodes read in the same place."""
-    for unit in a.all_units():
-        partner = units.get(unit)
+    for node in a.all_nodes():
+        partner = nodes.get(node)
         if partner is not None:
-            for x, y in zip(unit.inputs, partner.inputs, strict=False):
+            for x, y in zip(node.inputs, partner.inputs, strict=False):
                 if x is not None and y is not None:
                     yield x, y
 

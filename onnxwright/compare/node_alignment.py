@@ -57,11 +57,11 @@ class _Work:
 
     def left(self) -> list[ProtoNode]:
         """The nodes of the first that are not matched."""
-        return [u for u in self.a.units if u not in self.matching.units]
+        return [u for u in self.a.nodes if u not in self.matching.nodes]
 
     def right(self) -> list[ProtoNode]:
         """The nodes of the second that are not matched."""
-        return [u for u in self.b.units if u not in self.matching.back]
+        return [u for u in self.b.nodes if u not in self.matching.back]
 
     def done(self) -> bool:
         """Whether one side has nothing left to match."""
@@ -89,7 +89,7 @@ class _Work:
         fingerprinter = self.fingerprinter(level)
         up = {**fingerprinter.forward(self.a), **fingerprinter.forward(self.b)}
         if level is Level.SHAPED:  # a constant by itself says nothing at this level
-            up = {u: n for u, n in up.items() if u.inputs or u.graphs}
+            up = {u: n for u, n in up.items() if u.inputs or u.subgraphs}
         self.group(self.left(), self.right(), up.get, unequal=level is Level.EXACT)
         fingerprinter = self.fingerprinter(level)
         down = {**fingerprinter.backward(self.a), **fingerprinter.backward(self.b)}
@@ -100,16 +100,16 @@ class _Work:
         """Match what alone reads the same weights."""
         fingerprinter = self.fingerprinter(Level.EXACT)
 
-        def token(unit: ProtoNode) -> Hashable:
-            held = [self.matching.contents.get(w) for w in unit.inputs if w is not None]
+        def token(node: ProtoNode) -> Hashable:
+            held = [self.matching.contents.get(w) for w in node.inputs if w is not None]
             large = any(c is not None and c.count > _LARGE for c in held)
-            return fingerprinter.local(unit) if large else None
+            return fingerprinter.local(node) if large else None
 
         ones, others = _held(self.left(), token), _held(self.right(), token)
-        for key, units in ones.items():
+        for key, nodes in ones.items():
             partners = others.get(key, [])
-            if len(units) == len(partners) == 1:
-                self.matching.pair(units[0], partners[0])
+            if len(nodes) == len(partners) == 1:
+                self.matching.pair(nodes[0], partners[0])
 
     def group(
         self,
@@ -127,25 +127,25 @@ class _Work:
             unequal: match as many as there are, by the names of their results first.
         """
         left, right = _held(ones, key), _held(others, key)
-        for made, units in left.items():
+        for made, nodes in left.items():
             partners = right.get(made, [])
-            if len(units) != len(partners) and not unequal:
+            if len(nodes) != len(partners) and not unequal:
                 continue
-            if len(units) > 1 or len(partners) > 1:
-                units, partners = self._named_first(units, partners)
-            for x, y in zip(units, partners, strict=False):
+            if len(nodes) > 1 or len(partners) > 1:
+                nodes, partners = self._named_first(nodes, partners)
+            for x, y in zip(nodes, partners, strict=False):
                 self.matching.pair(x, y)
 
     def _named_first(
         self, ones: list[ProtoNode], others: list[ProtoNode]
     ) -> tuple[list[ProtoNode], list[ProtoNode]]:
         by_name = {tuple(u.proto.output): u for u in others}
-        for unit in ones:
-            partner = by_name.pop(tuple(unit.proto.output), None)
+        for node in ones:
+            partner = by_name.pop(tuple(node.proto.output), None)
             if partner is not None:
-                self.matching.pair(unit, partner)
+                self.matching.pair(node, partner)
         return (
-            [u for u in ones if u not in self.matching.units],
+            [u for u in ones if u not in self.matching.nodes],
             [u for u in others if u not in self.matching.back],
         )
 
@@ -157,12 +157,12 @@ class _Work:
             sure: whether equal tokens in one place are enough; else a neighbour or a name has to
                 agree too.
         """
-        pairs = [(x.number, self.matching.units[x].number) for x in self.a.units
-                 if x in self.matching.units]  # fmt: skip
-        edges = [(-1, -1), *rising(pairs), (len(self.a.units), len(self.b.units))]
+        pairs = [(x.number, self.matching.nodes[x].number) for x in self.a.nodes
+                 if x in self.matching.nodes]  # fmt: skip
+        edges = [(-1, -1), *rising(pairs), (len(self.a.nodes), len(self.b.nodes))]
         for (i, k), (j, m) in itertools.pairwise(edges):
-            ones = [u for u in self.a.units[i + 1 : j] if u not in self.matching.units]
-            others = [u for u in self.b.units[k + 1 : m] if u not in self.matching.back]
+            ones = [u for u in self.a.nodes[i + 1 : j] if u not in self.matching.nodes]
+            others = [u for u in self.b.nodes[k + 1 : m] if u not in self.matching.back]
             if not ones or not others:
                 continue
             for n, o in common([token(u) for u in ones], [token(u) for u in others]):
@@ -196,30 +196,30 @@ class _Work:
 
 
 def _held(
-    units: Iterable[ProtoNode], key: Callable[[ProtoNode], Hashable]
+    nodes: Iterable[ProtoNode], key: Callable[[ProtoNode], Hashable]
 ) -> Mapping[Hashable, list[ProtoNode]]:
     found: dict[Hashable, list[ProtoNode]] = {}
-    for unit in units:
-        made = key(unit)
+    for node in nodes:
+        made = key(node)
         if made is not None:
-            found.setdefault(made, []).append(unit)
+            found.setdefault(made, []).append(node)
     return found
 
 
-def _by_depth(scope: ProtoGraph) -> list[list[ProtoNode]]:
+def _by_depth(graph: ProtoGraph) -> list[list[ProtoNode]]:
     """The nodes by the longest way from an input."""
     depths: dict[ProtoNode, int] = {}
     levels: list[list[ProtoNode]] = []
-    for unit in scope.units:
-        read = list(unit.inputs)
-        for scopes in unit.graphs.values():
-            for body in scopes:
-                read += [w for inner in body.all_units() for w in inner.inputs]
+    for node in graph.nodes:
+        read = list(node.inputs)
+        for graphs in node.subgraphs.values():
+            for body in graphs:
+                read += [w for inner in body.all_nodes() for w in inner.inputs]
         above = [depths.get(w.producer, -1) for w in read if w is not None and w.producer]
-        depth = depths[unit] = max(above, default=-1) + 1
+        depth = depths[node] = max(above, default=-1) + 1
         if depth == len(levels):
             levels.append([])
-        levels[depth].append(unit)
+        levels[depth].append(node)
     return levels
 
 

@@ -28,7 +28,7 @@ class Matching:
     """What is matched so far: nodes and values of both sides, with a number for each pair.
 
     Fields:
-        units, back: node of the first -> node of the second, and back.
+        nodes, back: node of the first -> node of the second, and back.
         marks: node or value of either side -> the number of its pair.
         contents: what the constants of both sides hold.
         names: names of constants that both sides have with one type.
@@ -36,7 +36,7 @@ class Matching:
     """
 
     def __init__(self, contents: Mapping[ProtoValue, Content], names: frozenset[str]) -> None:
-        self.units: dict[ProtoNode, ProtoNode] = {}
+        self.nodes: dict[ProtoNode, ProtoNode] = {}
         self.back: dict[ProtoNode, ProtoNode] = {}
         self.marks: dict[Any, int] = {}
         self.contents = contents
@@ -45,7 +45,7 @@ class Matching:
 
     def pair(self, x: ProtoNode, y: ProtoNode) -> None:
         """Match two nodes."""
-        self.units[x] = y
+        self.nodes[x] = y
         self.back[y] = x
         self.marks[x] = self.marks[y] = len(self.marks)
 
@@ -75,98 +75,98 @@ class Fingerprinter:
     def _id(self, key: Hashable) -> int:
         return self._ids.setdefault(key, len(self._ids))
 
-    def forward(self, scope: ProtoGraph) -> dict[ProtoNode, int]:
+    def forward(self, graph: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what it computes from the inputs and from what is matched."""
         found = {}
-        for unit in scope.units:
-            made = ("f", *self.itself(unit), tuple(self.label(w) for w in unit.inputs))
-            found[unit] = self._made[unit] = self._id((*made, self._inside(unit)))
+        for node in graph.nodes:
+            made = ("f", *self.itself(node), tuple(self.label(w) for w in node.inputs))
+            found[node] = self._made[node] = self._id((*made, self._inside(node)))
         return found
 
-    def _inside(self, unit: ProtoNode) -> Hashable:
+    def _inside(self, node: ProtoNode) -> Hashable:
         parts = []
-        for name, scopes in unit.graphs.items():
-            for scope in scopes:
-                held = self.forward(scope)
-                outs = tuple(self.label(w) for w in scope.outputs)
-                parts.append((name, len(scope.inputs), outs, tuple(sorted(held.values()))))
+        for name, graphs in node.subgraphs.items():
+            for graph in graphs:
+                held = self.forward(graph)
+                outs = tuple(self.label(w) for w in graph.outputs)
+                parts.append((name, len(graph.inputs), outs, tuple(sorted(held.values()))))
         return tuple(parts)
 
-    def backward(self, scope: ProtoGraph) -> dict[ProtoNode, int]:
+    def backward(self, graph: ProtoGraph) -> dict[ProtoNode, int]:
         """A number for each node by what becomes of its results."""
         found: dict[ProtoNode, int] = {}
         places: dict[ProtoValue, list[int]] = {}
-        for n, wire in enumerate(scope.outputs):
-            places.setdefault(wire, []).append(n)
-        for unit in reversed(scope.units):
+        for n, value in enumerate(graph.outputs):
+            places.setdefault(value, []).append(n)
+        for node in reversed(graph.nodes):
             made = []
-            for out in unit.outputs:
+            for out in node.outputs:
                 uses = out.uses if out is not None else ()
-                users = sorted(self._user(scope, found, *use) for use in uses)
+                users = sorted(self._user(graph, found, *use) for use in uses)
                 made.append((tuple(users), tuple(places.get(out, ())) if out is not None else ()))
-            fixed = tuple(self.label(w) if w in self.matching.contents else -2 for w in unit.inputs)
-            found[unit] = self._id(("b", *self.itself(unit), fixed, tuple(made)))
+            fixed = tuple(self.label(w) if w in self.matching.contents else -2 for w in node.inputs)
+            found[node] = self._id(("b", *self.itself(node), fixed, tuple(made)))
             if any(users or outs for users, outs in made):
-                self.used.add(unit)
+                self.used.add(node)
         return found
 
     def _user(
-        self, scope: ProtoGraph, found: Mapping[ProtoNode, int], unit: ProtoNode, place: int
+        self, graph: ProtoGraph, found: Mapping[ProtoNode, int], node: ProtoNode, place: int
     ) -> int:
         inside = False
-        while unit.scope is not scope and unit.scope.owner is not None:
-            unit, inside = unit.scope.owner, True
-        mark = self.matching.marks.get(unit)
-        told: Hashable = ("pair", mark) if mark is not None else found.get(unit, -1)
+        while node.graph is not graph and node.graph.owner is not None:
+            node, inside = node.graph.owner, True
+        mark = self.matching.marks.get(node)
+        told: Hashable = ("pair", mark) if mark is not None else found.get(node, -1)
         return self._id(("u", told, -1 if inside else place))
 
-    def itself(self, unit: ProtoNode) -> tuple[Hashable, ...]:
+    def itself(self, node: ProtoNode) -> tuple[Hashable, ...]:
         """A node without its surroundings: the operator, the attributes, how much it makes."""
         if self.level is Level.SHAPED:
-            given: Hashable = tuple(sorted(a.name for a in unit.proto.attribute))
+            given: Hashable = tuple(sorted(a.name for a in node.proto.attribute))
         else:
-            given = self.matching.attributes.get(unit)
+            given = self.matching.attributes.get(node)
             if given is None:
-                given = tuple(sorted((a.name, repr(_plain(a))) for a in unit.proto.attribute))
-                self.matching.attributes[unit] = given
-        return (unit.key, given, len(unit.outputs))
+                given = tuple(sorted((a.name, repr(_plain(a))) for a in node.proto.attribute))
+                self.matching.attributes[node] = given
+        return (node.key, given, len(node.outputs))
 
-    def local(self, unit: ProtoNode) -> Hashable:
+    def local(self, node: ProtoNode) -> Hashable:
         """A node with the constants it reads."""
-        return (*self.itself(unit), tuple(
-            self.label(w) if w is None or w in self.matching.contents else -2 for w in unit.inputs
+        return (*self.itself(node), tuple(
+            self.label(w) if w is None or w in self.matching.contents else -2 for w in node.inputs
         ))  # fmt: skip
 
-    def label(self, wire: ProtoValue | None) -> int:
+    def label(self, value: ProtoValue | None) -> int:
         """A number for a value."""
-        if wire is None:
+        if value is None:
             return -1
-        return self._id(self._key(wire))
+        return self._id(self._key(value))
 
-    def _key(self, wire: ProtoValue) -> Hashable:
-        content = self.matching.contents.get(wire)
+    def _key(self, value: ProtoValue) -> Hashable:
+        content = self.matching.contents.get(value)
         if content is not None:
-            return ("constant", self._constant(wire, content))
-        mark = self.matching.marks.get(wire)
+            return ("constant", self._constant(value, content))
+        mark = self.matching.marks.get(value)
         if mark is not None:
             return ("value", mark)
-        if wire.producer is not None:
-            place = wire.producer.outputs.index(wire)
-            mark = self.matching.marks.get(wire.producer)
+        if value.producer is not None:
+            place = value.producer.outputs.index(value)
+            mark = self.matching.marks.get(value.producer)
             if mark is not None:
                 return ("pair", mark, place)
-            return ("of", self._made.get(wire.producer, -1), place)
-        if wire.input_index is not None:
-            depth = wire.scope.label if wire.scope is not None else ""
-            return ("input", depth, wire.input_index)
-        return ("name", wire.name)
+            return ("of", self._made.get(value.producer, -1), place)
+        if value.input_index is not None:
+            depth = value.graph.label if value.graph is not None else ""
+            return ("input", depth, value.input_index)
+        return ("name", value.name)
 
-    def _constant(self, wire: ProtoValue, content: Content) -> Hashable:
+    def _constant(self, value: ProtoValue, content: Content) -> Hashable:
         if self.level is Level.EXACT or (self.level is Level.NAMED and content.count <= _FEW):
             return content
         shape = (content.dtype, content.dims)
-        if self.level is Level.NAMED and wire.name in self.matching.names:
-            return (wire.name, shape)
+        if self.level is Level.NAMED and value.name in self.matching.names:
+            return (value.name, shape)
         return shape if self.level is Level.NAMED else (content.dtype, len(content.dims))
 
 

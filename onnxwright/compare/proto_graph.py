@@ -20,7 +20,7 @@ class ProtoValue:
 
     Attributes:
         name: its name.
-        scope: the graph that defines it; None where nothing does.
+        graph: the graph that defines it; None where nothing does.
         producer: the node that makes it, if one does.
         input_index: its place among the graph's inputs, if it is one.
         tensor: its initializer, dense or sparse, if it has one.
@@ -29,7 +29,7 @@ class ProtoValue:
     """
 
     name: str
-    scope: ProtoGraph | None = None
+    graph: ProtoGraph | None = None
     producer: ProtoNode | None = None
     input_index: int | None = None
     tensor: onnx.TensorProto | onnx.SparseTensorProto | None = None
@@ -43,11 +43,11 @@ class ProtoNode:
     """One node: its proto, what it reads and makes (None for an absent one), its subgraphs."""
 
     proto: onnx.NodeProto
-    scope: ProtoGraph
+    graph: ProtoGraph
     number: int
     inputs: list[ProtoValue | None] = field(default_factory=list)
     outputs: list[ProtoValue | None] = field(default_factory=list)
-    graphs: dict[str, list[ProtoGraph]] = field(default_factory=dict)
+    subgraphs: dict[str, list[ProtoGraph]] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -65,35 +65,35 @@ class ProtoGraph:
     label: str
     inputs: list[ProtoValue] = field(default_factory=list)
     outputs: list[ProtoValue] = field(default_factory=list)
-    units: list[ProtoNode] = field(default_factory=list)
-    wires: dict[str, ProtoValue] = field(default_factory=dict)
+    nodes: list[ProtoNode] = field(default_factory=list)
+    values: dict[str, ProtoValue] = field(default_factory=dict)
     initializers: list[ProtoValue] = field(default_factory=list)
 
     def find(self, name: str) -> ProtoValue | None:
         """The value a name means here."""
-        scope: ProtoGraph | None = self
-        while scope is not None:
-            found = scope.wires.get(name)
+        graph: ProtoGraph | None = self
+        while graph is not None:
+            found = graph.values.get(name)
             if found is not None:
                 return found
-            scope = scope.outer
+            graph = graph.outer
         return None
 
-    def all_units(self) -> Iterator[ProtoNode]:
+    def all_nodes(self) -> Iterator[ProtoNode]:
         """Every node, those of subgraphs before the node that has them."""
-        for unit in self.units:
-            for scopes in unit.graphs.values():
-                for scope in scopes:
-                    yield from scope.all_units()
-            yield unit
+        for node in self.nodes:
+            for graphs in node.subgraphs.values():
+                for graph in graphs:
+                    yield from graph.all_nodes()
+            yield node
 
-    def all_scopes(self) -> Iterator[ProtoGraph]:
+    def all_graphs(self) -> Iterator[ProtoGraph]:
         """This graph and every subgraph."""
         yield self
-        for unit in self.units:
-            for scopes in unit.graphs.values():
-                for scope in scopes:
-                    yield from scope.all_scopes()
+        for node in self.nodes:
+            for graphs in node.subgraphs.values():
+                for graph in graphs:
+                    yield from graph.all_graphs()
 
 
 def normal_domain(domain: str) -> str:
@@ -121,27 +121,27 @@ def link_graph(
         label: what messages call it.
 
     Returns:
-        Its scope; a name that nothing defines becomes a `ProtoValue` without a scope.
+        Its linked form; a name that nothing defines becomes a `ProtoValue` without a graph.
 
     Example:
         >>> from onnx import parser
-        >>> scope = link_graph(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
-        >>> scope.outputs[0].producer.key, scope.inputs[0].uses[0][1]
+        >>> graph = link_graph(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+        >>> graph.outputs[0].producer.key, graph.inputs[0].uses[0][1]
         (('', 'Relu', ''), 0)
     """
-    scope = ProtoGraph(proto, outer, owner, label or f"graph `{proto.name}`")
+    graph = ProtoGraph(proto, outer, owner, label or f"graph `{proto.name}`")
     if isinstance(proto, onnx.GraphProto):
-        _declare_graph(scope, proto)
+        _declare_graph(graph, proto)
     else:
         for n, name in enumerate(proto.input):
-            made = scope.wires[name] = ProtoValue(name, scope, input_index=n)
-            scope.inputs.append(made)
+            made = graph.values[name] = ProtoValue(name, graph, input_index=n)
+            graph.inputs.append(made)
     for node in proto.node:
         for name in node.output:
             if name:  # known before it is made, whatever the order of the nodes
-                scope.wires.setdefault(name, ProtoValue(name, scope))
+                graph.values.setdefault(name, ProtoValue(name, graph))
     for number, node in enumerate(proto.node):
-        _add_unit(scope, node, number)
+        _add_node(graph, node, number)
     infos = list(proto.value_info)
     if isinstance(proto, onnx.GraphProto):
         infos += proto.output
@@ -149,62 +149,62 @@ def link_graph(
     else:
         names = list(proto.output)
     for info in infos:
-        found = scope.wires.get(info.name)
+        found = graph.values.get(info.name)
         if found is not None and (found.info is None or found.input_index is None):
             found.info = info
     for name in names:
-        out = _resolve(scope, name)
+        out = _resolve(graph, name)
         out.is_output = True
-        scope.outputs.append(out)
-    return scope
+        graph.outputs.append(out)
+    return graph
 
 
-def _declare_graph(scope: ProtoGraph, graph: onnx.GraphProto) -> None:
-    for n, info in enumerate(graph.input):
-        made = scope.wires[info.name] = ProtoValue(info.name, scope, input_index=n, info=info)
-        scope.inputs.append(made)
+def _declare_graph(graph: ProtoGraph, proto: onnx.GraphProto) -> None:
+    for n, info in enumerate(proto.input):
+        made = graph.values[info.name] = ProtoValue(info.name, graph, input_index=n, info=info)
+        graph.inputs.append(made)
     tensors: list[tuple[str, onnx.TensorProto | onnx.SparseTensorProto]] = []
-    tensors += [(t.name, t) for t in graph.initializer]
-    tensors += [(t.values.name, t) for t in graph.sparse_initializer]
+    tensors += [(t.name, t) for t in proto.initializer]
+    tensors += [(t.values.name, t) for t in proto.sparse_initializer]
     for name, tensor in tensors:
-        made = scope.wires.setdefault(name, ProtoValue(name, scope))
+        made = graph.values.setdefault(name, ProtoValue(name, graph))
         made.tensor = tensor
-        scope.initializers.append(made)
+        graph.initializers.append(made)
 
 
-def _add_unit(scope: ProtoGraph, node: onnx.NodeProto, number: int) -> None:
-    unit = ProtoNode(node, scope, number)
-    for n, name in enumerate(trimmed(node.input)):
-        value = _resolve(scope, name) if name else None
-        unit.inputs.append(value)
+def _add_node(graph: ProtoGraph, proto: onnx.NodeProto, number: int) -> None:
+    node = ProtoNode(proto, graph, number)
+    for n, name in enumerate(trimmed(proto.input)):
+        value = _resolve(graph, name) if name else None
+        node.inputs.append(value)
         if value is not None:
-            value.uses.append((unit, n))
-    for attr in node.attribute:
+            value.uses.append((node, n))
+    for attr in proto.attribute:
         graphs = [attr.g] if attr.type == onnx.AttributeProto.GRAPH else list(attr.graphs)
         if attr.ref_attr_name or not graphs:
             continue
-        unit.graphs[attr.name] = [
-            link_graph(g, scope, unit, f"`{attr.name}` of {node.op_type}") for g in graphs
+        node.subgraphs[attr.name] = [
+            link_graph(g, graph, node, f"`{attr.name}` of {proto.op_type}") for g in graphs
         ]
-    for name in trimmed(node.output):
+    for name in trimmed(proto.output):
         made = None
         if name:
-            made = scope.wires.get(name)
-            if made is None or made.producer is not None or made.scope is None:
-                made = ProtoValue(name, scope)
-                scope.wires[name] = made
-            made.producer = unit
-        unit.outputs.append(made)
-    scope.units.append(unit)
+            made = graph.values.get(name)
+            if made is None or made.producer is not None or made.graph is None:
+                made = ProtoValue(name, graph)
+                graph.values[name] = made
+            made.producer = node
+        node.outputs.append(made)
+    graph.nodes.append(node)
 
 
-def _resolve(scope: ProtoGraph, name: str) -> ProtoValue:
-    found = scope.find(name)
+def _resolve(graph: ProtoGraph, name: str) -> ProtoValue:
+    found = graph.find(name)
     if found is None:
-        root = scope
+        root = graph
         while root.outer is not None:
             root = root.outer
-        found = root.wires[name] = ProtoValue(name)
+        found = root.values[name] = ProtoValue(name)
     return found
 
 

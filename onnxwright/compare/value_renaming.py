@@ -29,16 +29,16 @@ def with_names_of(
     """
     left, right = link_graph(a.graph), link_graph(b.graph)
     pairs = matched(left, right, folders)
-    taken = {name for scope in left.all_scopes() for name in scope.wires}
+    taken = {name for graph in left.all_graphs() for name in graph.values}
     kept = {v.name for v in (*b.graph.output, *b.graph.input)}
     names: dict[str, str] = {}
-    for unit in left.units:
-        partner = pairs.get(unit)
-        for one, other in zip(unit.outputs, partner.outputs if partner else (), strict=False):
+    for node in left.nodes:
+        partner = pairs.get(node)
+        for one, other in zip(node.outputs, partner.outputs if partner else (), strict=False):
             if one is not None and other is not None and not kept & {one.name, other.name}:
                 names[other.name] = one.name
     used = set(names.values()) | kept
-    others = [made for unit in right.units for made in unit.outputs]
+    others = [made for node in right.nodes for made in node.outputs]
     for made in (*others, *right.initializers):
         if made is not None and made.name not in names and made.name not in kept:
             name = made.name

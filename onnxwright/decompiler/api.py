@@ -14,8 +14,8 @@ import onnx
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.collector import collector_paused
 from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
+from onnxwright.decompiler.module_contents import Module, Options, Weights
 from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
-from onnxwright.decompiler.scope import Module, Options, Weights
 from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages

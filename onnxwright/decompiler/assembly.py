@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from onnxwright.decompiler.layout import text
-from onnxwright.decompiler.scope import Module
+from onnxwright.decompiler.module_contents import Module
 
 _FROM_ONNXWRIGHT = frozenset(
     {"Details", "External", "Op", "Opset", "DType", "graph", "initializer"}

@@ -42,125 +42,125 @@ class Body(Writer, ABC):
 
     def write(self) -> list[str]:
         """The statements of the outermost body, its `return` among them."""
-        for wire in self.scope.outputs:
-            if wire not in self.places.python and wire not in self.kept:
-                made = wire.producer
-                if wire.scope is not None and not (made and self.nameless(made, wire)):
-                    self.kept[wire] = self.names.take(wire.name)
+        for value in self.graph.outputs:
+            if value not in self.places.python and value not in self.kept:
+                made = value.producer
+                if value.graph is not None and not (made and self.nameless(made, value)):
+                    self.kept[value] = self.names.take(value.name)
         self.facts.shared, self.facts.copies = self.plan.shared, self.plan.copies
-        lines = self.returning(self.scope)
+        lines = self.returning(self.graph)
         self.places.finish()
-        usual = usual_outputs(len(set(self.scope.outputs)))
-        for n, wire in enumerate(dict.fromkeys(self.scope.outputs)):
-            python = self.places.named(wire)
+        usual = usual_outputs(len(set(self.graph.outputs)))
+        for n, value in enumerate(dict.fromkeys(self.graph.outputs)):
+            python = self.places.named(value)
             taken = python is None and usual[n] in self.places.owner
-            if taken or (usual[n] if python is None else python) != wire.name:
-                self.facts.names[wire] = wire.name
+            if taken or (usual[n] if python is None else python) != value.name:
+                self.facts.names[value] = value.name
         return lines
 
-    def returning(self, scope: ProtoGraph) -> list[str]:
+    def returning(self, graph: ProtoGraph) -> list[str]:
         """The statements of a function's body."""
-        written = self.block(scope)
-        return [*written.lines, returned(self.results(scope, written), self.width)]
+        written = self.block(graph)
+        return [*written.lines, returned(self.results(graph, written), self.width)]
 
-    def results(self, scope: ProtoGraph, written: Written) -> list[str]:
+    def results(self, graph: ProtoGraph, written: Written) -> list[str]:
         """What a function returns; the last expressions stand there where they may."""
-        wires = self.plan.results(scope)
-        merged = self.merged(wires, written, lambda _: True)
-        shown = [merged[w].text if w in merged else self.name(w) for w in wires]
-        for wire in scope.outputs:
-            if wire in self.plan.sources:
-                self.copy(wire)
+        values = self.plan.results(graph)
+        merged = self.merged(values, written, lambda _: True)
+        shown = [merged[w].text if w in merged else self.name(w) for w in values]
+        for value in graph.outputs:
+            if value in self.plan.sources:
+                self.copy(value)
         return shown
 
-    def copy(self, wire: ProtoValue) -> None:
+    def copy(self, value: ProtoValue) -> None:
         """Note a copy that is made where a graph ends."""
-        assert wire.producer is not None
-        self.places.made(wire.producer)
-        self.node_facts(wire.producer)
-        self.facts.value(wire, wire.info, typed=self.typed(wire))
+        assert value.producer is not None
+        self.places.made(value.producer)
+        self.node_facts(value.producer)
+        self.facts.value(value, value.info, typed=self.typed(value))
 
-    def block(self, scope: ProtoGraph) -> Written:
+    def block(self, graph: ProtoGraph) -> Written:
         """The statements of a graph."""
         written = Written()
-        for unit in self.plan.order[scope]:
-            if unit not in self.plan.inlined:
-                self.unit(unit, written)
+        for node in self.plan.order[graph]:
+            if node not in self.plan.inlined:
+                self.node(node, written)
         return written
 
-    def unit(self, unit: ProtoNode, written: Written) -> None:
+    def node(self, node: ProtoNode, written: Written) -> None:
         """One node: an expression that waits for its place, or statements."""
-        if unit in self.plan.branches:
-            self.branch(unit, written)
-        elif unit in self.plan.loops:
-            self.loop(unit, written)
-        elif unit.graphs or len(unit.outputs) != 1 or unit.outputs[0] is None:
-            self.statement(unit, written)
+        if node in self.plan.branches:
+            self.branch(node, written)
+        elif node in self.plan.loops:
+            self.loop(node, written)
+        elif node.subgraphs or len(node.outputs) != 1 or node.outputs[0] is None:
+            self.statement(node, written)
         else:
-            self.expression(unit, unit.outputs[0], written)
-        self.written.add(unit)
+            self.expression(node, node.outputs[0], written)
+        self.written.add(node)
 
     @abstractmethod
-    def loop(self, unit: ProtoNode, written: Written) -> None:
+    def loop(self, node: ProtoNode, written: Written) -> None:
         """A Loop as `for` or `while`."""
 
-    def expression(self, unit: ProtoNode, made: ProtoValue, written: Written) -> None:
+    def expression(self, node: ProtoNode, made: ProtoValue, written: Written) -> None:
         """A node of one result."""
         # NOTE: names of the model are not looked at: the same text is to come of the next one.
-        room = min(self.width, _LONGEST) - (_LINE if self.waits(unit, made) else _LINE + 8)
+        room = min(self.width, _LONGEST) - (_LINE if self.waits(node, made) else _LINE + 8)
 
         def fits(pieces: dict[ProtoValue, Piece]) -> bool:
-            piece = self.piece(unit, pieces)
+            piece = self.piece(node, pieces)
             return piece.depth <= _DEEPEST and len(piece.text) <= room
 
-        wires = [w for w in unit.inputs if w is not None]
-        merged = self.merged(wires, written, fits)
-        piece = self.piece(unit, merged)
-        self.made(unit)
-        if self.waits(unit, made):
+        values = [w for w in node.inputs if w is not None]
+        merged = self.merged(values, written, fits)
+        piece = self.piece(node, merged)
+        self.made(node)
+        if self.waits(node, made):
             written.pending.append((made, piece))
         else:
             self.flush(written)
             self.assign(made, piece, written)
         self.facts.value(made, made.info, typed=self.typed(made))
 
-    def waits(self, unit: ProtoNode, made: ProtoValue) -> bool:
+    def waits(self, node: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value may stand in the expression that reads it."""
         if not self.module.sugar.on or made in self.kept or made in self.places.python:
             return False
-        key = unit.key
-        if key == ("", "Constant", "") or len(unit.proto.attribute) > 3:
+        key = node.key
+        if key == ("", "Constant", "") or len(node.proto.attribute) > 3:
             return False
         if made.is_output:
             whole = self.plan.returns.get(made, False)
-            return whole and not made.uses and self.nameless(unit, made)
+            return whole and not made.uses and self.nameless(node, made)
         if len(made.uses) != 1:
             return False
         user, place = made.uses[0]
-        if user.scope is not made.scope or not self.nameless(unit, made):
+        if user.graph is not made.graph or not self.nameless(node, made):
             return False
         if user in self.plan.loops:
             return place == 0
         if user in self.plan.branches:
             return place == 0
-        return not user.graphs and self.module.sugar.allows(self.plan.number.get(user, 0))
+        return not user.subgraphs and self.module.sugar.allows(self.plan.number.get(user, 0))
 
-    def nameless(self, unit: ProtoNode, made: ProtoValue) -> bool:
+    def nameless(self, node: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value's name says nothing."""
-        top = made.is_output and made.scope is self.scope
-        if top and made.name in usual_outputs(len(self.scope.outputs)):
+        top = made.is_output and made.graph is self.graph
+        if top and made.name in usual_outputs(len(self.graph.outputs)):
             return True
-        return machine_made(made.name, unit.proto.op_type)
+        return machine_made(made.name, node.proto.op_type)
 
     def merged(
-        self, wires: list[ProtoValue], written: Written, fits: object
+        self, values: list[ProtoValue], written: Written, fits: object
     ) -> dict[ProtoValue, Piece]:
-        """Waiting expressions that may stand where `wires` are read; others get names.
+        """Waiting expressions that may stand where `values` are read; others get names.
 
         Nodes stay in order: only the newest expressions may stand there, and in their own order.
         """
         waiting = [w for w, _ in written.pending]
-        wanted = [w for w in dict.fromkeys(wires) if w in waiting]
+        wanted = [w for w in dict.fromkeys(values) if w in waiting]
         count = len(wanted)
         while count and waiting[-count:] != wanted[-count:]:
             count -= 1
@@ -179,110 +179,110 @@ class Body(Writer, ABC):
         """Give names to waiting expressions, oldest first."""
         found = written.pending[:count]
         del written.pending[:count]
-        for wire, piece in found:
-            self.assign(wire, piece, written)
+        for value, piece in found:
+            self.assign(value, piece, written)
 
-    def assign(self, wire: ProtoValue, piece: Piece, written: Written) -> None:
+    def assign(self, value: ProtoValue, piece: Piece, written: Written) -> None:
         """Bind a value's name to its expression."""
-        name = self.name(wire)
+        name = self.name(value)
         self.bound.append(name)
         written.lines.append(assignment([name], piece.expr, self.width))
 
-    def statement(self, unit: ProtoNode, written: Written) -> None:
+    def statement(self, node: ProtoNode, written: Written) -> None:
         """A node of several results, or with graphs: nested functions, then the call."""
-        fits = lambda pieces: len(self.piece(unit, pieces).text) <= _LONGEST - 16  # noqa: E731
-        if unit.graphs:
+        fits = lambda pieces: len(self.piece(node, pieces).text) <= _LONGEST - 16  # noqa: E731
+        if node.subgraphs:
             self.flush(written)
-            written.lines.extend(self.nested(unit))
-        merged = self.merged([w for w in unit.inputs if w is not None], written, fits)
+            written.lines.extend(self.nested(node))
+        merged = self.merged([w for w in node.inputs if w is not None], written, fits)
         self.flush(written)
-        targets = [self.target(unit, w) for w in unit.outputs]
-        piece = self.piece(unit, merged)
+        targets = [self.target(node, w) for w in node.outputs]
+        piece = self.piece(node, merged)
         self.bound.extend(targets)
         written.lines.append(assignment(targets, piece.expr, self.width))
-        self.made(unit)
+        self.made(node)
 
-    def target(self, unit: ProtoNode, wire: ProtoValue | None) -> str:
+    def target(self, node: ProtoNode, value: ProtoValue | None) -> str:
         """The name an output of a node is bound to."""
-        if wire is None:
+        if value is None:
             python = self.names.take("absent")
             self.facts.absent.append(python)
-            if unit.outputs[0] is None:
-                self.places.first.setdefault(unit, python)
+            if node.outputs[0] is None:
+                self.places.first.setdefault(node, python)
             return python
-        python = self.name(wire)
-        self.facts.value(wire, wire.info, typed=self.typed(wire))
+        python = self.name(value)
+        self.facts.value(value, value.info, typed=self.typed(value))
         return python
 
     # -- branches --------------------------------------------------------------------------------
 
-    def branch(self, unit: ProtoNode, written: Written) -> None:
+    def branch(self, node: ProtoNode, written: Written) -> None:
         """An If as `if` and `else`."""
-        test = unit.inputs[0]
+        test = node.inputs[0]
         assert test is not None
         short = lambda pieces: len(pieces[test].text) <= _LONGEST - 4  # noqa: E731
         merged = self.merged([test], written, short)
         self.flush(written)
         head = merged[test].text if test in merged else self.name(test)
-        targets = [self.target(unit, w) for w in unit.outputs]
+        targets = [self.target(node, w) for w in node.outputs]
         self.width -= 4
         lines = []
         for name in ("then_branch", "else_branch"):
-            scope = unit.graphs[name][0]
-            self.places.attribute[scope] = name
-            lines.append(indented(self.side(scope, targets, first=name == "then_branch")))
-            self.graph_facts(scope, name)
+            graph = node.subgraphs[name][0]
+            self.places.attribute[graph] = name
+            lines.append(indented(self.side(graph, targets, first=name == "then_branch")))
+            self.graph_facts(graph, name)
         self.width += 4
         written.lines += [f"if {head}:", *(lines[0] or ["    pass"])]
         if lines[1]:
             written.lines += ["else:", *lines[1]]
         self.bound.extend(targets)
-        self.made(unit)
+        self.made(node)
 
-    def side(self, scope: ProtoGraph, targets: list[str], *, first: bool) -> list[str]:
+    def side(self, graph: ProtoGraph, targets: list[str], *, first: bool) -> list[str]:
         """One side of an If; its results are bound to the names of the If's outputs.
 
         They are bound in the order of the outputs: compiling takes that order from the text.
         """
-        results = self.plan.results(scope)
-        order, place = self.plan.order[scope], -1
+        results = self.plan.results(graph)
+        order, place = self.plan.order[graph], -1
         for target, result in zip(targets, results, strict=True):
             made = result.producer
             plain = not result.uses or (made is not None and self.nameless(made, result))
             if result in self.places.python or not plain or result in self.plan.ends:
                 break
-            if not self.may_bind(scope, result, target) or order.index(made) < place:  # type: ignore[arg-type]
+            if not self.may_bind(graph, result, target) or order.index(made) < place:  # type: ignore[arg-type]
                 break
             place = order.index(made)  # type: ignore[arg-type]
             self.places.hold(result, target)
             self.direct.add(result)
-        written = self.block(scope)
+        written = self.block(graph)
         pairs = list(zip(targets, results, strict=True))
         left = [pair for pair in pairs if pair[1] not in self.direct]
         new = [n for n, pair in enumerate(left) if self.unbound([pair])]
         kept = left[: new[-1] + 1 if new else 0] if first else [left[n] for n in new]
         for end in self.bind(kept, written):
             self.constant(end)
-        for wire in scope.outputs:
-            if wire in self.plan.sources:
-                self.copy(wire)
-        self.outer_facts(scope)
+        for value in graph.outputs:
+            if value in self.plan.sources:
+                self.copy(value)
+        self.outer_facts(graph)
         return written.lines
 
-    def may_bind(self, scope: ProtoGraph, result: ProtoValue, name: str) -> bool:
+    def may_bind(self, graph: ProtoGraph, result: ProtoValue, name: str) -> bool:
         """Whether a result may have a name from the node that makes it: nobody reads it after."""
         plan, producer = self.plan, result.producer
-        results = plan.results(scope)
-        if producer is None or result.scope is not scope or results.count(result) > 1:
+        results = plan.results(graph)
+        if producer is None or result.graph is not graph or results.count(result) > 1:
             return False
         if producer in plan.inlined or producer in plan.loops:
             return False
-        order = plan.order[scope]
-        if producer.graphs and producer not in plan.branches:
+        order = plan.order[graph]
+        if producer.subgraphs and producer not in plan.branches:
             return False
         later = set(order[order.index(producer) + 1 :])
-        for wire in self.places.holders.get(name, ()):
-            if wire in results or any(user in later for user in readers(wire, scope)):
+        for value in self.places.holders.get(name, ()):
+            if value in results or any(user in later for user in readers(value, graph)):
                 return False
         return True
 
@@ -310,36 +310,36 @@ class Body(Writer, ABC):
 
     # -- nested graphs -----------------------------------------------------------------------------
 
-    def nested(self, unit: ProtoNode) -> list[str]:
+    def nested(self, node: ProtoNode) -> list[str]:
         """A nested function for each graph of a node."""
         lines: list[str] = []
-        held = self.functions.setdefault(unit, {})
-        for attribute, scopes in unit.graphs.items():
-            for scope in scopes:
-                python = self.names.take(scope.proto.name or attribute, "body")
-                self.places.functions[scope] = python
+        held = self.functions.setdefault(node, {})
+        for attribute, graphs in node.subgraphs.items():
+            for graph in graphs:
+                python = self.names.take(graph.proto.name or attribute, "body")
+                self.places.functions[graph] = python
                 held.setdefault(attribute, []).append(python)
-                lines += self.function(scope, python)
+                lines += self.function(graph, python)
         return lines
 
-    def function(self, scope: ProtoGraph, python: str) -> list[str]:
+    def function(self, graph: ProtoGraph, python: str) -> list[str]:
         """A nested function."""
         params = []
-        for wire in scope.inputs:
-            params.append(self.name(wire))
-            self.facts.value(wire, wire.info)
+        for value in graph.inputs:
+            params.append(self.name(value))
+            self.facts.value(value, value.info)
         around, self.width = self.width, self.width - 4
         body: list[str] = []
-        for wire in scope.initializers:
-            if wire.input_index is None:
-                name = self.name(wire)
-                self.facts.value(wire, wire.info)
-                made = self.module.initializer(wire, name)
+        for value in graph.initializers:
+            if value.input_index is None:
+                name = self.name(value)
+                self.facts.value(value, value.info)
+                made = self.module.initializer(value, name)
                 self.module.is_body_hollow = self.module.options.hollow
                 body.append(assignment([name], made, self.width))
-        body += self.returning(scope)
-        self.outer_facts(scope)
-        self.graph_facts(scope, python)
+        body += self.returning(graph)
+        self.outer_facts(graph)
+        self.graph_facts(graph, python)
         self.width = around
         head = Group(f"def {python}(", tuple(params), "):")
         self.module.uses.add("graph")
@@ -347,25 +347,25 @@ class Body(Writer, ABC):
         return ["", "@graph()", *front, *indented(body), ""]
 
 
-def readers(wire: ProtoValue, scope: ProtoGraph) -> list[ProtoNode]:
+def readers(value: ProtoValue, graph: ProtoGraph) -> list[ProtoNode]:
     """The nodes of a graph that read a value, themselves or in their graphs."""
     found = []
-    for user, _ in wire.uses:
-        unit: ProtoNode | None = user
-        while unit is not None and unit.scope is not scope:
-            unit = unit.scope.owner
-        if unit is not None:
-            found.append(unit)
+    for user, _ in value.uses:
+        node: ProtoNode | None = user
+        while node is not None and node.graph is not graph:
+            node = node.graph.owner
+        if node is not None:
+            found.append(node)
     return found
 
 
 def _crossed(left: list[tuple[str, ProtoValue]], pieces: dict[ProtoValue, Piece]) -> bool:
     """Whether one of several bindings reads what an earlier one has bound by then."""
     bound: set[str] = set()
-    for name, wire in left:
-        if wire not in pieces and len(left) > 1:
+    for name, value in left:
+        if value not in pieces and len(left) > 1:
             return True
-        if len(left) > 1 and bound & set(_WORD.findall(pieces[wire].text)):
+        if len(left) > 1 and bound & set(_WORD.findall(pieces[value].text)):
             return True
         bound.add(name)
     return False

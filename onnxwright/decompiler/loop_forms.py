@@ -46,7 +46,7 @@ class LoopForm:
     """A Loop that is a statement.
 
     Attributes:
-        unit, body: the node and its graph.
+        node, body: the node and its graph.
         carried: for each carried value what it starts as, what it is in a turn, what a turn leaves,
             and what it is after the loop.
         first: the condition before the first turn: "absent", "true", "named" where it is a value
@@ -58,7 +58,7 @@ class LoopForm:
             last, and those in its body.
     """
 
-    unit: ProtoNode
+    node: ProtoNode
     body: ProtoGraph
     carried: list[tuple[ProtoValue, ProtoValue, ProtoValue, ProtoValue]]
     first: str
@@ -70,7 +70,7 @@ class LoopForm:
 
     def match_tests(self, plan: Planned) -> None:
         """See whether both conditions are one expression, and plan it so."""
-        first, again = self.unit.inputs[1], self.body.outputs[0]
+        first, again = self.node.inputs[1], self.body.outputs[0]
         if first is None or self.body.inputs[1].uses:
             return
         match = _Match(self, plan)
@@ -97,9 +97,9 @@ class _Match:
         if not top and (b in self.starts.get(a, ()) or (a is b and a not in self.starts)):
             return True
         left, right = a.producer, b.producer
-        if left is None or right is None or left.scope is not self.form.unit.scope:
+        if left is None or right is None or left.graph is not self.form.node.graph:
             return False
-        if right.scope is not self.form.body or len(self.left) >= _MOST_TESTS:
+        if right.graph is not self.form.body or len(self.left) >= _MOST_TESTS:
             return False
         if not (self._private(a, left, top=top) and self._private(b, right, top=top)):
             return False
@@ -118,14 +118,14 @@ class _Match:
         self.right.append(right)
         return True
 
-    def _private(self, wire: ProtoValue, unit: ProtoNode, *, top: bool) -> bool:
+    def _private(self, value: ProtoValue, node: ProtoNode, *, top: bool) -> bool:
         """Whether nothing but the condition reads a value."""
-        if unit.graphs or len(unit.outputs) != 1 or unit in self.plan.inlined:
+        if node.subgraphs or len(node.outputs) != 1 or node in self.plan.inlined:
             return False
-        inside = unit.scope is self.form.body
+        inside = node.graph is self.form.body
         if top and inside:
-            return not wire.uses and self.plan.returns.get(wire, False)
-        return len(wire.uses) == 1 and not wire.is_output and unit.key[1] != "Constant"
+            return not value.uses and self.plan.returns.get(value, False)
+        return len(value.uses) == 1 and not value.is_output and node.key[1] != "Constant"
 
     def _same_number(
         self, left: ProtoNode, right: ProtoNode, place: int, x: ProtoValue, y: ProtoValue
@@ -145,28 +145,28 @@ def _same_attributes(left: ProtoNode, right: ProtoNode) -> bool:
     )
 
 
-def loop_form(unit: ProtoNode, sugar: Sugar) -> LoopForm | None:
+def loop_form(node: ProtoNode, sugar: Sugar) -> LoopForm | None:
     """The statement a Loop can be; None where it can only be a call, and why in `last_loop`.
 
     Args:
-        unit: a Loop node.
+        node: a Loop node.
         sugar: what is known of constants.
     """
-    form, sugar.last_loop = _form(unit, sugar)
+    form, sugar.last_loop = _form(node, sugar)
     return form
 
 
-def _form(unit: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
-    body = unit.graphs.get("body", [None])[0]
-    if body is None or len(unit.proto.attribute) != 1 or body.initializers:
+def _form(node: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
+    body = node.subgraphs.get("body", [None])[0]
+    if body is None or len(node.proto.attribute) != 1 or body.initializers:
         return None, "its body holds more than nodes"
-    starts = unit.inputs[2:]
+    starts = node.inputs[2:]
     count = len(starts)
     if len(body.outputs) != count + 1 and len(body.inputs) == count + 2:
         return None, "it stacks a value of each turn"
     if len(body.inputs) != count + 2 or len(body.outputs) != count + 1:
         return None, "its body does not fit it"
-    results = unit.outputs
+    results = node.outputs
     if not count or len(results) != count:
         return None, "not all it carries comes out of it"
     carried = []
@@ -176,34 +176,34 @@ def _form(unit: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
         if start is None or result is None:
             return None, "a value it carries is absent"
         carried.append((start, inner, end, result))
-    is_while = unit.inputs[0] is None
-    first = _first(unit.inputs[1], sugar) if not is_while or unit.inputs[1] is None else ""
+    is_while = node.inputs[0] is None
+    first = _first(node.inputs[1], sugar) if not is_while or node.inputs[1] is None else ""
     again = _again(body, sugar)
-    if is_while and unit.inputs[1] is None:
+    if is_while and node.inputs[1] is None:
         return None, "nothing ends it"
     if first == "" and again == "absent":
         return None, "its condition is absent"
-    return LoopForm(unit, body, carried, first, again, is_while), ""
+    return LoopForm(node, body, carried, first, again, is_while), ""
 
 
-def _first(wire: ProtoValue | None, sugar: Sugar) -> str:
-    if wire is None:
+def _first(value: ProtoValue | None, sugar: Sugar) -> str:
+    if value is None:
         return "absent"
-    if not _is_true(sugar.constant(wire)):
+    if not _is_true(sugar.constant(value)):
         return ""
-    return "true" if wire in sugar.free else "named"
+    return "true" if value in sugar.free else "named"
 
 
 def _again(body: ProtoGraph, sugar: Sugar) -> str:
-    wire, flag = body.outputs[0], body.inputs[1]
-    if wire is flag:
+    value, flag = body.outputs[0], body.inputs[1]
+    if value is flag:
         return "same"
-    made = wire.producer
-    if made is None or made.scope is not body or wire.uses or body.outputs.count(wire) > 1:
+    made = value.producer
+    if made is None or made.graph is not body or value.uses or body.outputs.count(value) > 1:
         return ""
     if made.key == ("", "Identity", "") and made.inputs == [flag] and not made.proto.attribute:
         return "identity"
-    return "true" if _is_true(sugar.constant(wire)) else ""
+    return "true" if _is_true(sugar.constant(value)) else ""
 
 
 def _is_true(made: Any) -> bool:

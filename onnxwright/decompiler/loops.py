@@ -31,9 +31,9 @@ class LoopBody(Body):
         super().__init__(*given)
         self.starting: list[ProtoValue] = []  # constants that a loop makes to start with
 
-    def loop(self, unit: ProtoNode, written: Written) -> None:
+    def loop(self, node: ProtoNode, written: Written) -> None:
         """A Loop as `for` or `while`."""
-        form = self.plan.loops[unit]
+        form = self.plan.loops[node]
         head = self._head(form, written)
         variables = [self._variable(form, n, written) for n in range(len(form.carried))]
         condition = self._condition(form, written)
@@ -45,7 +45,7 @@ class LoopBody(Body):
         starting, self.starting = self.starting, []
         lines = self._body(form, variables, condition, head)
         if form.first == "true":
-            self.constant(unit.inputs[1])
+            self.constant(node.inputs[1])
         for start in starting:
             self.constant(start)
         shape = self._shape(form, variables, self.bound[mark:])
@@ -54,17 +54,17 @@ class LoopBody(Body):
             self._hold(result, variable.name)
         self.graph_facts(form.body, "body")
         written.lines += lines
-        self.made(unit)
+        self.made(node)
 
     # -- around the loop ---------------------------------------------------------------------------
 
     def _head(self, form: LoopForm, written: Written) -> str:
         """The number of turns, or nothing where a condition alone ends it."""
-        trip = form.unit.inputs[0]
+        trip = form.node.inputs[0]
         if trip is None:
             self.flush(written)
             return ""
-        number = self.plan.literals.get((form.unit, 0))
+        number = self.plan.literals.get((form.node, 0))
         if number is None:
             fits = lambda pieces: len(pieces[trip].text) <= _LONGEST - 24  # noqa: E731
             merged = self.merged([trip], written, fits)
@@ -95,28 +95,28 @@ class LoopBody(Body):
     def _wish(self, form: LoopForm, place: int) -> str:
         """What a variable is best called."""
         start, inner, end, result = form.carried[place]
-        for wire in (inner, result, start, end):
-            if not machine_made(wire.name, "Loop") and wire.name:
-                return re.sub(r"(?<=\w)((_\d+)+|_(in|out))$", "", wire.name) or wire.name
+        for value in (inner, result, start, end):
+            if not machine_made(value.name, "Loop") and value.name:
+                return re.sub(r"(?<=\w)((_\d+)+|_(in|out))$", "", value.name) or value.name
         return inner.name
 
     def _may_take(self, start: ProtoValue, form: LoopForm) -> bool:
         """Whether a loop may go on with the name of what it starts as: nobody else reads it."""
-        if start.scope is not form.unit.scope or start.tensor is not None or start.is_output:
+        if start.graph is not form.node.graph or start.tensor is not None or start.is_output:
             return False
-        if [*form.unit.inputs[1:]].count(start) > 1:
+        if [*form.node.inputs[1:]].count(start) > 1:
             return False
-        own = {form.unit, *form.tests}
+        own = {form.node, *form.tests}
         return all(user in self.written or user in own for user, _ in start.uses)
 
-    def _hold(self, wire: ProtoValue, name: str) -> None:
+    def _hold(self, value: ProtoValue, name: str) -> None:
         """A value under a name that others have too."""
-        if wire not in self.places.python:
-            self.places.hold(wire, name)
+        if value not in self.places.python:
+            self.places.hold(value, name)
 
     def _condition(self, form: LoopForm, written: Written) -> _Variable | None:
         """The variable that says whether the loop goes on, where it has one."""
-        first, inner, end = form.unit.inputs[1], form.body.inputs[1], form.body.outputs[0]
+        first, inner, end = form.node.inputs[1], form.body.inputs[1], form.body.outputs[0]
         if form.tests or (not form.is_while and form.first):
             return None
         assert first is not None
@@ -164,11 +164,11 @@ class LoopBody(Body):
             self.constant(end)
         if not form.is_while and condition is None and form.again in ("identity", "true"):
             self._condition_node(form)
-        for wire in copies:
-            self.copy(wire)
-        for unit in form.inner_tests:
-            self.made(unit)
-            self.results_facts(unit)
+        for value in copies:
+            self.copy(value)
+        for node in form.inner_tests:
+            self.made(node)
+            self.results_facts(node)
         self.outer_facts(body)
         self.width += 4
         return [*front, *indented(lines or ["pass"])]
@@ -188,11 +188,11 @@ class LoopBody(Body):
         self.made(made)
         self.results_facts(made)
 
-    def results_facts(self, unit: ProtoNode) -> None:
+    def results_facts(self, node: ProtoNode) -> None:
         """Note what is said of the results of a node that no statement is written for."""
-        for wire in unit.outputs:
-            if wire is not None:
-                self.facts.value(wire, wire.info)
+        for value in node.outputs:
+            if value is not None:
+                self.facts.value(value, value.info)
 
     def _front(self, form: LoopForm, condition: _Variable | None, head: str) -> list[str]:
         """`for i in range(n):` or `while test:`."""
@@ -201,12 +201,12 @@ class LoopBody(Body):
                 assert condition is not None
                 return [f"while {condition.name}:"]
             made: dict[ProtoValue, Piece] = {}
-            for unit in form.tests:
-                (wire,) = (w for w in unit.outputs if w is not None)
-                made[wire] = self.piece(unit, made)
-                self.made(unit)
-                self.results_facts(unit)
-                self.written.add(unit)
+            for node in form.tests:
+                (value,) = (w for w in node.outputs if w is not None)
+                made[value] = self.piece(node, made)
+                self.made(node)
+                self.results_facts(node)
+                self.written.add(node)
             return [f"while {list(made.values())[-1].text}:"]
         number = form.body.inputs[0]
         read = bool(number.uses) or number in form.body.outputs
@@ -223,7 +223,7 @@ class LoopBody(Body):
         if variable.end in self.places.python or variable.end in self.plan.ends:
             return False
         tests = set(form.inner_tests)
-        if any(unit in tests for unit in readers(variable.inner, form.body)):
+        if any(node in tests for node in readers(variable.inner, form.body)):
             return False
         return self.may_bind(form.body, variable.end, variable.name)
 
@@ -247,7 +247,7 @@ class LoopBody(Body):
         if form.is_while or (not form.first):
             return shape
         if form.first == "named":
-            first = form.unit.inputs[1]
+            first = form.node.inputs[1]
             assert first is not None
             shape["first"] = self.name(first)
         elif form.first != "true":

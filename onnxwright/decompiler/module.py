@@ -25,8 +25,8 @@ from onnxwright.decompiler.layout import (
     text,
 )
 from onnxwright.decompiler.loops import LoopBody
+from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.planning import ordered
-from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.decompiler.writer import rest_of_graph
 from onnxwright.types.kinds import AttrKind
@@ -137,15 +137,15 @@ def _function(
     python, _ = held
     module.uses.add("script")
     opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
-    scope = link_graph(f)
-    kinds = _attribute_kinds(scope)
+    graph = link_graph(f)
+    kinds = _attribute_kinds(graph)
     given = {p.name: p for p in f.attribute_proto}
     attributes: dict[str, str] = {}
     names = [*f.attribute, *given]
-    body = LoopBody(scope, module, opsets, attributes)
+    body = LoopBody(graph, module, opsets, attributes)
     for name in names:
         attributes[name] = body.names.take(name, "attribute")
-    params = [body.input_name(w) for w in scope.inputs]
+    params = [body.input_name(w) for w in graph.inputs]
     rest = onnx.FunctionProto()
     keywords = [
         _parameter(module, name, attributes[name], kinds, given.get(name), rest) for name in names
@@ -156,7 +156,7 @@ def _function(
     if keywords:
         params += ["*", *sorted(keywords, key=lambda k: "=" in k)]
     written = body.write()
-    for w in (*scope.inputs, *scope.outputs):
+    for w in (*graph.inputs, *graph.outputs):
         body.facts.value(w, w.info)
     facts = body.facts
     facts.metadata = properties(f.metadata_props)
@@ -216,11 +216,11 @@ def _parameter(
     return f"{python}: {annotation} = {flatten(value_expression(value, number))}"
 
 
-def _attribute_kinds(scope: ProtoGraph) -> dict[str, int]:
+def _attribute_kinds(graph: ProtoGraph) -> dict[str, int]:
     """The kind of each attribute parameter, by how it is used."""
     found: dict[str, int] = {}
-    for unit in scope.all_units():
-        for attr in unit.proto.attribute:
+    for node in graph.all_nodes():
+        for attr in node.proto.attribute:
             if attr.ref_attr_name and attr.type:
                 found.setdefault(attr.ref_attr_name, attr.type)
     return found
@@ -230,58 +230,58 @@ def _attribute_kinds(scope: ProtoGraph) -> dict[str, int]:
 
 
 def _main(
-    module: Module, scope: ProtoGraph, opsets: dict[str, int], python: str
+    module: Module, graph: ProtoGraph, opsets: dict[str, int], python: str
 ) -> tuple[list[str], Facts]:
     module.uses.add("script")
-    graph = scope.proto
-    assert isinstance(graph, onnx.GraphProto)
-    body = LoopBody(scope, module, opsets, {})
+    proto = graph.proto
+    assert isinstance(proto, onnx.GraphProto)
+    body = LoopBody(graph, module, opsets, {})
     params = []
-    for w in scope.inputs:
+    for w in graph.inputs:
         held = body.input_name(w)
         params.append(_input(module, body, w, held))
-    unread = {w for w in scope.initializers if not w.uses and not w.is_output}
+    unread = {w for w in graph.initializers if not w.uses and not w.is_output}
     # NOTE: in order of first use, which is the order in which compiling finds them.
-    place = {w: n for n, w in enumerate(_read_in_order(scope))}
-    for w in sorted(scope.initializers, key=lambda w: place.get(w, len(place))):
+    place = {w: n for n, w in enumerate(_read_in_order(graph))}
+    for w in sorted(graph.initializers, key=lambda w: place.get(w, len(place))):
         if w.input_index is None and w not in unread:
             _global_initializer(module, body, w)
     written = body.write()
-    for w in scope.initializers:
+    for w in graph.initializers:
         if w.input_index is not None or w in unread:
             body.facts.initializers.append(_loose_initializer(module, w))
     annotations = []
-    for w in scope.outputs:
+    for w in graph.outputs:
         info = w.info or onnx.ValueInfoProto()
-        info = next((o for o in graph.output if o.name == w.name), info)
+        info = next((o for o in proto.output if o.name == w.name), info)
         annotations.append(_annotation(module, body, w, info))
     result = ""
     if annotations and all(a is not None for a in annotations):
         shown = [a for a in annotations if a is not None]
         result = shown[0] if len(shown) == 1 else f"tuple[{', '.join(shown)}]"
     else:
-        for w in scope.outputs:
+        for w in graph.outputs:
             if w.info is not None and not is_plain(w.info.type):
                 body.facts.type_of(w, w.info.type)
     facts = body.facts
-    facts.metadata = properties(graph.metadata_props)
-    facts.extra = rest_of_graph(graph, scope)
-    doc = _docstring(graph.doc_string)
-    if doc is None and graph.doc_string:
-        facts.doc_string = graph.doc_string
+    facts.metadata = properties(proto.metadata_props)
+    facts.extra = rest_of_graph(proto, graph)
+    doc = _docstring(proto.doc_string)
+    if doc is None and proto.doc_string:
+        facts.doc_string = proto.doc_string
     decorator = call("script", **_default_opset(module, body, written, opsets))
     return _definition(decorator, python, params, result, doc, written), facts
 
 
-def _read_in_order(scope: ProtoGraph) -> dict[ProtoValue, None]:
+def _read_in_order(graph: ProtoGraph) -> dict[ProtoValue, None]:
     """The values that nodes read, in the order in which calls are compiled."""
     found: dict[ProtoValue, None] = {}
-    for unit in ordered(scope.units):
-        found.update(dict.fromkeys(w for w in unit.inputs if w is not None))
-        for scopes in unit.graphs.values():
-            for inner in scopes:
+    for node in ordered(graph.nodes):
+        found.update(dict.fromkeys(w for w in node.inputs if w is not None))
+        for graphs in node.subgraphs.values():
+            for inner in graphs:
                 found.update(_read_in_order(inner))
-    found.update(dict.fromkeys(scope.outputs))
+    found.update(dict.fromkeys(graph.outputs))
     return found
 
 

@@ -28,32 +28,32 @@ class Places:
         self.attribute: dict[ProtoGraph, str] = {}
         self._numbers: dict[ProtoNode, int] = {}
 
-    def made(self, unit: ProtoNode) -> None:
+    def made(self, node: ProtoNode) -> None:
         """Note that a node is made now."""
-        self.order.setdefault(unit.scope, []).append(unit)
+        self.order.setdefault(node.graph, []).append(node)
 
-    def name(self, wire: ProtoValue, python: str) -> None:
+    def name(self, value: ProtoValue, python: str) -> None:
         """Give a value a Python name; the first value of a name has it to itself."""
-        self.hold(wire, python)
-        self.owner.setdefault(python, wire)
+        self.hold(value, python)
+        self.owner.setdefault(python, value)
 
-    def hold(self, wire: ProtoValue, python: str) -> None:
+    def hold(self, value: ProtoValue, python: str) -> None:
         """Let a value go by a Python name that others have too."""
-        self.python[wire] = python
-        self.holders.setdefault(python, []).append(wire)
+        self.python[value] = python
+        self.holders.setdefault(python, []).append(value)
 
     def finish(self) -> None:
         """Count the nodes, once all are written."""
-        self._numbers = {unit: n for n, unit in enumerate(self.all_units(self.root))}
+        self._numbers = {node: n for n, node in enumerate(self.all_nodes(self.root))}
 
-    def all_units(self, scope: ProtoGraph) -> Iterator[ProtoNode]:
+    def all_nodes(self, graph: ProtoGraph) -> Iterator[ProtoNode]:
         """Every node in the order of places."""
-        for unit in self.order.get(scope, ()):
-            yield unit
+        for node in self.order.get(graph, ()):
+            yield node
             # As they are counted when the text is compiled, whatever stands first in the model.
-            for name in sorted(unit.graphs, key=lambda n: (not is_plain(n), n == "else_branch")):
-                for inner in unit.graphs[name]:
-                    yield from self.all_units(inner)
+            for name in sorted(node.subgraphs, key=lambda n: (not is_plain(n), n == "else_branch")):
+                for inner in node.subgraphs[name]:
+                    yield from self.all_nodes(inner)
 
     def key(self, x: ProtoNode | ProtoValue | ProtoGraph | str) -> str:
         """What facts call a value, node or nested graph."""
@@ -68,10 +68,10 @@ class Places:
             return f"#{self._numbers[x.owner]}.{self.attribute[x]}"
         return self._wire(x)
 
-    def named(self, wire: ProtoValue) -> str | None:
+    def named(self, value: ProtoValue) -> str | None:
         """The Python name that a value has to itself."""
-        python = self.python.get(wire)
-        return python if python is not None and self.owner.get(python) is wire else None
+        python = self.python.get(value)
+        return python if python is not None and self.owner.get(python) is value else None
 
     def rank(self, x: ProtoNode | ProtoValue | ProtoGraph | str) -> tuple[int, int, int]:
         """Where a fact stands among others: in the order of nodes."""
@@ -81,42 +81,46 @@ class Places:
             return (self._numbers[x.owner], 2, 0) if x.owner is not None else (-1, 0, 0)
         if isinstance(x, ProtoValue) and x.producer is not None:
             return self._numbers[x.producer], 0, x.producer.outputs.index(x)
-        if isinstance(x, ProtoValue) and x.input_index is not None and x.scope is not None:
-            owner = x.scope.owner
+        if isinstance(x, ProtoValue) and x.input_index is not None and x.graph is not None:
+            owner = x.graph.owner
             return (self._numbers[owner] if owner is not None else -1), 1, x.input_index
         return -1, -1, 0
 
-    def _unit(self, unit: ProtoNode) -> str:
-        if unit in self.first:
-            return self.first[unit]
-        first = unit.outputs[0] if unit.outputs else None
-        return (self.named(first) if first is not None else None) or f"#{self._numbers[unit]}"
+    def _unit(self, node: ProtoNode) -> str:
+        if node in self.first:
+            return self.first[node]
+        first = node.outputs[0] if node.outputs else None
+        return (self.named(first) if first is not None else None) or f"#{self._numbers[node]}"
 
-    def _wire(self, wire: ProtoValue) -> str:
-        python = self.named(wire)
+    def _wire(self, value: ProtoValue) -> str:
+        python = self.named(value)
         if python is not None:
             return python
-        if wire.producer is not None:
-            n = wire.producer.outputs.index(wire)
-            return f"#{self._numbers[wire.producer]}{f':{n}' if n else ''}"
-        if wire.input_index is not None and wire.scope is not None and wire.scope.owner is not None:
-            return f"#{self._numbers[wire.scope.owner]}.{wire.input_index}"
-        return self.python.get(wire, wire.name)
+        if value.producer is not None:
+            n = value.producer.outputs.index(value)
+            return f"#{self._numbers[value.producer]}{f':{n}' if n else ''}"
+        if (
+            value.input_index is not None
+            and value.graph is not None
+            and value.graph.owner is not None
+        ):
+            return f"#{self._numbers[value.graph.owner]}.{value.input_index}"
+        return self.python.get(value, value.name)
 
     # -- columns -----------------------------------------------------------------------------------
 
     def numbered(self) -> bool:
         """Whether every node is named after its operator and place."""
         return bool(self._numbers) and all(
-            unit.proto.name == f"{unit.proto.op_type}_{n}" for unit, n in self._numbers.items()
+            node.proto.name == f"{node.proto.op_type}_{n}" for node, n in self._numbers.items()
         )
 
     def origins(self) -> list[tuple[str, str]]:
         """Where nodes were written, one entry each, by file; empty where none says it."""
         runs: list[tuple[str, list[str]]] = []
         waiting: list[str] = []
-        for unit in self._numbers:
-            found = origin_of(unit)
+        for node in self._numbers:
+            found = origin_of(node)
             if found is None:
                 (runs[-1][1] if runs else waiting).append("-")
                 continue
@@ -128,9 +132,9 @@ class Places:
         return [(file, " ".join(entries)) for file, entries in runs]
 
 
-def origin_of(unit: ProtoNode) -> tuple[str, str] | None:
+def origin_of(node: ProtoNode) -> tuple[str, str] | None:
     """The file and `line:column` of a node that says where it was written."""
-    found: Any = [p.value for p in unit.proto.metadata_props if p.key == ORIGIN]
+    found: Any = [p.value for p in node.proto.metadata_props if p.key == ORIGIN]
     if len(found) != 1:
         return None
     file, mark, column = found[0].rpartition(":")

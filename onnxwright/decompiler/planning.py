@@ -10,7 +10,7 @@ from typing import Any
 
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.loop_forms import LoopForm, loop_form
-from onnxwright.decompiler.scope import Module
+from onnxwright.decompiler.module_contents import Module
 
 
 class Plan:
@@ -51,20 +51,20 @@ class Plan:
         if module.sugar.on:
             self._copies()
             self._constants()
-            for unit in self.number:
-                if module.sugar.allows(self.number[unit]):
-                    self._plan(unit)
+            for node in self.number:
+                if module.sugar.allows(self.number[node]):
+                    self._plan(node)
             self._loops()
 
-    def _walk(self, scope: ProtoGraph) -> None:
-        units = self.order[scope] = ordered(scope.units)
-        for wire in scope.outputs:
-            self.returns[wire] = wire not in self.returns and wire.scope is scope
-        for unit in units:
+    def _walk(self, graph: ProtoGraph) -> None:
+        nodes = self.order[graph] = ordered(graph.nodes)
+        for value in graph.outputs:
+            self.returns[value] = value not in self.returns and value.graph is graph
+        for node in nodes:
             self.module.count += 1
-            self.number[unit] = self.module.count
-            for scopes in unit.graphs.values():
-                for inner in scopes:
+            self.number[node] = self.module.count
+            for graphs in node.subgraphs.values():
+                for inner in graphs:
                     self._walk(inner)
 
     # -- copies ------------------------------------------------------------------------------------
@@ -74,26 +74,26 @@ class Plan:
         """Whether results that a graph does not make itself get an Identity."""
         return self.copied
 
-    def results(self, scope: ProtoGraph) -> list[ProtoValue]:
+    def results(self, graph: ProtoGraph) -> list[ProtoValue]:
         """The results of a graph; where they are copies, what they are copies of."""
-        return [self.sources.get(w, w) for w in scope.outputs]
+        return [self.sources.get(w, w) for w in graph.outputs]
 
     def _copies(self) -> None:
         """Find the Identity nodes that compiling makes by itself; all or none."""
         found: dict[ProtoValue, ProtoValue] = {}
-        for scope in self.order:
+        for graph in self.order:
             final: list[ProtoValue] = []
-            for wire in scope.outputs:
-                made = wire.producer
-                if made is None or wire.scope is not scope or wire in final:
+            for value in graph.outputs:
+                made = value.producer
+                if made is None or value.graph is not graph or value in final:
                     return
-                final.append(wire)
+                final.append(value)
                 source = made.inputs[0] if made.key == ("", "Identity", "") else None
-                if source is None or wire.uses or not self.module.sugar.allows(self.number[made]):
+                if source is None or value.uses or not self.module.sugar.allows(self.number[made]):
                     continue
-                own = source.scope is scope and source.input_index is None
+                own = source.graph is graph and source.input_index is None
                 if not own or source in final:
-                    found[wire] = source
+                    found[value] = source
         self.sources = found
         self.copied = bool(found)
         self.inlined.update(w.producer for w in found if w.producer is not None)
@@ -105,15 +105,15 @@ class Plan:
         sugar = self.module.sugar
         sugar.free.clear()
         found = []
-        for unit in self.number:
-            wire = unit.outputs[0] if len(unit.outputs) == 1 else None
-            if wire is None or sugar.constant(wire) is None:
+        for node in self.number:
+            value = node.outputs[0] if len(node.outputs) == 1 else None
+            if value is None or sugar.constant(value) is None:
                 continue
-            if wire.is_output:
-                if not wire.uses and self.returns.get(wire) and self._may_end(wire, wire):
-                    found.append(wire)
-            elif wire.uses and wire.uses[0][0].scope is unit.scope:
-                found.append(wire)
+            if value.is_output:
+                if not value.uses and self.returns.get(value) and self._may_end(value, value):
+                    found.append(value)
+            elif value.uses and value.uses[0][0].graph is node.graph:
+                found.append(value)
         self._settle(found)
         if any(len(w.uses) > 1 for w in sugar.free):
             self.shared = not self._repeated()
@@ -121,36 +121,36 @@ class Plan:
                 single = [w for w in found if len(w.uses) <= 1]
                 sugar.free.clear()
                 self._settle(single)
-        for wire in sugar.free:
-            if wire.is_output or any(user in self.inlined for user, _ in wire.uses):
-                self.ends[wire] = sugar.text(wire) or ""
+        for value in sugar.free:
+            if value.is_output or any(user in self.inlined for user, _ in value.uses):
+                self.ends[value] = sugar.text(value) or ""
         self.numbers = {w.producer for w in sugar.free if w.producer is not None}
         self.inlined |= self.numbers
 
-    def _settle(self, wires: list[ProtoValue]) -> None:
+    def _settle(self, values: list[ProtoValue]) -> None:
         """Keep those of which every reader takes a number."""
         sugar = self.module.sugar
-        sugar.free.update(dict.fromkeys(wires))
+        sugar.free.update(dict.fromkeys(values))
         while True:
             bad = [w for w in sugar.free if any(not self._takes(w, *use) for use in w.uses)]
             if not bad:
                 return
-            for wire in bad:
-                del sugar.free[wire]
+            for value in bad:
+                del sugar.free[value]
 
-    def _may_end(self, wire: ProtoValue, result: ProtoValue) -> bool:
+    def _may_end(self, value: ProtoValue, result: ProtoValue) -> bool:
         """Whether a constant that a branch or a turn leaves, or a copy of it, may be a number."""
-        scope = result.scope
-        assert scope is not None
-        sugar, owner = self.module.sugar, scope.owner
-        made = sugar.constant(wire)
-        if owner is None or made is None or made[0].ndim or sugar.text(wire) is None:
+        graph = result.graph
+        assert graph is not None
+        sugar, owner = self.module.sugar, graph.owner
+        made = sugar.constant(value)
+        if owner is None or made is None or made[0].ndim or sugar.text(value) is None:
             return False
         if not sugar.allows(self.number[owner]):
             return False
-        place = scope.outputs.index(result)
+        place = graph.outputs.index(result)
         if sugar.branch(owner):
-            sides = [scopes[0].outputs[place] for scopes in owner.graphs.values()]
+            sides = [graphs[0].outputs[place] for graphs in owner.subgraphs.values()]
             others = [self.sources.get(w, w) for w in sides if w is not result]
             return all(sugar.constant(w) is None for w in others)
         if owner.key == ("", "Loop", ""):
@@ -158,17 +158,17 @@ class Plan:
             return place > 0 and usual and loop_form(owner, sugar) is not None
         return False
 
-    def _takes(self, wire: ProtoValue, user: ProtoNode, place: int) -> bool:
+    def _takes(self, value: ProtoValue, user: ProtoNode, place: int) -> bool:
         """Whether a number may stand for an input of a node."""
         sugar = self.module.sugar
         if not sugar.allows(self.number[user]):
             return False
         if user.outputs and user.outputs[0] in self.sources:
-            return self._may_end(wire, user.outputs[0])
+            return self._may_end(value, user.outputs[0])
         if user.key == ("", "Loop", ""):
             if place == 1 and user.inputs[0] is None:
                 return False
-            return sugar.loop_input(wire, place) and loop_form(user, sugar) is not None
+            return sugar.loop_input(value, place) and loop_form(user, sugar) is not None
         if self.module.function_name(user.key) is not None or sugar.branch(user):
             return False
         signature = self._signature(user)
@@ -176,85 +176,85 @@ class Plan:
             return False
         if sugar.subscript(user) is not None:
             return place > 0
-        return sugar.literal(wire, user, place, signature) is not None
+        return sugar.literal(value, user, place, signature) is not None
 
-    def _signature(self, unit: ProtoNode) -> Any:
-        if unit not in self._signatures:
-            self._signatures[unit] = self.module.signature(unit.key, self.opsets)
-        return self._signatures[unit]
+    def _signature(self, node: ProtoNode) -> Any:
+        if node not in self._signatures:
+            self._signatures[node] = self.module.signature(node.key, self.opsets)
+        return self._signatures[node]
 
     def _repeated(self) -> bool:
         """Whether two constants are equal where one sees the other."""
         sugar = self.module.sugar
         seen: dict[Any, list[ProtoGraph]] = {}
-        for wire in sugar.free:
-            made = sugar.constant(wire)
+        for value in sugar.free:
+            made = sugar.constant(value)
             assert made is not None
             array, dtype = made
-            assert wire.scope is not None
+            assert value.graph is not None
             others = seen.setdefault((dtype, array.shape, array.tobytes()), [])
-            if any(_around(s, wire.scope) or _around(wire.scope, s) for s in others):
+            if any(_around(s, value.graph) or _around(value.graph, s) for s in others):
                 return True
-            others.append(wire.scope)
+            others.append(value.graph)
         return False
 
     # -- nodes -------------------------------------------------------------------------------------
 
-    def _plan(self, unit: ProtoNode) -> None:
+    def _plan(self, node: ProtoNode) -> None:
         """Decide how one node is written."""
         sugar = self.module.sugar
         sugared = False
-        if self.module.function_name(unit.key) is None:
-            signature = self._signature(unit)
-            index = sugar.subscript(unit) if signature is not None else None
+        if self.module.function_name(node.key) is None:
+            signature = self._signature(node)
+            index = sugar.subscript(node) if signature is not None else None
             if index is not None:
-                self.indices[unit] = index
+                self.indices[node] = index
                 sugared = True
-            elif sugar.branch(unit):
-                self.branches.add(unit)
+            elif sugar.branch(node):
+                self.branches.add(node)
                 sugared = True
-            elif unit.key != ("", "Loop", ""):
-                sugared = self._operands(unit, signature)
+            elif node.key != ("", "Loop", ""):
+                sugared = self._operands(node, signature)
         if sugared:
-            sugar.used.append(self.number[unit])
+            sugar.used.append(self.number[node])
 
-    def _operands(self, unit: ProtoNode, signature: Any) -> bool:
+    def _operands(self, node: ProtoNode, signature: Any) -> bool:
         sugar, found = self.module.sugar, False
-        for place, wire in enumerate(unit.inputs):
-            if wire is None or wire not in sugar.free:
+        for place, value in enumerate(node.inputs):
+            if value is None or value not in sugar.free:
                 continue
-            made = sugar.literal(wire, unit, place, signature)
+            made = sugar.literal(value, node, place, signature)
             assert made is not None
-            self.literals[unit, place] = made
+            self.literals[node, place] = made
             found = True
-        symbol = sugar.operator(unit) if signature is not None else None
+        symbol = sugar.operator(node) if signature is not None else None
         if symbol is not None:
-            self.symbols[unit] = symbol
+            self.symbols[node] = symbol
             found = True
         return found
 
     def _loops(self) -> None:
         """Find the Loops that may be statements, outer ones first."""
         sugar = self.module.sugar
-        for unit, number in self.number.items():
-            if unit.key != ("", "Loop", ""):
+        for node, number in self.number.items():
+            if node.key != ("", "Loop", ""):
                 continue
             reason = "it is not a plain loop"
-            form = loop_form(unit, sugar)
+            form = loop_form(node, sugar)
             if form is not None and sugar.allows(number):
-                self._loop(unit, form)
+                self._loop(node, form)
                 sugar.used.append(number)
             elif sugar.allows(number):
                 reason = sugar.last_loop or reason
                 self.module.reasons.append(f"node {number} (Loop) is written as a call: {reason}")
 
-    def _loop(self, unit: ProtoNode, form: LoopForm) -> None:
-        self.loops[unit] = form
-        for place, wire in enumerate(unit.inputs[:2]):
-            if wire is not None and wire in self.module.sugar.free:
-                made = self.module.sugar.constant(wire)
+    def _loop(self, node: ProtoNode, form: LoopForm) -> None:
+        self.loops[node] = form
+        for place, value in enumerate(node.inputs[:2]):
+            if value is not None and value in self.module.sugar.free:
+                made = self.module.sugar.constant(value)
                 assert made is not None
-                self.literals[unit, place] = str(made[0].item())
+                self.literals[node, place] = str(made[0].item())
         if (form.again == "true" and self.shared) or not form.first:
             form.again = ""
         result = form.body.outputs[0]
@@ -268,21 +268,21 @@ class Plan:
 
 def _around(outer: ProtoGraph, inner: ProtoGraph) -> bool:
     """Whether one graph is the other or around it."""
-    scope: ProtoGraph | None = inner
-    while scope is not None:
-        if scope is outer:
+    graph: ProtoGraph | None = inner
+    while graph is not None:
+        if graph is outer:
             return True
-        scope = scope.outer
+        graph = graph.outer
     return False
 
 
-def ordered(units: list[ProtoNode]) -> list[ProtoNode]:
+def ordered(nodes: list[ProtoNode]) -> list[ProtoNode]:
     """Nodes in an order in which each is made before it is read; as they stand if that holds."""
-    place = {unit: n for n, unit in enumerate(units)}
+    place = {node: n for n, node in enumerate(nodes)}
     done: set[ProtoNode] = set()
     result: list[ProtoNode] = []
-    for unit in units:
-        stack = [unit]
+    for node in nodes:
+        stack = [node]
         while stack:
             current = stack[-1]
             waiting = [u for u in _sources(current, place) if u not in done and u is not current]
@@ -292,22 +292,22 @@ def ordered(units: list[ProtoNode]) -> list[ProtoNode]:
                     done.add(current)
                     result.append(current)
             elif any(u in stack for u in waiting):
-                return units  # a circle: no order is right
+                return nodes  # a circle: no order is right
             else:
                 stack.extend(reversed(waiting))
     return result
 
 
-def _sources(unit: ProtoNode, place: dict[ProtoNode, int]) -> list[ProtoNode]:
+def _sources(node: ProtoNode, place: dict[ProtoNode, int]) -> list[ProtoNode]:
     """The nodes of the same graph that a node and its graphs read."""
-    wires = [w for w in unit.inputs if w is not None]
-    for scopes in unit.graphs.values():
-        for scope in scopes:
-            for inner in scope.all_scopes():
-                wires += inner.outputs
-                for node in inner.units:
-                    wires += [w for w in node.inputs if w is not None]
-    return [w.producer for w in wires if w.producer is not None and w.producer in place]
+    values = [w for w in node.inputs if w is not None]
+    for graphs in node.subgraphs.values():
+        for graph in graphs:
+            for inner in graph.all_graphs():
+                values += inner.outputs
+                for reader in inner.nodes:
+                    values += [w for w in reader.inputs if w is not None]
+    return [w.producer for w in values if w.producer is not None and w.producer in place]
 
 
 __all__ = ["Plan", "ordered"]

@@ -9,14 +9,14 @@ from dataclasses import replace
 import onnx
 
 from onnxwright.compare.first_difference import difference
-from onnxwright.compare.isomorphism import Strictness
+from onnxwright.compare.strictness import Strictness
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.collector import collector_paused
 from onnxwright.decompiler.guard import Contents, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
+from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.decompiler.scope import Module, Options
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
 

@@ -53,25 +53,25 @@ class Sugar:
         """Whether a node may be sugared."""
         return self.on and number_ not in self.plain
 
-    def dtype(self, wire: ProtoValue | None) -> DType | None:
+    def dtype(self, value: ProtoValue | None) -> DType | None:
         """The element type of a value, where known."""
-        if wire is None:
+        if value is None:
             return None
-        if isinstance(wire.tensor, onnx.TensorProto):
-            return DType(wire.tensor.data_type)
-        return self.types.get(wire.name)
+        if isinstance(value.tensor, onnx.TensorProto):
+            return DType(value.tensor.data_type)
+        return self.types.get(value.name)
 
     # -- operators -------------------------------------------------------------------------------
 
-    def operator(self, unit: ProtoNode) -> str | None:
+    def operator(self, node: ProtoNode) -> str | None:
         """The Python operator of a node: of two operands, or of one with `x` in its place."""
-        domain, name, _ = unit.key
-        if domain or unit.proto.attribute or len(unit.outputs) != 1 or None in unit.inputs:
+        domain, name, _ = node.key
+        if domain or node.proto.attribute or len(node.outputs) != 1 or None in node.inputs:
             return None
-        dtypes = [self.dtype(w) for w in unit.inputs]
-        if len(unit.inputs) == 1:
+        dtypes = [self.dtype(w) for w in node.inputs]
+        if len(node.inputs) == 1:
             return self._unary(name, dtypes[0])
-        if len(unit.inputs) != 2 or (None not in dtypes and dtypes[0] is not dtypes[1]):
+        if len(node.inputs) != 2 or (None not in dtypes and dtypes[0] is not dtypes[1]):
             return None
         known = dtypes[0] if dtypes[0] is not None else dtypes[1]
         record = facts(name)
@@ -101,54 +101,54 @@ class Sugar:
 
     # -- subscripts ------------------------------------------------------------------------------
 
-    def subscript(self, unit: ProtoNode) -> str | None:
+    def subscript(self, node: ProtoNode) -> str | None:
         """What stands in brackets for a Slice, Gather or Unsqueeze by constants: `1:, 0`."""
-        domain, name, _ = unit.key
-        if domain or len(unit.outputs) != 1 or len(unit.inputs) < 2 or unit.inputs[0] is None:
+        domain, name, _ = node.key
+        if domain or len(node.outputs) != 1 or len(node.inputs) < 2 or node.inputs[0] is None:
             return None
-        made = [self._number(w) for w in unit.inputs[1:]]
+        made = [self._number(w) for w in node.inputs[1:]]
         arrays = [m[0] for m in made if m is not None and m[1] is DType.INT64]
         if len(arrays) < len(made):
             return None
-        if name == "Slice" and not unit.proto.attribute and len(arrays) >= 3:
+        if name == "Slice" and not node.proto.attribute and len(arrays) >= 3:
             return _slices(arrays)
-        if name == "Gather" and arrays[0].ndim == 0 and len(unit.proto.attribute) <= 1:
-            axis = next((a.i for a in unit.proto.attribute), None)
+        if name == "Gather" and arrays[0].ndim == 0 and len(node.proto.attribute) <= 1:
+            axis = next((a.i for a in node.proto.attribute), None)
             if axis is None or 0 < axis <= _MOST_COLONS:
                 return ", ".join([":"] * (axis or 0) + [number(int(arrays[0]))])
-        if name == "Unsqueeze" and arrays[0].shape == (1,) and not unit.proto.attribute:
+        if name == "Unsqueeze" and arrays[0].shape == (1,) and not node.proto.attribute:
             axis = int(arrays[0][0])
             return ", ".join([":"] * axis + ["None"]) if 0 <= axis <= _MOST_COLONS else None
         return None
 
     # -- branches ----------------------------------------------------------------------------------
 
-    def branch(self, unit: ProtoNode) -> bool:
+    def branch(self, node: ProtoNode) -> bool:
         """Whether an If may be an `if`: of a BOOL, with results that are all read."""
-        if unit.key != ("", "If", "") or set(unit.graphs) != {"then_branch", "else_branch"}:
+        if node.key != ("", "If", "") or set(node.subgraphs) != {"then_branch", "else_branch"}:
             return False
-        if len(unit.proto.attribute) != 2 or self.dtype(unit.inputs[0]) is not DType.BOOL:
+        if len(node.proto.attribute) != 2 or self.dtype(node.inputs[0]) is not DType.BOOL:
             return False
-        for scopes in unit.graphs.values():
-            if scopes[0].initializers or scopes[0].inputs:
+        for graphs in node.subgraphs.values():
+            if graphs[0].initializers or graphs[0].inputs:
                 return False
-            if len(scopes[0].outputs) != len(unit.outputs):
+            if len(graphs[0].outputs) != len(node.outputs):
                 return False
-        return all(w is not None and (w.uses or w.is_output) for w in unit.outputs)
+        return all(w is not None and (w.uses or w.is_output) for w in node.outputs)
 
     # -- numbers ---------------------------------------------------------------------------------
 
     def literal(
-        self, wire: ProtoValue | None, user: ProtoNode, place: int, signature: Any
+        self, value: ProtoValue | None, user: ProtoNode, place: int, signature: Any
     ) -> str | None:
         """A constant as the number or list that stands for it where it is used, if one does."""
-        made = self._number(wire)
-        if made is None or wire is None:
+        made = self._number(value)
+        if made is None or value is None:
             return None
         array, dtype = made
         if self.operator(user) is not None:
             other = user.inputs[1 - place] if len(user.inputs) == 2 else None
-            if array.ndim or other is None or other is wire or self.dtype(other) is not dtype:
+            if array.ndim or other is None or other is value or self.dtype(other) is not dtype:
                 return None
             if self._number(other) is not None:
                 return None
@@ -158,31 +158,31 @@ class Sugar:
             return None
         return _number_text(array, dtype)
 
-    def loop_input(self, wire: ProtoValue, place: int) -> bool:
+    def loop_input(self, value: ProtoValue, place: int) -> bool:
         """Whether a loop takes a number: how often it turns, that it goes on, where it starts."""
-        made = self.constant(wire)
+        made = self.constant(value)
         if made is None or made[0].ndim:
             return False
         if place == 0:
             return made[1] is DType.INT64
         if place == 1:
             return made[1] is DType.BOOL and bool(made[0])
-        return made[1] in (*_DEFAULT, DType.FLOAT) and self.text(wire) is not None
+        return made[1] in (*_DEFAULT, DType.FLOAT) and self.text(value) is not None
 
-    def text(self, wire: ProtoValue) -> str | None:
+    def text(self, value: ProtoValue) -> str | None:
         """A constant as a number or list."""
-        made = self.constant(wire)
+        made = self.constant(value)
         return None if made is None else _number_text(*made)
 
-    def _number(self, wire: ProtoValue | None) -> tuple[Any, DType] | None:
+    def _number(self, value: ProtoValue | None) -> tuple[Any, DType] | None:
         """The array of a constant that a number may stand for."""
-        return self.constant(wire) if wire is not None and wire in self.free else None
+        return self.constant(value) if value is not None and value in self.free else None
 
-    def constant(self, wire: ProtoValue) -> tuple[Any, DType] | None:
+    def constant(self, value: ProtoValue) -> tuple[Any, DType] | None:
         """The array of a Constant node, if it is small."""
-        if wire.producer is None or wire.producer.key != ("", "Constant", ""):
+        if value.producer is None or value.producer.key != ("", "Constant", ""):
             return None
-        node = wire.producer.proto
+        node = value.producer.proto
         if len(node.attribute) != 1 or node.attribute[0].name != "value":
             return None
         attr = node.attribute[0]

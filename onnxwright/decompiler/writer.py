@@ -9,11 +9,11 @@ from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import plain_value, value_expression
 from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, text
+from onnxwright.decompiler.module_contents import Module
 from onnxwright.decompiler.names import Names, is_plain
 from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript, unary
 from onnxwright.decompiler.places import Places, origin_of
 from onnxwright.decompiler.planning import Plan
-from onnxwright.decompiler.scope import Module
 from onnxwright.ir.builder import ORIGIN
 
 _A = onnx.AttributeProto
@@ -23,17 +23,17 @@ class Writer:
     """Writes the nodes of one function: the main graph of a model, or an ONNX function."""
 
     def __init__(
-        self, scope: ProtoGraph, module: Module, opsets: dict[str, int], attributes: dict[str, str]
+        self, graph: ProtoGraph, module: Module, opsets: dict[str, int], attributes: dict[str, str]
     ) -> None:
-        self.scope = scope
+        self.graph = graph
         self.module = module
         self.opsets = opsets
         self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
         self.names = Names(module.names)
         self.names.reserve(*attributes.values())
-        self.places = Places(scope)
+        self.places = Places(graph)
         self.facts = Facts(module.uses, self.places)
-        self.plan = Plan(scope, module, opsets)
+        self.plan = Plan(graph, module, opsets)
         self.functions: dict[ProtoNode, dict[str, list[str]]] = {}  # Python names of nested graphs
         self.calls: dict[ProtoNode, tuple[str, list[Expr]]] = {}
         self.left: dict[ProtoNode, onnx.NodeProto] = {}  # parts of nodes that no keyword can say
@@ -49,37 +49,37 @@ class Writer:
 
     # -- names -------------------------------------------------------------------------------------
 
-    def name(self, wire: ProtoValue) -> str:
+    def name(self, value: ProtoValue) -> str:
         """The Python name of a value."""
-        found = self.places.python.get(wire)
+        found = self.places.python.get(value)
         if found is None:
-            found = self.kept.pop(wire, None) or self.names.take(wire.name)
-            self.places.name(wire, found)
+            found = self.kept.pop(value, None) or self.names.take(value.name)
+            self.places.name(value, found)
         return found
 
-    def input_name(self, wire: ProtoValue) -> str:
+    def input_name(self, value: ProtoValue) -> str:
         """The Python name of an input of the whole function, whose own name counts."""
-        python = self.name(wire)
-        if python != wire.name:
-            self.facts.names[wire] = wire.name
+        python = self.name(value)
+        if python != value.name:
+            self.facts.names[value] = value.name
         return python
 
     # -- what is noted -----------------------------------------------------------------------------
 
-    def typed(self, wire: ProtoValue) -> bool:
+    def typed(self, value: ProtoValue) -> bool:
         """Whether the type of a value is said among the facts, and not in an annotation."""
-        return not wire.is_output or wire.scope is not self.scope
+        return not value.is_output or value.graph is not self.graph
 
-    def made(self, unit: ProtoNode) -> None:
+    def made(self, node: ProtoNode) -> None:
         """Note a node, and before it the constants it makes."""
-        for wire in unit.inputs:
-            self.constant(wire)
-        self.places.made(unit)
-        self.node_facts(unit)
+        for value in node.inputs:
+            self.constant(value)
+        self.places.made(node)
+        self.node_facts(node)
 
-    def constant(self, wire: ProtoValue | None) -> None:
+    def constant(self, value: ProtoValue | None) -> None:
         """Note a constant that is written as a number, where it is first read."""
-        producer = wire.producer if wire is not None else None
+        producer = value.producer if value is not None else None
         if producer is None or producer not in self.plan.numbers or producer in self.written:
             return
         self.written.add(producer)
@@ -92,55 +92,55 @@ class Writer:
     # -- expressions -------------------------------------------------------------------------------
 
     def argument(
-        self, wire: ProtoValue | None, merged: dict[ProtoValue, Piece], number: str | None
+        self, value: ProtoValue | None, merged: dict[ProtoValue, Piece], number: str | None
     ) -> Piece:
         """One operand or argument."""
         if number is not None:
             return number_piece(number)
-        if wire is None:
+        if value is None:
             return Piece("None")
-        found = merged.get(wire)
-        return found if found is not None else Piece(self.name(wire))
+        found = merged.get(value)
+        return found if found is not None else Piece(self.name(value))
 
-    def piece(self, unit: ProtoNode, merged: dict[ProtoValue, Piece]) -> Piece:
+    def piece(self, node: ProtoNode, merged: dict[ProtoValue, Piece]) -> Piece:
         """A node as an expression."""
-        index = self.plan.indices.get(unit)
+        index = self.plan.indices.get(node)
         if index is not None:
-            return subscript(self.argument(unit.inputs[0], merged, None), index)
+            return subscript(self.argument(node.inputs[0], merged, None), index)
         arguments = [
-            self.argument(w, merged, self.plan.literals.get((unit, n)))
-            for n, w in enumerate(unit.inputs)
+            self.argument(w, merged, self.plan.literals.get((node, n)))
+            for n, w in enumerate(node.inputs)
         ]
-        symbol = self.plan.symbols.get(unit)
+        symbol = self.plan.symbols.get(node)
         if symbol is not None and len(arguments) == 1:
             return unary(symbol, arguments[0])
         if symbol is not None:
             return binary(symbol, arguments[0], arguments[1])
-        expr = self.call(unit, [a.expr for a in arguments])
+        expr = self.call(node, [a.expr for a in arguments])
         return Piece(expr, depth=1 + max((a.depth for a in arguments), default=0))
 
-    def call(self, unit: ProtoNode, arguments: list[Expr]) -> Expr:
+    def call(self, node: ProtoNode, arguments: list[Expr]) -> Expr:
         """The call of a node."""
-        function, items = self.calls.get(unit) or self.calls.setdefault(unit, self.keywords(unit))
+        function, items = self.calls.get(node) or self.calls.setdefault(node, self.keywords(node))
         return Group(f"{function}(", (*arguments, *items), ")")
 
-    def keywords(self, unit: ProtoNode) -> tuple[str, list[Expr]]:
+    def keywords(self, node: ProtoNode) -> tuple[str, list[Expr]]:
         """What a node calls, and its attributes as keywords."""
-        known = self.module.function_name(unit.key)
-        signature = None if known is not None else self.module.signature(unit.key, self.opsets)
+        known = self.module.function_name(node.key)
+        signature = None if known is not None else self.module.signature(node.key, self.opsets)
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
-        for attr in unit.proto.attribute:
-            value = self.attribute(unit, attr, signature)
+        for attr in node.proto.attribute:
+            value = self.attribute(node, attr, signature)
             if value is None:
                 left.append(attr)
             else:
                 keywords.append((attr.name, value))
         if left:
-            kept = self.left[unit] = onnx.NodeProto()
+            kept = self.left[node] = onnx.NodeProto()
             kept.attribute.extend(left)
-        count = len(unit.outputs)
-        usual = 1 if known is None else self.module.output_count(unit.key)
+        count = len(node.outputs)
+        usual = 1 if known is None else self.module.output_count(node.key)
         if count == 0 or (count == 1 and usual != 1) or (known is not None and count != usual):
             keywords.append(("_outputs", str(count)))
         plain = [(k, v) for k, v in keywords if is_plain(k)]
@@ -149,10 +149,10 @@ class Writer:
         if odd:
             pairs = tuple(join(f"{text(k)}: ", v) for k, v in odd)
             items.append(Group("**{", pairs, "}"))
-        return known or self.module.operator(unit.key, self.opsets), items
+        return known or self.module.operator(node.key, self.opsets), items
 
     def attribute(
-        self, unit: ProtoNode, attr: onnx.AttributeProto, signature: object
+        self, node: ProtoNode, attr: onnx.AttributeProto, signature: object
     ) -> Expr | None:
         """The value of an attribute as Python; None where it can only be kept serialized."""
         if attr.name in ("_outputs", "_name"):
@@ -161,7 +161,7 @@ class Writer:
             return self.attributes.get(attr.ref_attr_name) if not attr.doc_string else None
         kind = attribute_kind(attr)
         if kind in (_A.GRAPH, _A.GRAPHS):
-            graphs = self.functions.get(unit, {}).get(attr.name)
+            graphs = self.functions.get(node, {}).get(attr.name)
             if not graphs:
                 return None
             return graphs[0] if kind == _A.GRAPH else listed(graphs)
@@ -169,11 +169,11 @@ class Writer:
         if value is None:
             return None
         if kind == _A.TENSOR:
-            first = unit.outputs[0] if unit.outputs else None
+            first = node.outputs[0] if node.outputs else None
             known = self.places.python.get(first) if first is not None else None
-            if known is None and first is not None and unit.key[1] == "Constant":
+            if known is None and first is not None and node.key[1] == "Constant":
                 known = self.name(first)
-            hint = f"{known or unit.key[1].lower()}_data"
+            hint = f"{known or node.key[1].lower()}_data"
             return self.module.array(value, hint, attr.t, inline=True)
         if _uses_numpy(attr):
             self.module.uses.add("np")
@@ -181,54 +181,54 @@ class Writer:
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def outer_facts(self, scope: ProtoGraph) -> None:
+    def outer_facts(self, graph: ProtoGraph) -> None:
         """What a graph says of results that are made elsewhere."""
-        for wire in scope.outputs:
-            if wire.producer is None or wire.scope is not scope:
-                self.facts.value(wire, wire.info)
+        for value in graph.outputs:
+            if value.producer is None or value.graph is not graph:
+                self.facts.value(value, value.info)
 
-    def graph_facts(self, scope: ProtoGraph, usual: str) -> None:
-        """Note what a nested graph says beside its computation."""
-        graph = scope.proto
-        assert isinstance(graph, onnx.GraphProto)
+    def graph_facts(self, graph: ProtoGraph, usual: str) -> None:
+        """Note what a nested proto says beside its computation."""
+        proto = graph.proto
+        assert isinstance(proto, onnx.GraphProto)
         more: dict[str, Expr] = {}
-        if graph.name != usual:
-            more["name"] = text(graph.name)
-        extra = rest_of_graph(graph, scope)
+        if proto.name != usual:
+            more["name"] = text(proto.name)
+        extra = rest_of_graph(proto, graph)
         if extra:
             more["extra"] = data(extra)
-        described = self.facts.described(graph, more)
+        described = self.facts.described(proto, more)
         if described is not None:
-            self.facts.graphs[scope] = described
+            self.facts.graphs[graph] = described
 
-    def node_facts(self, unit: ProtoNode) -> None:
+    def node_facts(self, node: ProtoNode) -> None:
         """Note the name, doc string and metadata of a node."""
-        node = unit.proto
-        rest = self.left.pop(unit, onnx.NodeProto())
-        rest.device_configurations.extend(node.device_configurations)
-        if node.overload and self.module.function_name(unit.key) is None:
-            rest.overload = node.overload
+        proto = node.proto
+        rest = self.left.pop(node, onnx.NodeProto())
+        rest.device_configurations.extend(proto.device_configurations)
+        if proto.overload and self.module.function_name(node.key) is None:
+            rest.overload = proto.overload
         extra = rest.SerializeToString(deterministic=True)
-        without = ORIGIN if origin_of(unit) is not None else None
+        without = ORIGIN if origin_of(node) is not None else None
         more: dict[str, Expr] = {"extra": data(extra)} if extra else {}
-        described = self.facts.described(node, more, without)
-        if node.name:
-            self.facts.node_names[unit] = node.name
+        described = self.facts.described(proto, more, without)
+        if proto.name:
+            self.facts.node_names[node] = proto.name
         if described is not None:
-            self.facts.nodes[unit] = described
+            self.facts.nodes[node] = described
 
 
-def rest_of_graph(graph: onnx.GraphProto, scope: ProtoGraph) -> bytes:
+def rest_of_graph(proto: onnx.GraphProto, graph: ProtoGraph) -> bytes:
     """What a graph holds that nothing else says: annotations of quantized values and the like."""
     rest = onnx.GraphProto()
-    rest.quantization_annotation.extend(graph.quantization_annotation)
-    for info in graph.value_info:
-        if info.name not in scope.wires:
+    rest.quantization_annotation.extend(proto.quantization_annotation)
+    for info in proto.value_info:
+        if info.name not in graph.values:
             rest.value_info.append(info)
     # An input with a value of its own has an initializer of the same name.
-    for wire in scope.initializers if scope.owner is not None else ():
-        if wire.input_index is not None and isinstance(wire.tensor, onnx.TensorProto):
-            rest.initializer.append(wire.tensor)
+    for value in graph.initializers if graph.owner is not None else ():
+        if value.input_index is not None and isinstance(value.tensor, onnx.TensorProto):
+            rest.initializer.append(value.tensor)
     return bytes(rest.SerializeToString(deterministic=True))
 
 

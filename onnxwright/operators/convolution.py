@@ -6,7 +6,7 @@ import math
 
 from onnxwright.operators.flops import Cost, Sized
 from onnxwright.operators.op_call import OpCall, UnknownError, same
-from onnxwright.operators.record import Change, OperatorFacts
+from onnxwright.operators.record import OperatorFacts
 from onnxwright.operators.windows import Windows, attribute_list
 from onnxwright.types import dims
 from onnxwright.types.shapes import Shape
@@ -79,12 +79,6 @@ FACTS = (
         heavy=True,
         infer=_conv_transpose_shape,
         flops=_conv_transpose_flops,
-        changes={
-            11: Change(
-                "which side gets more padding where it is odd",
-                only_with=("auto_pad", "output_shape"),
-            )
-        },
     ),
     OperatorFacts("DeformConv", heavy=True),
     OperatorFacts("QLinearConv", heavy=True, flops=_conv_flops(weight=3, bias=8)),

@@ -91,11 +91,6 @@ FACTS = (
         copies=True,
         infer=_one_hot_shape,
         flops=free,
-        changes={
-            11: Change(
-                "indices from -depth to -1 count from the end; before, they gave off_value only"
-            )
-        },
     ),
     OperatorFacts(
         "Scatter",

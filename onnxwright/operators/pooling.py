@@ -43,14 +43,6 @@ FACTS = (
         "AveragePool",
         infer=_pool_types,
         flops=_pool_flops,
-        changes={
-            11: Change("size of the output with SAME padding", only_with=("auto_pad",)),
-            19: Change("size of the output with SAME padding", only_with=("auto_pad",)),
-            22: Change(
-                "windows that start in the padding after the data are ignored",
-                only_with=("ceil_mode",),
-            ),
-        },
     ),
     OperatorFacts("GlobalAveragePool", infer=_global_pool_shape, flops=per_input(1)),
     OperatorFacts("GlobalLpPool", flops=per_input(2)),
@@ -62,13 +54,6 @@ FACTS = (
         droppable_outputs=True,
         infer=_pool_types,
         flops=_pool_flops,
-        changes={
-            12: Change("size of the output with SAME padding", only_with=("auto_pad",)),
-            22: Change(
-                "windows that start in the padding after the data are ignored",
-                only_with=("ceil_mode",),
-            ),
-        },
     ),
     OperatorFacts("MaxRoiPool"),
     OperatorFacts("MaxUnpool"),

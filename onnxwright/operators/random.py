@@ -11,7 +11,8 @@ from onnxwright.types.kinds import OnnxType, TensorType
 
 def _dropout_types(call: OpCall) -> list[OnnxType | None]:
     kind = call.tensor(0)
-    types: list[OnnxType | None] = [kind, TensorType(DType.BOOL, call.shape(0))]
+    mask = DType.BOOL if call.since >= 10 else kind.dtype
+    types: list[OnnxType | None] = [kind, TensorType(mask, call.shape(0))]
     return types[: call.count]
 
 
@@ -25,7 +26,12 @@ FACTS = (
         infer=_dropout_types,
         folding=NEVER,
         flops=free,
-        changes={7: Change("never drops; before, it did without is_test")},
+        changes={
+            7: Change("never drops; before, it did without is_test"),
+            10: Change(
+                "the mask is BOOL; before, of the type of the data", one_output_is_same=True
+            ),
+        },
     ),
     OperatorFacts("Multinomial", random=True, folding=NEVER),
     OperatorFacts("RandomNormal", random=True, folding=NEVER),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from onnxwright.operators.flops import Cost
-from onnxwright.operators.kernels_onnxruntime import MISSING
 from onnxwright.operators.op_call import OpCall
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
@@ -20,8 +20,8 @@ CompareRule: TypeAlias = Callable[[Dim, Dim], "bool | None"]
 FoldRule: TypeAlias = Callable[[OpCall], Any]
 
 
-# Target -> operator -> first version of its schema -> type variable -> types that are not run.
-_KERNELS: dict[str, dict[str, dict[int, dict[str, tuple[str, ...]]]]] = {"onnxruntime": MISSING}
+# Runtime -> the module that says what it lacks: read when somebody asks.
+_KERNELS = {"onnxruntime": "onnxwright.operators.kernels_onnxruntime"}
 _NONE_MISSING: Mapping[str, tuple[str, ...]] = {}
 
 
@@ -70,7 +70,7 @@ class Change:
         return any(name in attributes for name in self.only_with)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OperatorFacts:
     """What is known of an operator; what a field says holds for every version of it.
 
@@ -152,7 +152,11 @@ class OperatorFacts:
             >>> facts("IsNaN").missing_kernels(version=13), facts("IsNaN").missing_kernels()
             ({'T1': ('BFLOAT16',)}, {})
         """
-        rows = _KERNELS.get(target, {}).get(self.name) if not self.domain else None
+        module = _KERNELS.get(target)
+        if module is None or self.domain:
+            return _NONE_MISSING
+        missing: dict[str, dict[int, dict[str, tuple[str, ...]]]] = import_module(module).MISSING
+        rows = missing.get(self.name)
         if rows is None:
             return _NONE_MISSING
         known = [v for v in rows if version is None or v <= version]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from onnxwright.operators import facts
+from onnxwright.operators.decisions import UNCHANGED
 from onnxwright.operators.reviewed import REVIEWED
 from onnxwright.opset.registry import AttrParam, OpSignature
 
@@ -41,8 +42,8 @@ def same_meaning(
         True
         >>> same_meaning(signature("", "Softmax", 11), signature("", "Softmax", 13))
         False
-        >>> pool = signature("", "MaxPool", 12), signature("", "MaxPool", 22)
-        >>> same_meaning(*pool), same_meaning(*pool, attributes=["kernel_shape"])
+        >>> clip = signature("", "Clip", 6), signature("", "Clip", 13)
+        >>> same_meaning(*clip), same_meaning(*clip, attributes=[])
         (False, True)
     """
     if old.since_version == new.since_version:
@@ -56,6 +57,49 @@ def same_meaning(
     ):
         return False
     return _fits(old, new, attributes, outputs)
+
+
+def only_types_changed(old: OpSignature, new: OpSignature) -> bool:
+    """Whether a newer schema differs from an older one only by allowing more types.
+
+    Args:
+        old: the older schema.
+        new: the newer one.
+
+    Example:
+        >>> from onnxwright.opset.registry import signature
+        >>> only_types_changed(signature("", "Relu", 13), signature("", "Relu", 14))
+        True
+        >>> only_types_changed(signature("", "Clip", 6), signature("", "Clip", 11))
+        False
+    """
+    if new.deprecated:
+        return False
+    if len(old.inputs) != len(new.inputs) or len(old.outputs) != len(new.outputs):
+        return False
+    pairs = [*zip(old.inputs, new.inputs), *zip(old.outputs, new.outputs)]
+    if any(a.option != b.option or not a.types <= b.types for a, b in pairs):
+        return False
+    if not any(a.types != b.types for a, b in pairs):
+        return False
+    return {n: repr(a) for n, a in old.attributes.items()} == {
+        n: repr(a) for n, a in new.attributes.items()
+    }
+
+
+def means_the_same(old: OpSignature, new: OpSignature) -> bool:
+    """Whether a call of the older schema is right for the newer one as it is.
+
+    Args:
+        old: the older schema.
+        new: the newer one, of the next version.
+
+    Example:
+        >>> from onnxwright.opset.registry import signature
+        >>> means_the_same(signature("", "TopK", 10), signature("", "TopK", 11))
+        True
+    """
+    return (new.domain, new.name, new.since_version) in UNCHANGED or only_types_changed(old, new)
 
 
 def is_reviewed(signature: OpSignature) -> bool:
@@ -104,4 +148,4 @@ def _same_attribute(a: AttrParam, c: AttrParam | None, given: Collection[str] | 
     return a.kind is c.kind and repr(a.default) == repr(c.default)
 
 
-__all__ = ["is_reviewed", "same_meaning"]
+__all__ = ["is_reviewed", "means_the_same", "only_types_changed", "same_meaning"]

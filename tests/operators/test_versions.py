@@ -6,8 +6,9 @@ import onnx.defs
 import pytest
 
 from onnxwright.operators import all_facts, facts
+from onnxwright.operators.decisions import UNCHANGED
 from onnxwright.operators.reviewed import REVIEWED
-from onnxwright.operators.versions import is_reviewed, same_meaning
+from onnxwright.operators.versions import _fits, is_reviewed, only_types_changed, same_meaning
 from onnxwright.opset import registry
 
 
@@ -50,6 +51,39 @@ def test_attributes_of_changes_exist() -> None:
                 assert name in before.attributes or name in after.attributes, (record.name, name)
 
 
+def _pairs() -> list[tuple[registry.OpSignature, registry.OpSignature]]:
+    """Each schema and the next one of its operator."""
+    versions: dict[tuple[str, str], list[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        versions.setdefault((schema.domain, schema.name), []).append(schema.since_version)
+    return [
+        (registry.signature(domain, name, a), registry.signature(domain, name, b))
+        for (domain, name), found in versions.items()
+        for a, b in zip(sorted(found), sorted(found)[1:])
+    ]
+
+
+def test_each_new_schema_has_one_decision() -> None:
+    wrong = []
+    for old, new in _pairs():
+        key = (new.domain, new.name, new.since_version)
+        changed = new.since_version in facts(new.name, new.domain).changes
+        same = key in UNCHANGED or only_types_changed(old, new)
+        # Calls that do not fit the newer signature need no decision: it shows.
+        shows = new.deprecated or not _fits(old, new, None, None)
+        if (changed and same) or not (changed or same or shows):
+            wrong.append(f"{key}: {'both' if changed else 'none'}")
+    assert not wrong, "one of UNCHANGED and OperatorFacts.changes, each with a reason:\n" + (
+        "\n".join(wrong)
+    )
+
+
+def test_reasons_are_of_schemas_that_exist() -> None:
+    known = {(new.domain, new.name, new.since_version) for _, new in _pairs()}
+    assert set(UNCHANGED) <= known
+    assert all(UNCHANGED.values())
+
+
 # operator, older version, newer version, attributes of the call (None: unknown), outputs, same?
 CASES = [
     ("Add", 7, 14, None, None, True),
@@ -65,12 +99,14 @@ CASES = [
     ("Resize", 11, 19, ["coordinate_transformation_mode"], None, False),
     ("AveragePool", 7, 10, None, None, True),
     ("AveragePool", 7, 22, ["kernel_shape", "pads"], None, True),
-    ("AveragePool", 19, 22, ["kernel_shape", "ceil_mode"], None, False),
+    ("AveragePool", 19, 22, ["kernel_shape", "ceil_mode"], None, True),
     ("MaxPool", 1, 8, ["kernel_shape"], 1, True),
     ("BatchNormalization", 9, 15, ["epsilon"], 1, True),
     ("BatchNormalization", 9, 15, ["epsilon"], 3, False),
     ("BatchNormalization", 14, 15, None, None, True),
     ("BatchNormalization", 6, 9, ["epsilon"], 1, False),
+    ("Dropout", 7, 22, [], 1, True),
+    ("Dropout", 7, 10, [], 2, False),
     ("Dropout", 10, 22, [], 1, True),
     ("Dropout", 10, 22, ["ratio"], 1, False),  # it is an input now
     ("Dropout", 6, 7, [], 1, False),
@@ -84,7 +120,7 @@ CASES = [
     ("GroupNormalization", 18, 21, ["num_groups"], None, False),
     ("RoiAlign", 10, 16, [], None, False),
     ("RoiAlign", 16, 22, None, None, True),
-    ("OneHot", 9, 11, [], None, False),
+    ("OneHot", 9, 11, [], None, True),
     ("PRelu", 6, 7, [], None, False),
     ("Gemm", 9, 13, None, None, True),  # C may be absent now
     ("OptionalHasElement", 15, 28, None, None, True),

@@ -177,3 +177,16 @@ class NoKernel(Diagnostic):
     operator: str
     types: str
     node: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoEffectHere(Diagnostic):
+    """An argument of `torch.onnx.export` is given that changes nothing in this exporter."""
+
+    code: ClassVar[str] = "OW890"
+    title: ClassVar[str] = "`{argument}=` has no effect: {reason}"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = "leave it out"
+    severity: ClassVar[str] = "warning"
+    argument: str
+    reason: str

@@ -15,11 +15,11 @@ from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.names import Namer
+from onnxwright.operators.versions import means_the_same
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.optimizer.versions.call import BY_BODY, DOWN, KEEP, UP, Adapter, Call, Refused
-from onnxwright.optimizer.versions.decisions import means_the_same
 from onnxwright.optimizer.versions.fits import (
     cast_inputs,
     cast_outputs,

@@ -228,22 +228,22 @@ class Module:
         for place, value, python, known_as in self._weights:
             self.lines[place] = self._weight_line(value, python, known_as)
 
-    def initializer(self, wire: ProtoValue, python: str) -> Expr:
-        """`initializer(...)` for a value that a graph holds from the start."""
+    def initializer(self, value: ProtoValue, python: str) -> Expr:
+        """`initializer(...)` for a array that a graph holds from the start."""
         self.uses.add("initializer")
-        name = {} if python == wire.name else {"name": text(wire.name)}
-        tensor = wire.tensor
+        name = {} if python == value.name else {"name": text(value.name)}
+        tensor = value.tensor
         if isinstance(tensor, onnx.SparseTensorProto):
             self.uses.add("np")
             kind = DType(tensor.values.data_type)
             held = f"np.zeros({tuple(tensor.dims)}, {_numpy_name(kind, self.uses)})"
             plain = data(tensor.SerializeToString(deterministic=True))
-            return call("initializer", held, name=text(wire.name), sparse=plain)
+            return call("initializer", held, name=text(value.name), sparse=plain)
         assert tensor is not None
         if tensor.doc_string:
             name["doc_string"] = text(tensor.doc_string)
         if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
-            return call("initializer", self._external(tensor), **{"name": text(wire.name), **name})
+            return call("initializer", self._external(tensor), **{"name": text(value.name), **name})
         size = int(np.prod(list(tensor.dims)))
         if self.options.hollow and size > _LARGE:
             # Only named: together such weights may be more than a model in memory can hold.
@@ -255,8 +255,8 @@ class Module:
             self.uses.add("np")
             held = _numpy_name(DType(tensor.data_type), self.uses)
             return call("initializer", f"np.zeros({tuple(tensor.dims)}, {held})", **name)
-        value = self._numbers(tensor, wire.name)
-        expression = self.array(value, wire.name, tensor, inline=False)
+        array = self._numbers(tensor, value.name)
+        expression = self.array(array, value.name, tensor, inline=False)
         return call("initializer", expression, **name)
 
     def _numbers(self, tensor: onnx.TensorProto, name: str) -> Any:

@@ -1,0 +1,173 @@
+"""Call sites of `torch.onnx.export`, old and new, with `torch_onnx` in its place."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright import torch_onnx  # noqa: E402
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 4)
+        self.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, x: Any, scale: Any = None) -> Any:
+        y = self.drop(self.linear(x))
+        return y if scale is None else y * scale
+
+
+X = torch.randn(2, 3)
+
+
+def dims(value: onnx.ValueInfoProto) -> list[Any]:
+    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+
+
+# What call sites hold: arguments after the model, and what the saved model then has.
+CALLS: dict[str, tuple[Any, Any]] = {
+    "a tensor and a path": (
+        lambda m, p: torch_onnx.export(m, X, p),
+        lambda made: dims(made.graph.input[0]) == [2, 3],
+    ),
+    "the old positional order": (
+        lambda m, p: torch_onnx.export(m, (X,), p, True, False),
+        lambda made: len(made.graph.initializer) == 2,
+    ),
+    "dynamic_axes with names": (
+        lambda m, p: torch_onnx.export(
+            m,
+            (X,),
+            p,
+            input_names=["features"],
+            output_names=["scores"],
+            dynamic_axes={"features": {0: "batch"}, "scores": {0: "batch"}},
+        ),
+        lambda made: (
+            dims(made.graph.input[0]) == ["batch", 3] and dims(made.graph.output[0]) == ["batch", 4]
+        ),
+    ),
+    "dynamic_axes as lists, by parameter": (
+        lambda m, p: torch_onnx.export(m, (X,), f=p, dynamic_axes={"x": [0]}),
+        lambda made: dims(made.graph.input[0]) == ["x_dynamic_axes_1", 3],
+    ),
+    "a negative axis": (
+        lambda m, p: torch_onnx.export(m, (X,), f=p, dynamic_axes={"x": {-2: "rows"}}),
+        lambda made: dims(made.graph.input[0]) == ["rows", 3],
+    ),
+    "inputs by name at the end of args": (
+        lambda m, p: torch_onnx.export(m, (X, {"scale": torch.ones(1)}), p),
+        lambda made: [i.name for i in made.graph.input] == ["x", "scale"],
+    ),
+    "kwargs and dynamo=False": (
+        lambda m, p: torch_onnx.export(m, (X,), p, kwargs={"scale": torch.ones(1)}, dynamo=False),
+        lambda made: len(made.graph.input) == 2,
+    ),
+    "export_params=False": (
+        lambda m, p: torch_onnx.export(m, X, p, export_params=False),
+        lambda made: not made.graph.initializer and len(made.graph.input) == 3,
+    ),
+    "keep_initializers_as_inputs": (
+        lambda m, p: torch_onnx.export(m, X, p, keep_initializers_as_inputs=True),
+        lambda made: len(made.graph.initializer) == 2 and len(made.graph.input) == 3,
+    ),
+    "do_constant_folding=False, a newer opset": (
+        lambda m, p: torch_onnx.export(m, X, p, do_constant_folding=False, opset_version=20),
+        lambda made: made.opset_import[0].version == 20,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_site_gives_its_model(name: str, tmp_path: Path) -> None:
+    call, holds = CALLS[name]
+    torch.manual_seed(0)
+    model = Net().eval()
+    path = tmp_path / "net.onnx"
+    program = call(model, str(path))
+    made = onnx.load(path)
+    assert holds(made)
+    onnx.checker.check_model(made, full_check=True)
+    if len(made.graph.initializer) == 2 and len(made.graph.input) == 1:
+        x = torch.randn(2 if dims(made.graph.input[0])[0] == 2 else 5, 3)
+        (got,) = ow.run_model(path, {made.graph.input[0].name: x.numpy()})
+        np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert isinstance(program, torch_onnx.ONNXProgram)
+
+
+def test_every_keyword_of_torch_onnx_export_is_accepted() -> None:
+    theirs = inspect.signature(torch.onnx.export).parameters
+    ours = inspect.signature(torch_onnx.export).parameters
+    assert [n for n in theirs if n not in ours] == []
+
+
+def test_a_file_object_is_written() -> None:
+    buffer = io.BytesIO()
+    torch_onnx.export(Net().eval(), X, buffer)
+    onnx.checker.check_model(onnx.load_from_string(buffer.getvalue()), full_check=True)
+
+
+def test_the_mode_is_that_of_training_and_is_put_back() -> None:
+    model = Net().train()
+    model.linear.eval()
+    program = torch_onnx.export(model, X, training=torch.onnx.TrainingMode.EVAL)
+    assert "Dropout" not in [n.op_type for n in program.model.graph]
+    assert (model.training, model.linear.training, model.drop.training) == (True, False, True)
+    program = torch_onnx.export(model, X, dynamo=False)
+    assert "Dropout" not in [n.op_type for n in program.model.graph]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"custom_opsets": {"my": 1}}, "custom_opsets"),
+        ({"autograd_inlining": False}, "autograd_inlining"),
+        ({"fallback": True}, "fallback"),
+        (
+            {"operator_export_type": torch.onnx.OperatorExportTypes.ONNX_ATEN_FALLBACK},
+            "operator_export_type",
+        ),
+    ],
+)
+def test_an_argument_without_effect_is_answered(given: dict[str, Any], name: str) -> None:
+    with pytest.warns(ow.OnnxwrightWarning, match=rf"OW890.*`{name}="):
+        torch_onnx.export(torch.nn.ReLU(), X, **given)
+
+
+def test_artifacts_are_written(tmp_path: Path) -> None:
+    torch_onnx.export(
+        Net().eval(), X, report=True, dump_exported_program=True, artifacts_dir=tmp_path / "new"
+    )
+    names = sorted(p.name for p in (tmp_path / "new").iterdir())
+    assert names == ["onnxwright_export.html", "onnxwright_export.md", "onnxwright_export.pt2"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dynamic_axes": {"x": {0: "n"}}, "dynamic_shapes": {"x": {0: "n"}}},
+        {"dynamic_axes": {"x": 0}},
+        {"training": 3},
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ow.ExportError, match="OW825"):
+        torch_onnx.export(Net().eval(), X, **given)
+
+
+def test_names_of_torch_onnx_are_there() -> None:
+    assert torch_onnx.TrainingMode is torch.onnx.TrainingMode
+    assert torch_onnx.ops is torch.onnx.ops
+    with pytest.raises(AttributeError, match="custom_translation_table"):
+        torch_onnx.register_custom_op_symbolic("my::op", len, 9)
