@@ -19,6 +19,7 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.model import Model
+from onnxwright.ir.validation.schemas import check_schemas
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
@@ -108,11 +109,12 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
     return opened
 
 
-def open_ir_model(source: Any) -> Any:
+def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """Read and check a model, as an object of `onnx_ir`; its weights stay unread.
 
     Args:
         source: as for `open_model`; an `onnx_ir.Model` is checked and returned as it is.
+        schemas: whether nodes are checked against the schemas of their operators.
 
     Returns:
         The `onnx_ir.Model`.
@@ -126,6 +128,11 @@ def open_ir_model(source: Any) -> Any:
     opened = open_model(source)
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
+    if schemas:
+        try:
+            check_schemas(opened.proto)
+        except Damage as damage:
+            raise_damage(damage)
     if isinstance(source, ir.Model):
         return source
     try:

@@ -86,13 +86,18 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
     with Save(target) as files:
         try:
             if size > _LIMIT or elsewhere:
-                _write_weights([v for v, t in kept if t is not None and t.nbytes >= _SMALL], files)
+                _write_weights([v for v, t in kept if t is not None and _goes_out(t)], files)
             data = serialized(ir.to_proto(model))
         finally:
             for value, tensor in kept:
                 value.const_value = tensor
         files.commit(data, keep=data_of(tensors))
     return target
+
+
+def _goes_out(tensor: Any) -> bool:
+    """Whether a weight is written to the data file: large ones, and those that were in one."""
+    return tensor.nbytes >= _SMALL or isinstance(tensor, ir.ExternalTensor)
 
 
 def _write_weights(values: list[ir.Value], files: Save) -> None:

@@ -353,9 +353,9 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     if isinstance(model, ir.Model):
         return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
-        return open_ir_model(model), ir.to_proto
+        return open_ir_model(model, schemas=True), ir.to_proto
     if isinstance(model, (bytes, str, os.PathLike)):
-        return open_ir_model(model), lambda made: made
+        return open_ir_model(model, schemas=True), lambda made: made
     with_model = getattr(model, "with_model", None)
     if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
         return model.model, with_model

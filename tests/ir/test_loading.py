@@ -158,6 +158,10 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: edited(lambda m: setattr(m.graph.output[0], "name", "")),
         "OW744*",
     ),
+    "a huge opset version": (
+        lambda: edited(lambda m: setattr(m.opset_import[0], "version", 1 << 40)),
+        "OW744",
+    ),
     "a map without a key type": (
         lambda: edited(lambda m: m.graph.output[0].type.map_type.value_type.SetInParent()),
         "OW750",

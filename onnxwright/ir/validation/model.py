@@ -106,6 +106,9 @@ class _Checker:
         for entry in proto.opset_import:
             self._texts(f"{where}, opset imports", entry.domain)
             domain = entry.domain or "ai.onnx"
+            if not 0 <= entry.version < 1 << 31:
+                what = f"the opset {quoted(domain)} is imported in version {entry.version}"
+                raise Damage("structure", where, what)
             if versions.setdefault(domain, entry.version) != entry.version:
                 what = f"two versions of {quoted(domain)} are imported"
                 raise Damage("structure", where, what)
