@@ -17,7 +17,7 @@ def test_damaged_models_end_well(kind: str, start: int) -> None:
 
 
 # Cases that once ended wrong.
-FOUND = (10661, 10704, 10944, 11049, 20523, 21107)
+FOUND = (10661, 10704, 10944, 11049, 20523, 21107, 500802)
 
 
 @pytest.mark.parametrize("seed", FOUND)
