@@ -39,8 +39,9 @@ def floors(text: str) -> list[str]:
         ['onnx==1.19', 'numpy==1.26']
     """
     found = re.search(r"^dependencies = \[(.*?)^\]", text, re.DOTALL | re.MULTILINE)
-    names = re.findall(r'"([\w-]+)>=([\d.]+)', found[1] if found is not None else "")
-    return [f"{name}=={version}" for name, version in names]
+    entry = re.compile(r'"([\w-]+)>=([\d.]+)(?:; (.*))?"')
+    names = entry.findall(found[1] if found is not None else "")
+    return [f"{name}=={version}" + (f"; {mark}" if mark else "") for name, version, mark in names]
 
 
 def requirements(kind: str, changed: Sequence[str]) -> list[str]:
@@ -55,9 +56,10 @@ def requirements(kind: str, changed: Sequence[str]) -> list[str]:
     """
     made = floors((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     if kind == "newest":
-        made = [entry.partition("==")[0] for entry in made]
+        made = list(dict.fromkeys(entry.partition("==")[0] for entry in made))
     own = {re.split(r"[=<>~!]", entry)[0]: entry for entry in changed}
-    return [own.get(entry.partition("==")[0], entry) for entry in made]
+    chosen = [own.get(entry.partition("==")[0], entry) for entry in made]
+    return list(dict.fromkeys(chosen))
 
 
 def environment(folder: Path, python: str, wanted: Sequence[str]) -> Path:
