@@ -6,6 +6,7 @@ import onnxruntime
 
 import onnxwright as ow
 from onnxwright import FLOAT
+from onnxwright.atenlib import Op, Value
 
 # The library: a function for each ATen operator, found by its full name.
 table = ow.atenlib.functions()
@@ -35,12 +36,13 @@ mine: dict[str, ow.atenlib.AtenFunction] = {}
 
 
 @ow.aten("my::hypot", rule=ow.atenlib.elementwise(("self", "other"), "int_to_float"), table=mine)
-def hypot(op, self, other):
+def hypot(op: Op, self: Value, other: Value) -> Value:
     """The length of the hypotenuse."""
-    return op.Sqrt(self * self + other * other)
+    return op.Sqrt(op.Add(op.Mul(self, self), op.Mul(other, other)))
 
 
 print("hypot:", hypot.run(np.array([3, 5]), np.array([4, 12])))
+print("a number is promoted:", hypot.run(3, np.array([4], np.float32)))
 
 # What the graph computes is what the functions compute.
 data = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)

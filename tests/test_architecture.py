@@ -18,12 +18,12 @@ def test_imports_look_downward() -> None:
 
 
 def test_every_room_stands_on_a_floor() -> None:
-    rooms = {
+    subpackages = {
         path.name
         for path in (ROOT / "onnxwright").iterdir()
         if path.is_dir() and (path / "__init__.py").exists()
     }
-    assert rooms <= {room for floor in architecture.FLOORS for room in floor}
+    assert subpackages <= {subpackage for layer in architecture.LAYERS for subpackage in layer}
 
 
 def test_every_lazy_import_has_a_reason() -> None:
@@ -68,11 +68,11 @@ def tree(root: Path, files: dict[str, str]) -> Path:
 
 
 BAD: dict[str, tuple[dict[str, str], str]] = {
-    "an import of a higher floor": (
+    "an import of a higher layer": (
         {"ir/a.py": "from onnxwright.dsl import script\n", "dsl/b.py": ""},
         "upward",
     ),
-    "an import of a room on the same floor": (
+    "an import of a subpackage on the same layer": (
         {"eager/a.py": "import onnxwright.converter.b\n", "converter/b.py": ""},
         "upward",
     ),
@@ -99,7 +99,7 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
         {"__init__.py": "from onnxwright.dsl import b\n", "dsl/b.py": ""},
         "upward",
     ),
-    "a room without a floor": ({"attic/a.py": "from onnxwright import errors\n"}, "upward"),
+    "a subpackage without a layer": ({"attic/a.py": "from onnxwright import errors\n"}, "upward"),
     "a circle of two": (
         {
             "ir/a.py": "from onnxwright.ir import b\n",

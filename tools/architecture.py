@@ -6,7 +6,7 @@ Run it from the repository's root:
 
 The rules, each a kind of `Problem`:
 
-* `upward`: a package imports itself and what stands below it; packages on one floor do not see
+* `upward`: a package imports itself and what stands below it; packages of one layer do not import
   each other.  Imports for type checkers only count too.
 * `cycle`: modules whose top-level imports go in a circle; within a package, imports for type
   checkers count as well.
@@ -27,8 +27,8 @@ from pathlib import Path
 
 PACKAGE = "onnxwright"
 
-# From the bottom up; a room sees itself and the floors below it.
-FLOORS: tuple[tuple[str, ...], ...] = (
+# From the bottom up; a package sees itself and the layers below it.
+LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "version"),
     ("diagnostics",),
     ("types",),
@@ -47,7 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 
 # First-party imports that are not at the top of a module, or that look upward:
-# (module, imported module) -> reason.  "*" as the module's last part means every module of a room.
+# (module, imported module) -> reason.  "*" as the last part means every module of a package.
 LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.errors", "onnxwright.diagnostics.diagnostic"): (
         "an error carries diagnostics, a diagnostic names the error it is raised as"
@@ -69,6 +69,9 @@ LAZY: dict[tuple[str, str], str] = {
     ),
     ("onnxwright.dsl.function", "onnxwright.eager.*"): (
         "decorating only registers; the first call loads the eager mode"
+    ),
+    ("onnxwright.dsl.function", "onnxwright.optimizer.optimize"): (
+        "a script is optimized when somebody asks"
     ),
     ("onnxwright.dsl.function", "onnxwright.viz.*"): (
         "a notebook shows a function as a picture of what it compiles to"
@@ -105,19 +108,21 @@ RARE = frozenset(
     {"difflib", "importlib", "inspect", "linecache", "textwrap", "tokenize", "traceback", "json"}
 )
 
-# Where a package may be imported at all; the others are free from the floor of `ir` upward.
+# Where a package may be imported at all; the others are free from the layer of `ir` upward.
 HOMES: dict[str, frozenset[str]] = {
     # `testing` compares what `eager` does with the runtime itself, not with what `eager` says.
     "onnxruntime": frozenset({"eager", "testing"}),
     "torch": frozenset({"exporter", "testing"}),
     "onnx_ir": frozenset(
-        room
-        for floor in FLOORS[next(n for n, rooms in enumerate(FLOORS) if "ir" in rooms) :]
-        for room in floor
+        subpackage
+        for layer in LAYERS[
+            next(n for n, subpackages in enumerate(LAYERS) if "ir" in subpackages) :
+        ]
+        for subpackage in layer
     ),
 }
 
-# What an extra installs, or a user may have: optional, imported inside functions, in one room.
+# What an extra installs, or a user may have: optional, imported inside functions, in one package.
 OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli", "onnxscript": "exporter"}
 
 # Everything third-party that may appear.
@@ -263,14 +268,14 @@ def read_imports(root: Path, package: str = PACKAGE) -> list[Import]:
     return found
 
 
-def _room(module: str, package: str) -> str:
-    """The room of a module; "" is the facade, the package's own `__init__`."""
+def _subpackage(module: str, package: str) -> str:
+    """The subpackage of a module; "" is the facade, the package's own `__init__`."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[0] == package else ""
 
 
-def _floor(room: str) -> int | None:
-    return next((n for n, rooms in enumerate(FLOORS) if room in rooms), None)
+def _layer(subpackage: str) -> int | None:
+    return next((n for n, subpackages in enumerate(LAYERS) if subpackage in subpackages), None)
 
 
 def _matches(pattern: str, module: str) -> bool:
@@ -285,29 +290,29 @@ def _first_party(
     entry = next(
         (e for e in lazy if _matches(e[0], found.module) and _matches(e[1], found.target)), None
     )
-    mine, theirs = _room(found.module, package), _room(found.target, package)
+    mine, theirs = _subpackage(found.module, package), _subpackage(found.target, package)
     if mine == "":
         # The facade: may name everything, lazily (PEP 562) or for type checkers.
         if not found.typing_only and not found.hidden and theirs not in {"errors", "version", ""}:
             yield "upward", f"the facade is lazy: it may not import {found.target} when imported"
         return
     if theirs == "":
-        yield "upward", f"imports the facade `{package}`; import the room that has the name"
+        yield "upward", f"imports the facade `{package}`; import the package that has the name"
         return
-    mine_floor, their_floor = _floor(mine), _floor(theirs)
-    for room, floor in ((mine, mine_floor), (theirs, their_floor)):
-        if floor is None:
-            yield "upward", f"`{room}` stands on no floor; give it one in tools/architecture.py"
+    mine_layer, their_layer = _layer(mine), _layer(theirs)
+    for subpackage, layer in ((mine, mine_layer), (theirs, their_layer)):
+        if layer is None:
+            yield "upward", f"`{subpackage}` is in no layer; give it one in tools/architecture.py"
             return
-    assert mine_floor is not None
-    assert their_floor is not None
-    upward = mine != theirs and their_floor >= mine_floor
+    assert mine_layer is not None
+    assert their_layer is not None
+    upward = mine != theirs and their_layer >= mine_layer
     if upward or found.hidden:
         if entry is not None:
             used.add(entry)
             return
     if upward:
-        where = "beside" if their_floor == mine_floor else "above"
+        where = "beside" if their_layer == mine_layer else "above"
         yield "upward", f"`{mine}` imports {found.target}, which stands {where} it"
     if found.hidden and not found.typing_only:
         yield "hidden", f"imports {found.target} inside a function"
@@ -315,7 +320,7 @@ def _first_party(
 
 def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     top = found.target.split(".")[0]
-    room = _room(found.module, package)
+    subpackage = _subpackage(found.module, package)
     if top in sys.stdlib_module_names:
         if found.hidden and top not in RARE:
             yield "hidden", f"imports {found.target} inside a function"
@@ -323,15 +328,18 @@ def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     if top in OPTIONAL:
         if not found.hidden:
             yield "pin", f"{top} is optional: import it inside a function"
-        elif room != OPTIONAL[top]:
-            yield "pin", f"`{room}` imports {top}; it is imported in {OPTIONAL[top]}"
+        elif subpackage != OPTIONAL[top]:
+            yield "pin", f"`{subpackage}` imports {top}; it is imported in {OPTIONAL[top]}"
         return
     if top not in DECLARED:
         yield "undeclared", f"imports {found.target}, which pyproject.toml does not name"
         return
     home = HOMES.get(top)
-    if home is not None and room not in home:
-        yield "pin", f"`{room}` imports {found.target}; it is imported in {', '.join(sorted(home))}"
+    if home is not None and subpackage not in home:
+        yield (
+            "pin",
+            f"`{subpackage}` imports {found.target}; it is imported in {', '.join(sorted(home))}",
+        )
     if found.hidden and top not in HEAVY:
         yield "hidden", f"imports {found.target} inside a function"
 
@@ -345,8 +353,10 @@ def _cycles(imports: list[Import], known: Mapping[str, Path], package: str) -> I
     for found in imports:
         if found.hidden or found.target not in known:
             continue
-        room = _room(found.module, package)
-        if found.typing_only and (not room or room != _room(found.target, package)):
+        subpackage = _subpackage(found.module, package)
+        if found.typing_only and (
+            not subpackage or subpackage != _subpackage(found.target, package)
+        ):
             continue
         if found.target not in edges[found.module]:
             edges[found.module].append(found.target)
@@ -386,7 +396,7 @@ def check(
     lazy: Mapping[tuple[str, str], str] | None = None,
     circles: Mapping[tuple[str, ...], str] | None = None,
 ) -> list[Problem]:
-    """Everything in a package's imports that breaks a rule of the house.
+    """Everything in a package's imports that breaks a rule of the architecture.
 
     Args:
         root: the folder that holds the package's folder.

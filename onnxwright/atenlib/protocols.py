@@ -47,7 +47,7 @@ class OpCall(Protocol):
         """Run it, or add it to the graph."""
 
 
-class GraphBackend(semantics.Backend, Protocol):
+class GraphBackend(semantics.Backend[Any], Protocol):
     """What bodies ask of a backend that builds a graph."""
 
     def made_by(self, value: Any, name: str, /) -> Any:
@@ -69,7 +69,7 @@ class Op(Protocol):
         """The version of the opset."""
 
     @property
-    def backend(self) -> semantics.Backend:
+    def backend(self) -> semantics.Backend[Any]:
         """What runs or builds the operators."""
 
     def constant(self, array: np.ndarray[Any, Any], /) -> Value:

@@ -57,6 +57,9 @@ def wider_type(name: str, variable: str, dtype: DType, version: int | None = Non
 class _Widening:
     """Mixed into a backend: `emit` with casts around what has no kernel."""
 
+    # What bodies ask by `helpers.runtime.is_for_onnxruntime`.
+    for_onnxruntime = True
+
     def emit(
         self,
         op: Op,

@@ -29,6 +29,15 @@ class BuildContext(RewriteContext, Protocol):
     recorder: Recorder
     pool: Pool
 
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[GraphValue | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[GraphValue, ...]:
+        """The outputs of an operator that the user wrote."""
+
     def type_of(self, value: GraphValue) -> OnnxType | None:
         """The type as far as it is known."""
 

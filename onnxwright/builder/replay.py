@@ -354,7 +354,8 @@ class Replay:
             inner = {**env, **dict(zip(graph.inputs, values, strict=True))}
             if self.carrier is not None:
                 for source, value in zip(graph.inputs, values, strict=True):
-                    self.carrier.name(self.b, source, value)
+                    if value.value in self.b.recorder.scope.inputs:
+                        self.carrier.name(self.b, source, value)
             return tuple(self.run(graph, list(graph.outputs), inner))
 
         return body

@@ -211,13 +211,10 @@ def _initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
 
 def _named(tensor: Any, name: str | None) -> Any:
     """A tensor under another name; the one it is made from keeps its own."""
-    if isinstance(tensor, ir.Tensor):
-        return ir.Tensor(
-            tensor.raw, dtype=tensor.dtype, shape=tensor.shape, name=name,
-            doc_string=tensor.doc_string, metadata_props=dict(tensor.metadata_props),
-        )  # fmt: skip
-    tensor.name = name
-    return tensor
+    return ir.LazyTensor(
+        lambda: tensor, dtype=tensor.dtype, shape=tensor.shape, name=name,
+        doc_string=tensor.doc_string,
+    )  # fmt: skip
 
 
 def copy_value(source: ir.Value, made: ir.Value) -> None:

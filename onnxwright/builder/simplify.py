@@ -219,7 +219,10 @@ def _clip(s: Site) -> GraphValue | None:
     bounds = (
         s.call.has(1) or s.call.has(2) or "min" in s.call.attributes or "max" in s.call.attributes
     )
-    return None if bounds or s.call.since < 11 else s.inputs[0]
+    if bounds or s.call.since < 11:
+        return None
+    # Without bounds, floats are clipped to the largest finite numbers: infinities change.
+    return s.inputs[0] if s.call.tensor(0).dtype.is_integer else None  # type: ignore[union-attr]
 
 
 def _dropout(s: Site) -> GraphValue | None:

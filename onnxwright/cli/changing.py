@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ def add(commands: Any) -> None:
         ],
         _convert,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("--opset", type=int, metavar="N", help="the version of the default domain")
     made.add_argument(
         "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
     )
     made.add_argument("--ir-version", type=int, metavar="N")
-    _add_output(made)
+    add_output(made)
     made = command(
         commands,
         "extract",
@@ -36,10 +37,10 @@ def add(commands: Any) -> None:
         ["onnxwright extract model.onnx --inputs hidden --outputs logits,scores -o part.onnx"],
         _extract,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("--inputs", required=True, metavar="NAMES", help="values, with commas")
     made.add_argument("--outputs", required=True, metavar="NAMES", help="values, with commas")
-    _add_output(made)
+    add_output(made)
     made = command(
         commands,
         "compose",
@@ -50,13 +51,13 @@ def add(commands: Any) -> None:
         ],
         _compose,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument("second", metavar="MODEL2", help="a file or FILE.py:fn")
     made.add_argument(
         "--connect", action="append", metavar="OUTPUT=INPUT", help="without it, by equal names"
     )
     made.add_argument("--prefix", metavar="TEXT", help="before the names of the second model")
-    _add_output(made)
+    add_output(made)
     made = command(
         commands,
         "set-shapes",
@@ -67,12 +68,12 @@ def add(commands: Any) -> None:
         ],
         _set_shapes,
     )
-    _add_model(made)
+    add_model(made)
     made.add_argument(
         "--shape", action="append", metavar="INPUT=DIMS", help="numbers, names, ? to keep one"
     )
     made.add_argument("--dim", action="append", metavar="NAME=DIM", help="a number or a new name")
-    _add_output(made)
+    add_output(made)
     made = command(
         commands,
         "rename",
@@ -80,17 +81,19 @@ def add(commands: Any) -> None:
         ["onnxwright rename model.onnx --inputs x=ids --dims N=batch -o new.onnx"],
         _rename,
     )
-    _add_model(made)
+    add_model(made)
     for kind in ("inputs", "outputs", "values", "dims"):
         made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
-    _add_output(made)
+    add_output(made)
 
 
-def _add_model(made: Any) -> None:
+def add_model(made: Any) -> None:
+    """Add the argument for the model."""
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
 
 
-def _add_output(made: Any) -> None:
+def add_output(made: Any) -> None:
+    """Add the argument for the result."""
     made.add_argument("-o", "--output", metavar="FILE", required=True, help="- for a pipe")
     add_json(made)
 
@@ -102,24 +105,27 @@ def _convert(given: Any) -> int:
     if given.opset is None and not domains:
         raise Trouble("say what to convert to with --opset or --domain")
     made = convert_version(
-        _model(given.model), given.opset, domains=domains, ir_version=given.ir_version
+        model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
     )
-    return _written(given, made)
+    write_result(given, made)
+    return OK
 
 
 def _extract(given: Any) -> int:
     from onnxwright.optimizer.model_tools import extract
 
-    model = _model(given.model)
-    return _written(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+    model = model_of(given.model)
+    write_result(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+    return OK
 
 
 def _compose(given: Any) -> int:
     from onnxwright.optimizer.model_tools import compose
 
     pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
-    made = compose(_model(given.model), _model(given.second), pairs, prefix=given.prefix)
-    return _written(given, made)
+    made = compose(model_of(given.model), model_of(given.second), pairs, prefix=given.prefix)
+    write_result(given, made)
+    return OK
 
 
 def _set_shapes(given: Any) -> int:
@@ -132,7 +138,8 @@ def _set_shapes(given: Any) -> int:
         for name, dims in (_pair(text, "--shape") for text in given.shape or ())
     }
     dims = {name: _number(d) for name, d in (_pair(text, "--dim") for text in given.dim or ())}
-    return _written(given, set_shapes(_model(given.model), shapes, dims=dims))
+    write_result(given, set_shapes(model_of(given.model), shapes, dims=dims))
+    return OK
 
 
 def _rename(given: Any) -> int:
@@ -145,13 +152,14 @@ def _rename(given: Any) -> int:
     if not any(names.values()):
         raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
     made = rename(
-        _model(given.model),
+        model_of(given.model),
         inputs=names["inputs"],
         outputs=names["outputs"],
         values=names["values"],
         dims=names["dims"],
     )
-    return _written(given, made)
+    write_result(given, made)
+    return OK
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
@@ -172,7 +180,7 @@ def _domain(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _model(argument: str) -> Any:
+def model_of(argument: str) -> Any:
     """A model: a file as its path, so that weights are not read; the rest as a ModelProto."""
     if argument.endswith((".onnx", ".textproto", ".onnxtxt", ".json")):
         check_file(Path(argument))
@@ -181,8 +189,8 @@ def _model(argument: str) -> Any:
     return load(argument).proto
 
 
-def _written(given: Any, made: Any) -> int:
-    """Write the result and say what it is."""
+def write_result(given: Any, made: Any, more: Mapping[str, Any] | None = None) -> None:
+    """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 
     from onnxwright.optimizer.model_files import save
@@ -194,17 +202,16 @@ def _written(given: Any, made: Any) -> int:
     else:
         write_model(given.output, ir.to_proto(made) if isinstance(made, ir.Model) else made)
     if given.output == "-":
-        return OK
+        return
     graph = made.graph
     nodes = len(graph.node) if hasattr(graph, "node") and not isinstance(made, ir.Model) else len(
         list(graph)
     )  # fmt: skip
     if given.json:
-        print_json({"path": given.output, "nodes": nodes})
+        print_json({"path": given.output, "nodes": nodes, **(more or {})})
     else:
         size = Path(given.output).stat().st_size
         print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
-    return OK
 
 
-__all__ = ["add"]
+__all__ = ["add", "add_model", "add_output", "model_of", "write_result"]

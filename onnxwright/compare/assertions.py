@@ -34,7 +34,7 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     unknown = sorted(set(parts) - set(Strictness.names()))
     if unknown:
         known = ", ".join(Strictness.names())
-        raise TypeError(f"there is no part `{unknown[0]}` to compare; there are: {known}")
+        raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {known}")
     if "folders" not in parts:
         parts["folders"] = (folder_of(a), folder_of(b))
     return difference(load(a), load(b), Strictness(**parts))

@@ -1,4 +1,4 @@
-"""Colours of nodes and values: equal where nothing about the surroundings tells them apart."""
+"""Color refinement (Weisfeiler-Leman): nodes in equal surroundings get equal colors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Refiner:
         return self._ids.setdefault(key, len(self._ids))
 
     def label(self, graph: ProtoGraph) -> None:
-        """Colours from what things are by themselves."""
+        """Colors from what things are by themselves."""
         top = graph.owner is None
         places: dict[ProtoValue, list[int]] = {}
         for n, value in enumerate(graph.outputs):

@@ -1,4 +1,4 @@
-"""What the constants of a model hold, told by a digest: initializers and Constant nodes alike."""
+"""Digests of the constants of a model: initializers and Constant nodes alike."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def contents(graph: ProtoGraph, folder: str | None = None) -> dict[ProtoValue, C
 
     Args:
         graph: the graph.
-        folder: where its external data is; None where that is not known: external tensors are then
-            told apart by the place they name.
+        folder: where its external data is; None if unknown: external tensors are then
+            identified by the location they name.
 
     Returns:
         Initializers and outputs of Constant nodes, each with its content.
@@ -130,7 +130,7 @@ def _raw(tensor: onnx.TensorProto) -> bytes:
         return tensor.raw_data
     try:
         return numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
-    except (ValueError, TypeError):  # broken: what is there of it stands for it
+    except (ValueError, TypeError):  # broken: its bytes as they are
         copy = onnx.TensorProto()
         copy.CopyFrom(tensor)
         copy.ClearField("name")

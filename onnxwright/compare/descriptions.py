@@ -1,4 +1,4 @@
-"""Nodes, values and tensors of a difference in words."""
+"""Text for nodes, values and tensors in a difference."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def page(title: str, summary: str, diff: Any, *, whole: bool = True) -> str:
         title: the page's title.
         summary: the line under it.
         diff: the differences.
-        whole: a page of its own, not a piece for a notebook.
+        whole: a complete page, not a fragment for a notebook.
     """
     parts = [f"<style>{_STYLE}</style>", '<div class="ow-diff">']
     if title:
@@ -171,11 +171,11 @@ def _replaced(rows: list[Any], placed: bool) -> list[str]:
 def _row(row: Any, placed: bool) -> list[str]:
     lines = [_cells(row.kind, row.left, row.right, row.place, placed)]
     if row.details and row.kind != "renamed":
-        told = "\n".join(map(escape, row.details))
+        lines_of_text = "\n".join(map(escape, row.details))
         more = "<td></td>" if placed else ""
         lines.append(
             f'<tr class="why"><td class="m"></td><td class="why {row.kind}" colspan="2">'
-            f"{told}</td>{more}</tr>"
+            f"{lines_of_text}</td>{more}</tr>"
         )
     return lines
 

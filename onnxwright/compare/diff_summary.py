@@ -1,4 +1,4 @@
-"""Differences of two models put together: what stood in one place and stands in another's stead.
+"""Groups replaced nodes: which nodes of one model replace which of the other, place by place.
 
 An optimizer turns many nodes into few, in many places alike: each such place is one line, and equal
 lines are one with a count.
@@ -51,7 +51,7 @@ class Block:
         return [*self.removed, *self.added, *self.rewired]
 
     def line(self) -> str:
-        """The block in words."""
+        """The block as one line of text."""
         if self.removed and self.added:
             text = f"~ {_operators(self.removed)} -> {_operators(self.added)}"
         elif self.removed:

@@ -16,7 +16,7 @@ def diff(a: Any, b: Any) -> Diff:
 
     Nodes are matched by what they compute, by what becomes of it, by the weights they read and by
     their place; names count for little, since exporters number what they make.  Initializers are
-    matched by their numbers and their readers, too: one that is only called something else is told
+    matched by their numbers and their readers, too: one that only has another name is reported
     as renamed.  Of what is matched, changed parts are reported, and the rest as added or removed.
 
     Args:

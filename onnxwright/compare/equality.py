@@ -1,4 +1,4 @@
-"""Whether tensors, attributes and types of two models hold the same, however they are stored."""
+"""Equality of tensors, attributes and types of two models, however they are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goes through two models side by side and notes what differs, in the order it is read."""
+"""Compares two models graph by graph and records what differs, in order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
 
 
 def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode, ProtoNode]:
-    """Which node of one graph, its subgraphs included, stands for which of another.
+    """Match the nodes of two graphs, subgraphs included.
 
     Args:
         a, b: the graphs.
@@ -233,7 +233,7 @@ class _Bodies:
                 self._note(Change("rewired", "output", x.name, where, x.name, y.name, (detail,)))
 
     def _unmatched(self, x: ProtoValue, y: ProtoValue) -> bool:
-        """Whether the nodes that make them are told as removed and added."""
+        """Whether the nodes that produce them are reported as removed and added."""
         return (x.producer is not None and x.producer not in self.matching.nodes) and (
             y.producer is not None and y.producer not in self.matching.back
         )
@@ -295,7 +295,7 @@ class _Bodies:
                 yield f"input {n}: {source(x)} -> {source(y)}"
 
     def _same(self, x: ProtoValue | None, y: ProtoValue | None) -> bool:
-        """Whether two values stand for each other."""
+        """Whether two values match."""
         if x is None or y is None:
             return x is y
         content = self.contents.get(x)
@@ -310,7 +310,7 @@ class _Bodies:
         return mark == self.matching.marks.get(y) if mark is not None else x.name == y.name
 
     def _same_constant(self, x: ProtoValue, y: ProtoValue, content: Content | None) -> bool:
-        """Constants that are told of elsewhere count as the same, as do equal ones."""
+        """Constants that are reported elsewhere count as the same, as do equal ones."""
         if self.pairs.get(x) is y or (
             x.producer is not None and self.matching.nodes.get(x.producer) is y.producer
         ):

@@ -1,4 +1,4 @@
-"""Which initializer stands for which of another graph: by name, by numbers, by its readers."""
+"""Matches the initializers of two graphs: by name, by numbers, by their readers."""
 
 from __future__ import annotations
 

@@ -127,13 +127,16 @@ class IsomorphismSearch:
         for right in self._rest(self.b, self.backward):
             raise ConflictError(
                 Mismatch(
-                    "the second has a node more", "nothing", show_node(right), place_of_node(right)
+                    "the second has an extra node",
+                    "nothing",
+                    show_node(right),
+                    place_of_node(right),
                 )
             )
         return False
 
     def _next(self) -> ProtoNode | None:
-        """A node of the first that is not matched, those nothing reads first."""
+        """A node of the first that is not matched, those without readers first."""
         for _ in range(2):
             while self.queue:
                 node = self.queue.pop()
@@ -160,7 +163,7 @@ class IsomorphismSearch:
         raise ConflictError(Mismatch(what, show_node(left), shown, place_of_node(left)))
 
     def _rest(self, graph: ProtoGraph, matched: dict[Any, Any]) -> Iterator[ProtoNode]:
-        """Nodes not matched yet, those nothing reads first."""
+        """Nodes not matched yet, those without readers first."""
         for node in reversed(graph.nodes):
             if node not in matched and not any(
                 any(user not in matched for user, _ in w.uses)
@@ -209,7 +212,7 @@ class IsomorphismSearch:
         return False
 
     def _finish(self) -> None:
-        """Initializers that nothing reads, and names of nothing."""
+        """Initializers without readers."""
         for graph, other in [(self.a, self.b), *self._inner_pairs()]:
             left = [w for w in graph.initializers if w not in self.forward]
             right = [w for w in other.initializers if w not in self.backward]
@@ -221,12 +224,12 @@ class IsomorphismSearch:
                         (r for r in by_name.values() if self.checks.same_initializer(one, r)), None
                     )
                 if partner is None or not self.checks.same_initializer(one, partner):
-                    what = "an initializer that nothing reads differs"
+                    what = "an unused initializer differs"
                     shown = "nothing" if partner is None else show_tensor(partner)
                     raise ConflictError(Mismatch(what, show_tensor(one), shown, path_of(graph)))
                 del by_name[partner.name]
             for extra in by_name.values():
-                what = "the second has an initializer more"
+                what = "the second has an extra initializer"
                 raise ConflictError(Mismatch(what, "nothing", show_tensor(extra), path_of(other)))
 
     def _inner_pairs(self) -> list[tuple[ProtoGraph, ProtoGraph]]:
@@ -237,7 +240,7 @@ class IsomorphismSearch:
     def _values(self, a: ProtoValue, b: ProtoValue) -> None:
         where = place_of_value(a)
         if (a.graph is None) != (b.graph is None) or (a.graph is None and a.name != b.name):
-            self.checks.differ("a name of nothing", f"`{a.name}`", f"`{b.name}`", where)
+            self.checks.differ("an undefined name", f"`{a.name}`", f"`{b.name}`", where)
         if a.input_index != b.input_index:
             self.checks.differ("a value comes from elsewhere", show_value(a), show_value(b), where)
         if (a.tensor is None) != (b.tensor is None):

@@ -54,11 +54,11 @@ def show_node(node: ProtoNode) -> str:
 def show_value(w: ProtoValue) -> str:
     """A value and where it comes from."""
     if w.graph is None:
-        return f"`{w.name}`, which nothing makes"
+        return f"`{w.name}`, which is not defined"
     if w.tensor is not None:
         return f"initializer `{w.name}`"
     if w.producer is not None:
-        return f"`{w.name}`, made by {w.producer.proto.op_type}"
+        return f"`{w.name}`, output of {w.producer.proto.op_type}"
     return f"input `{w.name}`"
 
 

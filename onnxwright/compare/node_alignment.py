@@ -1,7 +1,7 @@
-"""Which node of one graph stands for which of another that is not quite the same.
+"""Matches the nodes of two graphs that are similar but not the same.
 
 First what is surely the same: it computes the same from the same, or the same becomes of it.  Then
-what reads the same weights, then what stands in the same order between matched nodes, each time
+what reads the same weights, then nodes in the same order between matched ones, each time
 spreading from what is matched to its neighbours; constants are looked at less closely step by step.
 """
 
@@ -70,8 +70,7 @@ class _Work:
     def both_ways(self) -> None:
         """Match what is the same up to the inputs and down to the outputs.
 
-        From the inputs on, a step of the longest way at a time: what tells twins apart is then
-        matched before them.
+        In order of depth from the inputs: what distinguishes equal nodes is matched before them.
         """
         fingerprinter = self.fingerprinter(Level.EXACT)
         up = {**fingerprinter.forward(self.a), **fingerprinter.forward(self.b)}
@@ -88,7 +87,7 @@ class _Work:
             return
         fingerprinter = self.fingerprinter(level)
         up = {**fingerprinter.forward(self.a), **fingerprinter.forward(self.b)}
-        if level is Level.SHAPED:  # a constant by itself says nothing at this level
+        if level is Level.SHAPED:  # a constant alone identifies nothing at this level
             up = {u: n for u, n in up.items() if u.inputs or u.subgraphs}
         self.group(self.left(), self.right(), up.get, unequal=level is Level.EXACT)
         fingerprinter = self.fingerprinter(level)
@@ -153,7 +152,7 @@ class _Work:
         """Match equal tokens in the same order between matched nodes.
 
         Args:
-            token: what a node is told by.
+            token: what identifies a node.
             sure: whether equal tokens in one place are enough; else a neighbour or a name has to
                 agree too.
         """

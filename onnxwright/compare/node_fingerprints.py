@@ -1,4 +1,4 @@
-"""What a node is told by when two graphs are aligned: its operator, what it reads, who reads it."""
+"""Fingerprints of nodes for aligning two graphs: the operator, what it reads, who reads it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Matching:
         marks: node or value of either side -> the number of its pair.
         contents: what the constants of both sides hold.
         names: names of constants that both sides have with one type.
-        attributes: attributes of nodes, as far as they were asked for.
+        attributes: attributes of nodes, cached.
     """
 
     def __init__(self, contents: Mapping[ProtoValue, Content], names: frozenset[str]) -> None:
@@ -58,7 +58,7 @@ class Fingerprinter:
     """Numbers that are equal where nodes look alike.
 
     Args:
-        matching: what is matched already; a matched node is told by its pair.
+        matching: what is matched already; a matched node is identified by its pair.
         level: how closely to look.
         ids: shared by the fingerprinters whose numbers are compared.
 
@@ -117,8 +117,8 @@ class Fingerprinter:
         while node.graph is not graph and node.graph.owner is not None:
             node, inside = node.graph.owner, True
         mark = self.matching.marks.get(node)
-        told: Hashable = ("pair", mark) if mark is not None else found.get(node, -1)
-        return self._id(("u", told, -1 if inside else place))
+        user: Hashable = ("pair", mark) if mark is not None else found.get(node, -1)
+        return self._id(("u", user, -1 if inside else place))
 
     def itself(self, node: ProtoNode) -> tuple[Hashable, ...]:
         """A node without its surroundings: the operator, the attributes, how much it makes."""

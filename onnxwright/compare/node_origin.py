@@ -1,4 +1,4 @@
-"""Where a node comes from: the module of a network, or the Python line, as far as a model says."""
+"""Where a node comes from: the module of a network, or the Python line, if the model records it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def module_of(node: onnx.NodeProto) -> str:
         node: the node; exporters write it into the metadata, or into the name.
 
     Returns:
-        The module's path; empty where nothing is said.
+        The module's path; empty if none is recorded.
 
     Example:
         >>> module_of(onnx.NodeProto(name="/layers.0/mlp/MatMul"))
@@ -45,13 +45,13 @@ def _scope(text: str) -> str:
 
 
 def place_of(node: onnx.NodeProto) -> str:
-    """Where a node was written, in a few words: `model.py:12`, or the module.
+    """Where a node was written, in short: `model.py:12`, or the module.
 
     Args:
         node: the node.
 
     Returns:
-        The place; empty where nothing is said.
+        The place; empty if none is recorded.
     """
     for entry in node.metadata_props:
         found = _PLACE.fullmatch(entry.value) if entry.key == _ORIGIN else None

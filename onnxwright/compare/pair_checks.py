@@ -44,7 +44,7 @@ class PairChecks:
         raise ConflictError(Mismatch(f"{what} differs", left, right, where))
 
     def same_initializer(self, a: ProtoValue, b: ProtoValue) -> bool:
-        """Whether two initializers hold the same."""
+        """Whether two initializers are equal."""
         left, right = a.tensor, b.tensor
         if isinstance(left, onnx.TensorProto) and isinstance(right, onnx.TensorProto):
             if self.strict.doc_strings and left.doc_string != right.doc_string:

@@ -1,4 +1,4 @@
-"""Common subsequences that read well: what stands once on both sides first, then the gaps."""
+"""Common subsequences: items that are unique on both sides first, then the gaps between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
-# Beyond so many pairs only items that stand once are looked for.
+# Beyond so many pairs only unique items are matched.
 _MOST = 1_000_000
 
 
@@ -46,7 +46,7 @@ def rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def common(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Places of equal items in the same order on both sides; None stands for no item.
+    """Places of equal items in the same order on both sides; None matches nothing.
 
     Args:
         left, right: the items.
@@ -84,7 +84,7 @@ def common(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[in
 def _once(
     left: Sequence[Hashable], right: Sequence[Hashable], i: int, j: int, k: int, m: int
 ) -> list[tuple[int, int]]:
-    """What stands once on both sides, as far as the order agrees."""
+    """Items that are unique on both sides and in the same order."""
     ones, others = Counter(left[i:j]), Counter(right[k:m])
     places = {x: n for n, x in enumerate(right[k:m], k)}
     pairs = [

@@ -1,4 +1,4 @@
-"""A model whose values are called as those of another model that they stand for."""
+"""Renames the values of a model after the matching values of another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def with_names_of(
 ) -> onnx.ModelProto:
     """The second model with names of the first, so that values can be paired by name.
 
-    A value of the main graph that stands for none gets a name that the first does not have.
+    A value of the main graph without a match gets a name that the first does not have.
 
     Args:
         a, b: the models.

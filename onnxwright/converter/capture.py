@@ -352,6 +352,7 @@ def _from_text(function: FunctionType, source: str) -> SourceUnit:
 
 # Where a tree keeps the functions that were found in it: a file of many scripts is walked once.
 _INDEX = "_ow_definitions"
+_LAMBDAS = "_ow_lambdas"
 
 
 def _find(tree: ast.AST, code: CodeType, first_line: int | None) -> FunctionNode | None:
@@ -400,7 +401,12 @@ def _children(node: ast.AST, field: str) -> list[ast.AST]:
 
 
 def _lambdas(tree: ast.AST) -> list[tuple[int, FunctionNode]]:
-    return [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+    """The lambdas of a file with their lines; found once for each tree."""
+    known: list[tuple[int, FunctionNode]] | None = getattr(tree, _LAMBDAS, None)
+    if known is None:
+        known = [(n.lineno, n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+        setattr(tree, _LAMBDAS, known)
+    return known
 
 
 def _same_parameters(node: Any, code: CodeType) -> bool:

@@ -51,13 +51,13 @@ def to_script(
         name: the Python name of the function.
         operators: write `x + y` and the like where it gives the same nodes.
         inline_constants: arrays of up to this many elements are written as numbers where they are
-            used; True stands for all, False for none.
+            used; True means all, False none.
         weights: where larger arrays go: into the text ("inline"), into a file of numpy arrays
             ("npz"), left in the model's own external data ("external"), or what a function of
             (name, array) returns as the text of an expression (None writes it into the text).
         weights_file: the file of arrays for "npz"; the written Python looks for it beside itself.
         output: the file the text will be written to, so that it finds external data and the file
-            of arrays from there; by default it stands beside them.
+            of arrays from there; by default the same folder.
         explain: a list that receives, a line each, where and why something is written less well.
 
     Returns:

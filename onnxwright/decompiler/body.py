@@ -1,7 +1,7 @@
 """The body of a graph or function as Python statements, nodes in the order they have.
 
 Names come out unique in the whole function, nested ones included, so that a name says which value
-is meant wherever the file speaks of one; only what a loop carries keeps its name from turn to turn.
+is meant everywhere; only a loop-carried value keeps its name through all iterations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onnxwright.decompiler.pieces import Piece
 from onnxwright.decompiler.writer import Writer
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-# What stands in one expression: operators in one another, columns, and columns of a whole call.
+# Limits of one expression: operators in one another, columns, and columns of a whole call.
 _DEEPEST, _LONGEST, _LINE = 3, 88, 12
 
 
@@ -107,11 +107,11 @@ class Body(Writer, ABC):
     def expression(self, node: ProtoNode, made: ProtoValue, written: Written) -> None:
         """A node of one result."""
         # NOTE: names of the model are not looked at: the same text is to come of the next one.
-        room = min(self.width, _LONGEST) - (_LINE if self.waits(node, made) else _LINE + 8)
+        space = min(self.width, _LONGEST) - (_LINE if self.waits(node, made) else _LINE + 8)
 
         def fits(pieces: dict[ProtoValue, Piece]) -> bool:
             piece = self.piece(node, pieces)
-            return piece.depth <= _DEEPEST and len(piece.text) <= room
+            return piece.depth <= _DEEPEST and len(piece.text) <= space
 
         values = [w for w in node.inputs if w is not None]
         merged = self.merged(values, written, fits)
@@ -125,7 +125,7 @@ class Body(Writer, ABC):
         self.facts.value(made, made.info, typed=self.typed(made))
 
     def waits(self, node: ProtoNode, made: ProtoValue) -> bool:
-        """Whether a value may stand in the expression that reads it."""
+        """Whether a value may be written inside the expression that reads it."""
         if not self.module.sugar.on or made in self.kept or made in self.places.python:
             return False
         key = node.key

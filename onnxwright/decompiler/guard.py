@@ -1,4 +1,4 @@
-"""A second look at written Python: only imports, definitions, data and op calls may stand in it.
+"""Checks generated Python: it may hold only imports, definitions, data and operator calls.
 
 The writer quotes everything that comes from a model; this check does not trust it.
 """
@@ -42,7 +42,7 @@ class UnsafeTextError(Exception):
 
 @dataclass
 class Contents:
-    """What is to be checked of a piece of written Python that only the whole text can tell.
+    """What can be checked only when all pieces of a written text are known.
 
     Attributes:
         known: names that it binds.
@@ -97,7 +97,7 @@ def check_pieces(head: str, functions: str) -> tuple[ast.Module, Contents]:
 
 
 def contents_of(tree: ast.Module) -> Contents:
-    """Check each node of a piece of written Python by itself.
+    """Check each syntax node of one piece of generated Python.
 
     Args:
         tree: the piece.
@@ -106,7 +106,7 @@ def contents_of(tree: ast.Module) -> Contents:
         What `check_names` needs of it.
 
     Raises:
-        UnsafeTextError: it holds a node that never stands in written Python.
+        UnsafeTextError: it holds a syntax node that generated Python never has.
     """
     found = Contents()
     stack: list[ast.AST] = [tree]
@@ -136,7 +136,7 @@ def check_names(*pieces: Contents) -> None:
         pieces: what `contents_of` gave for each.
 
     Raises:
-        UnsafeTextError: a name that none of them binds, or a call of what is no operator.
+        UnsafeTextError: a name that none of them binds, or a call of a non-operator.
     """
     known = _BUILTINS.union(*(p.known for p in pieces))
     opsets: set[str] = set().union(*(p.opsets for p in pieces))

@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Lines:
-    """A literal in several lines, in brackets where something stands in front of it."""
+    """A literal in several lines, in brackets where it has a prefix."""
 
     whole: str
     parts: tuple[str, ...]
@@ -136,7 +136,7 @@ def render(expr: Expr, column: int, indent: int = 0, width: int = WIDTH) -> str:
     Args:
         expr: the expression.
         column: where its first line begins.
-        indent: how far the line it stands in is indented.
+        indent: how far its line is indented.
         width: the longest line.
     """
     flat = flatten(expr)

@@ -34,7 +34,7 @@ class Planned(Protocol):
 
     @property
     def returns(self) -> Mapping[ProtoValue, bool]:
-        """Results, and whether each stands once in what its graph returns."""
+        """Results, and whether each is returned once by its graph."""
 
     @property
     def literals(self) -> Mapping[tuple[ProtoNode, int], str]:
@@ -47,12 +47,12 @@ class LoopForm:
 
     Attributes:
         node, body: the node and its graph.
-        carried: for each carried value what it starts as, what it is in a turn, what a turn leaves,
-            and what it is after the loop.
-        first: the condition before the first turn: "absent", "true", "named" where it is a value
-            that is true, or "" where it is any other value.
-        again: the condition after a turn: "identity", "same", "true", or "" where it is computed.
-        is_while: there is no number of turns.
+        carried: for each carried value: initially, inside the body, after an iteration, and after
+            the loop.
+        first: the condition before the first iteration: "absent", "true", "named" for a value that
+            is true, or "" where it is any other value.
+        again: the condition after an iteration: "identity", "same", "true", or "" if computed.
+        is_while: there is no trip count.
         copied: the condition is passed on by a copy that is made anyway.
         tests: for a `while` over an expression: the nodes before the loop that compute it, last one
             last, and those in its body.
@@ -163,7 +163,7 @@ def _form(node: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
     starts = node.inputs[2:]
     count = len(starts)
     if len(body.outputs) != count + 1 and len(body.inputs) == count + 2:
-        return None, "it stacks a value of each turn"
+        return None, "it has scan outputs"
     if len(body.inputs) != count + 2 or len(body.outputs) != count + 1:
         return None, "its body does not fit it"
     results = node.outputs

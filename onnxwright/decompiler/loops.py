@@ -17,7 +17,7 @@ _COUNTERS = frozenset({"turn", "iter", "i", "iter_count", "iteration", "iter_num
 
 @dataclass
 class _Variable:
-    """One name through all turns: what it is in a turn, and what a turn leaves in it."""
+    """A loop-carried variable: its value inside an iteration, and after it."""
 
     name: str
     inner: ProtoValue
@@ -59,7 +59,7 @@ class LoopBody(Body):
     # -- around the loop ---------------------------------------------------------------------------
 
     def _head(self, form: LoopForm, written: Written) -> str:
-        """The number of turns, or nothing where a condition alone ends it."""
+        """The trip count; empty where a condition alone ends the loop."""
         trip = form.node.inputs[0]
         if trip is None:
             self.flush(written)
@@ -219,7 +219,7 @@ class LoopBody(Body):
         return [f"for {self.name(number)} in range({head}):"]
 
     def _may_bind(self, form: LoopForm, variable: _Variable) -> bool:
-        """Whether what a turn leaves may have the variable's name from the node that makes it."""
+        """Whether the producer of an iteration's result may bind the variable's name."""
         if variable.end in self.places.python or variable.end in self.plan.ends:
             return False
         tests = set(form.inner_tests)

@@ -310,7 +310,7 @@ def _global_initializer(module: Module, body: Body, w: ProtoValue) -> None:
 
 
 def _loose_initializer(module: Module, w: ProtoValue) -> str:
-    """An initializer that nothing reads, or one that is an input's default."""
+    """An initializer without readers, or one that is an input's default."""
     python = module.names.take(f"{w.name}_value", "value")
     module.weight(w, python, "")
     return python

@@ -67,8 +67,8 @@ class Module:
         sugar: what may be written with operators and numbers.
         count: how many nodes have been written.
         title, blocks: the docstring, and the functions line by line.
-        trial_uses: names to import for the arrays that stand for weights while a text is tried.
-        is_body_hollow: whether an array inside a function stands for a weight.
+        trial_uses: names to import for the placeholders of weights in a trial text.
+        is_body_hollow: whether a function body holds a placeholder of a weight.
     """
 
     options: Options

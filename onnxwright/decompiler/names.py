@@ -7,7 +7,7 @@ import keyword
 import re
 
 _WORDS = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "self"))
-# A name of more letters than the first is cut to the second, which leaves room for a number.
+# A name of more letters than the first is cut to the second, which leaves space for a number.
 _LONGEST, _CUT = 48, 36
 
 
@@ -16,7 +16,7 @@ def identifier(text: str, fallback: str = "v") -> str:
 
     Args:
         text: any name of a model, which may hold anything at all.
-        fallback: what stands in front where the name does not begin with a letter.
+        fallback: the prefix if the name does not begin with a letter.
 
     Example:
         >>> identifier("/layer.1/conv/Conv_output_0"), identifier("1"), identifier("class")
@@ -33,7 +33,7 @@ def identifier(text: str, fallback: str = "v") -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a name of a model can stand in Python as it is, as a keyword argument does."""
+    """Whether a name of a model is a valid Python keyword argument as it is."""
     return text.isascii() and text.isidentifier() and not keyword.iskeyword(text)
 
 

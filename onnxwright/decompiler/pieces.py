@@ -37,7 +37,7 @@ class Piece:
 
 
 def number_piece(text: str) -> Piece:
-    """A number or list as it stands in the text."""
+    """A number or list as it is written."""
     return Piece(text, UNARY if text.startswith("-") else ATOM)
 
 

@@ -1,6 +1,6 @@
 """Where nodes will stand when the written Python is compiled, and what facts call them there.
 
-A value with a Python name of its own goes by it; everything else goes by the place of its node:
+A value with a Python name is identified by it, everything else by the place of its node:
 `#3` for the fourth node of the function, those of nested graphs counted after the node they are in.
 """
 

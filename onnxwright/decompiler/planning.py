@@ -24,8 +24,8 @@ class Plan:
         literals: (node, place of an input) -> the number that stands there.
         indices, symbols: what stands between brackets, or the operator, for a node.
         branches, loops: nodes that become statements.
-        ends: constants written as numbers at the end of a branch or turn.
-        returns: results that stand once in what their graph returns.
+        ends: constants written as numbers at the end of a branch or iteration.
+        returns: results that their graph returns once.
         sources: results that are copies -> what they are copies of.
         shared: equal constants are one node.
     """
@@ -79,7 +79,7 @@ class Plan:
         return [self.sources.get(w, w) for w in graph.outputs]
 
     def _copies(self) -> None:
-        """Find the Identity nodes that compiling makes by itself; all or none."""
+        """Find the Identity nodes that compiling inserts itself; all or none."""
         found: dict[ProtoValue, ProtoValue] = {}
         for graph in self.order:
             final: list[ProtoValue] = []
@@ -139,7 +139,7 @@ class Plan:
                 del sugar.free[value]
 
     def _may_end(self, value: ProtoValue, result: ProtoValue) -> bool:
-        """Whether a constant that a branch or a turn leaves, or a copy of it, may be a number."""
+        """Whether a constant result of a branch or loop body, or a copy of it, may be a number."""
         graph = result.graph
         assert graph is not None
         sugar, owner = self.module.sugar, graph.owner
@@ -159,7 +159,7 @@ class Plan:
         return False
 
     def _takes(self, value: ProtoValue, user: ProtoNode, place: int) -> bool:
-        """Whether a number may stand for an input of a node."""
+        """Whether an input of a node may be written as a number."""
         sugar = self.module.sugar
         if not sugar.allows(self.number[user]):
             return False

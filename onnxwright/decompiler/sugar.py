@@ -31,7 +31,7 @@ class Sugar:
     Attributes:
         on: whether anything may.
         limit: constants of up to this many elements may become numbers.
-        types: the element types of values, by name, as far as they are known.
+        types: the element types of values, by name, where known.
         plain: nodes (by function and number) that must stay calls, because they came back changed.
         used: the nodes that were written with sugar.
         reasons: why some are not.
@@ -102,7 +102,7 @@ class Sugar:
     # -- subscripts ------------------------------------------------------------------------------
 
     def subscript(self, node: ProtoNode) -> str | None:
-        """What stands in brackets for a Slice, Gather or Unsqueeze by constants: `1:, 0`."""
+        """The text in brackets for a Slice, Gather or Unsqueeze by constants: `1:, 0`."""
         domain, name, _ = node.key
         if domain or len(node.outputs) != 1 or len(node.inputs) < 2 or node.inputs[0] is None:
             return None
@@ -141,7 +141,7 @@ class Sugar:
     def literal(
         self, value: ProtoValue | None, user: ProtoNode, place: int, signature: Any
     ) -> str | None:
-        """A constant as the number or list that stands for it where it is used, if one does."""
+        """A constant as the number or list written where it is used, if possible."""
         made = self._number(value)
         if made is None or value is None:
             return None
@@ -159,7 +159,7 @@ class Sugar:
         return _number_text(array, dtype)
 
     def loop_input(self, value: ProtoValue, place: int) -> bool:
-        """Whether a loop takes a number: how often it turns, that it goes on, where it starts."""
+        """Whether a loop takes a number: as trip count, condition or initial value."""
         made = self.constant(value)
         if made is None or made[0].ndim:
             return False
@@ -175,7 +175,7 @@ class Sugar:
         return None if made is None else _number_text(*made)
 
     def _number(self, value: ProtoValue | None) -> tuple[Any, DType] | None:
-        """The array of a constant that a number may stand for."""
+        """The array of a constant that may be written as a number."""
         return self.constant(value) if value is not None and value in self.free else None
 
     def constant(self, value: ProtoValue) -> tuple[Any, DType] | None:
@@ -257,10 +257,10 @@ def _number_text(array: Any, dtype: DType) -> str | None:
 
 
 def element_types(model: onnx.ModelProto) -> dict[str, DType]:
-    """The element types of values by name, as far as onnx can tell; no name of two types.
+    """The element types of values by name, as onnx infers them, without names that have two.
 
     Args:
-        model: any model; nothing is said of one that inference refuses.
+        model: any model; the result is empty where inference fails.
     """
     try:
         if model.ByteSize() > 1 << 28:

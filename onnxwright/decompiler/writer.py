@@ -1,4 +1,4 @@
-"""One node as an expression, and what is noted of it beside the text."""
+"""One node as an expression, and the metadata that is kept beside the text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Writer:
             self.facts.names[value] = value.name
         return python
 
-    # -- what is noted -----------------------------------------------------------------------------
+    # -- metadata ----------------------------------------------------------------------------------
 
     def typed(self, value: ProtoValue) -> bool:
         """Whether the type of a value is said among the facts, and not in an annotation."""

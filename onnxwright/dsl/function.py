@@ -304,6 +304,7 @@ class ScriptFunction(Generic[P, R]):
         domain: str = "",
         details: Details | None = None,
         extra: bytes = b"",
+        optimize: bool = False,
     ) -> onnx.ModelProto:
         """Compile to a model whose main graph is this function.
 
@@ -327,6 +328,7 @@ class ScriptFunction(Generic[P, R]):
             details: what the graph says beside its computation; with it every call becomes one
                 node just as written, and `functions` may be a dict from scripts to their details.
             extra: a serialized part of the model that has no word here, with `details`.
+            optimize: give the model to `ow.optimize` before it is returned.
 
         Returns:
             The model.
@@ -385,7 +387,13 @@ class ScriptFunction(Generic[P, R]):
             for option, value in self.model_options.items()
             if getattr(options, option) == getattr(usual, option)
         }
-        return to_model_proto(self, dataclasses.replace(options, **left_out))
+        made = to_model_proto(self, dataclasses.replace(options, **left_out))
+        if not optimize:
+            return made
+        from onnxwright.optimizer.optimize import optimize as optimized
+
+        smaller: onnx.ModelProto = optimized(made)
+        return smaller
 
     def compile(self, **options: Any) -> Callable[P, R]:
         """One ONNX Runtime session for the whole function, made for the types it is called with.

@@ -24,7 +24,7 @@ def output_count(bound: BoundCall, unpacked: int | None) -> int:
         unpacked: how many names the caller unpacks into, if it does.
 
     Returns:
-        The number; 1 where nothing says more.
+        The number; 1 by default.
     """
     if bound.outputs is not None:
         return bound.outputs

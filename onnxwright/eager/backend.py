@@ -78,6 +78,16 @@ class EagerBackend:
                 evaluator.remember(key, FastCall(op, prepared, None))
         return tuple(as_values(results))
 
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[Any | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[Any, ...]:
+        """As `emit`: nothing is left out of an eager run."""
+        return self.emit(op, inputs, attributes, outputs)
+
     def type_of(self, value: Any) -> OnnxType | None:
         """The type of a value, with its shape."""
         array = getattr(value, "value", None)
@@ -121,7 +131,7 @@ def _fast_key(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any], outp
         if kind is int or kind is str:
             shown: Any = value
         elif kind is float or (kind is list and all(type(v) in _KEY_TYPES for v in value)):
-            shown = repr(value)  # which tells 0.0 from -0.0
+            shown = repr(value)  # which distinguishes 0.0 and -0.0
         else:
             return None
         key.append(name)
@@ -133,7 +143,7 @@ _KEY_TYPES = frozenset({int, float, str})
 
 
 def _run_fast(fast: FastCall, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The outputs by the short path; None where it fails: the long one tells what is wrong."""
+    """The outputs by the short path; None where it fails: the long path raises the error."""
     prepared = fast.prepared
     try:
         if prepared.plain:

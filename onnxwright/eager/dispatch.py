@@ -127,7 +127,7 @@ def _list_array(x: list[Any]) -> np.ndarray[Any, Any] | None:
 
 
 def _run_fast(fast: FastCall, arrays: list[Any], *, wrapped: bool) -> Any:
-    """The outputs by the short path; None where it fails: the long one tells what is wrong."""
+    """The outputs by the short path; None where it fails: the long path raises the error."""
     prepared = fast.prepared
     if fast.convert is not None:
         for n, dtype in fast.convert:

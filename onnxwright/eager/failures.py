@@ -1,4 +1,4 @@
-"""Failures of evaluators, told in the user's terms: the operator, its inputs, the Python line."""
+"""Failures of evaluators as errors that name the operator, its inputs and the Python line."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class _Call:
     def __init__(self, name: str, signature: FunctionSignature) -> None:
         self.name = name
         self.signature = signature
-        # What each TypeVar stands for in this call, and the parameter that said so.
+        # The type of each TypeVar in this call, and the parameter that determined it.
         self.bound: dict[str, tuple[DType, str]] = {}
 
     # -- arguments -------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
 # What gives a tensor its backend; `backend.py` sets it.
-_backend_now: Callable[[], Backend]
+_backend_now: Callable[[], Backend[Any]]
 
 
-def set_backend_source(source: Callable[[], Backend]) -> None:
+def set_backend_source(source: Callable[[], Backend[Any]]) -> None:
     """Say where tensors find the backend that runs their operators.
 
     Args:
@@ -68,7 +68,7 @@ class Tensor(ValueOperators):
         # NOTE: as an annotation, `Tensor["N", 3]` is any tensor with this shape.
         return annotation.Tensor[shape]
 
-    def _backend(self) -> Backend:
+    def _backend(self) -> Backend[Any]:
         return _backend_now()
 
     # -- facts -----------------------------------------------------------------------------------

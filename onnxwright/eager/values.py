@@ -174,7 +174,7 @@ def without_shape(kind: OnnxType | None) -> OnnxType | None:
 
 
 def show_value(value: Any) -> str:
-    """A value's type and shape in a few words, for messages.
+    """A value's type and shape as short text, for messages.
 
     Args:
         value: any value.

@@ -44,6 +44,7 @@ def export(
     verify: bool = False,
     report: bool | str | Path = False,
     strict: bool = False,
+    size_branches: bool = False,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
@@ -78,7 +79,10 @@ def export(
             dynamic; a difference is an error.
         report: write `onnxwright_export.md` and `.html` (or files of the path given) about the
             steps, operators and verification, also when the export fails; the error names them.
-        strict: make a result of another type or shape than torch's an error.
+        strict: make a result of another type or shape than torch's an error, and a decision by
+            sizes that the model takes as it was for the example inputs.
+        size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
+            `If`; the module is captured once for each side.
 
     Returns:
         The program.
@@ -117,7 +121,14 @@ def export(
     recorded = Report(opset_version, target, versions=recording.versions())
     with recording.report_on_exit(recorded, report):
         captured = capture_model(
-            model, tuple(args), dict(kwargs or {}), dynamic_shapes, capture, recorded
+            model,
+            tuple(args),
+            dict(kwargs or {}),
+            dynamic_shapes,
+            capture,
+            recorded,
+            strict=strict,
+            size_branches=size_branches,
         )
         settings = Settings(
             opset_version,
@@ -133,9 +144,9 @@ def export(
             target,
         )
         recorded.torch_ops.update(recording.operators(captured.program))
-        built = build(captured.program, settings, recorded)
+        built = build(captured.program, settings, recorded, captured.tree)
         recorded.seconds.update(built.seconds)
-        result = ONNXProgram(built, captured.program, recorded, settings)
+        result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
         if optimize:
             with recording.timed(recorded, "optimize"):

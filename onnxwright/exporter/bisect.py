@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,7 +123,7 @@ def _record(
 def _visit(
     path: str, module: torch.nn.Module, calls: Any, found: Bisection, options: dict[str, Any]
 ) -> bool:
-    """Whether a module fails; its smallest failing parts are report."""
+    """Whether a module fails; its smallest failing parts are recorded."""
     args, kwargs = calls[path]
     found.exported += 1
     try:
@@ -132,12 +132,23 @@ def _visit(
         if not path and isinstance(error, ExportValueError):
             raise  # of the options: no module is to blame
         parts = [
-            _visit(f"{path}.{name}" if path else name, child, calls, found, options)
-            for name, child in module.named_children()
-            if (f"{path}.{name}" if path else name) in calls
+            _visit(name, child, calls, found, options)
+            for name, child in _called_parts(path, module, calls)
         ]
         if not any(parts):
             kind = f"{type(module).__module__}.{type(module).__qualname__}"
             found.failing.append(FailingModule(path, kind, error))
         return True
     return False
+
+
+def _called_parts(
+    path: str, module: torch.nn.Module, calls: Any
+) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The children that were called, and those of containers that are not called themselves."""
+    for name, child in module.named_children():
+        place = f"{path}.{name}" if path else name
+        if place in calls:
+            yield place, child
+        else:
+            yield from _called_parts(place, child, calls)

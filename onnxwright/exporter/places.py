@@ -49,7 +49,7 @@ def span_of(node: Any) -> Span | None:
     frames = [f for f in frames if not f[0].startswith(HOME)]
     own = [f for f in frames if not f[0].startswith((TORCH, "torch/"))]
     chosen = (own or frames)[-1:]
-    return _line(*chosen[0]) if chosen else None
+    return line_of(*chosen[0]) if chosen else None
 
 
 def span_of_error(error: BaseException) -> Span | None:
@@ -84,7 +84,7 @@ def span_of_frames(frames: list[tuple[str, int]]) -> Span | None:
         if not file.startswith((TORCH, "torch/", "<", HOME)) and linecache.getline(file, line)
     ]
     outside = [f for f in own if not f[0].startswith(STDLIB)]
-    return _line(*outside[-1]) if outside else None
+    return line_of(*outside[-1]) if outside else None
 
 
 def is_of_torch(error: BaseException) -> bool:
@@ -100,7 +100,33 @@ def is_of_torch(error: BaseException) -> bool:
     return not frames or frames[-1].startswith((TORCH, "<"))
 
 
-def _line(file: str, line: int) -> Span:
+def is_of_user(file: str) -> bool:
+    """Whether a file is neither of torch nor of this package nor of Python itself.
+
+    Args:
+        file: a path of a frame.
+
+    Returns:
+        Whether; files of other installed packages are the user's, too.
+
+    Example:
+        >>> is_of_user("model.py"), is_of_user(os.__file__), is_of_user("<frozen os>")
+        (True, False, False)
+    """
+    if not file or file.startswith((TORCH, "torch/", "<", HOME)):
+        return file.startswith(("<stdin>", "<ipython"))
+    return "site-packages" in file or not file.startswith(STDLIB)
+
+
+def line_of(file: str, line: int) -> Span:
+    """A line of a file, from its first to its last character.
+
+    Args:
+        file, line: the place, counted from 1.
+
+    Returns:
+        The span.
+    """
     # Another program may have the file's name by now, as the cells of a notebook do.
     return _span(file, line, linecache.getline(file, line).rstrip("\n"))
 

@@ -30,24 +30,27 @@ Compiled = Callable[..., list[Any]]
 
 
 def torch_backend(
-    runtime: str = "ort",
+    runtime: str | GraphModule = "ort",
+    inputs: Sequence[Any] | None = None,
     *,
     opset_version: int = DEFAULT_OPSET_VERSION,
     custom_translation_table: Mapping[Any, Any] | None = None,
     fallback: Callable[[str], Any] | None = None,
-) -> Callable[[GraphModule, Sequence[Any]], Any]:
+) -> Any:
     """A backend for `torch.compile` that runs graphs as ONNX models, on the CPU.
 
     Where gradients are asked for, the forward pass is an ONNX model, and PyTorch computes the
     gradients.
 
     Args:
-        runtime: "ort" for ONNX Runtime, "reference" for onnx.reference (slow, for debugging).
+        runtime: "ort" for ONNX Runtime, "reference" for onnx.reference (slow, for debugging); or
+            a graph of `torch.compile(backend=torch_backend)`, which is compiled for "ort".
+        inputs: those of such a graph.
         opset_version: the version of the standard opset.
         custom_translation_table, fallback: functions for operators, as `export` takes them.
 
     Returns:
-        What `torch.compile(backend=...)` takes.
+        What `torch.compile(backend=...)` takes: `torch_backend()`, or `torch_backend` itself.
 
     Raises:
         ExportValueError: there is no such runtime or opset, or a function cannot be used (OW825).
@@ -61,6 +64,8 @@ def torch_backend(
         >>> double(torch.tensor([1.0, 2.0]))
         tensor([2., 4.])
     """
+    if isinstance(runtime, GraphModule):
+        return torch_backend()(runtime, inputs)
     if runtime not in ("ort", "reference"):
         checks.raise_bad_argument(
             "runtime",
@@ -100,6 +105,7 @@ def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Transl
     results = t.run(module, values)
     raise_missing(t.missing, t.unresolved, t.lowerings, t.report)
     kept, shapes = [], []
+    numbers = [_number_type(out) for out in _outputs_of(module)]
     for value in results:
         if isinstance(value, (bool, int, float)):
             value = t.op.constant(as_array(value))
@@ -126,10 +132,33 @@ def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Transl
                 made.append(None)
                 continue
             array = next(found)
-            made.append(to_complex(array) if shape == "pair" else to_torch(array))
+            number = numbers[len(made)]
+            if number is not None:
+                made.append(number(array))
+            else:
+                made.append(to_complex(array) if shape == "pair" else to_torch(array))
         return made
 
     return call
+
+
+def _outputs_of(module: GraphModule) -> list[Any]:
+    """What the output node of a graph holds, as a list."""
+    found = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def _number_type(output: Any) -> Callable[[Any], Any] | None:
+    """What makes a number of Python of a result; None where it is a tensor.
+
+    Sizes that the backward pass needs are numbers.
+    """
+    fake = getattr(output, "meta", {}).get("val", output)
+    if isinstance(fake, (bool, torch.SymBool)):
+        return bool
+    if isinstance(fake, (int, torch.SymInt)):
+        return int
+    return float if isinstance(fake, (float, torch.SymFloat)) else None
 
 
 def _check_device(fake: Any) -> None:

@@ -66,6 +66,11 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     return made
 
 
+def has_no_numbers(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of the meta device or fake: its shape and type are all there is."""
+    return tensor.is_meta or isinstance(tensor, FakeTensor)
+
+
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """The elements of a tensor as an array, over the same memory where that is possible.
 

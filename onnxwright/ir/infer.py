@@ -49,7 +49,7 @@ def infer(
     known: Sequence[np.ndarray[Any, Any] | None],
     opset_version: int,
 ) -> list[OnnxType | None]:
-    """The types of the outputs of a node, as far as they can be told.
+    """The types of the outputs of a node, as far as they can be inferred.
 
     Args:
         signature: the operator's schema.
@@ -79,7 +79,7 @@ class _Reference:
 def infer_call(
     call: OpCall, attributes: Callable[[], Any], opset_version: int
 ) -> list[OnnxType | None]:
-    """The types of the outputs of a call, as far as they can be told.
+    """The types of the outputs of a call, as far as they can be inferred.
 
     Args:
         call: the call.

@@ -67,6 +67,8 @@ def _is_frozen(
         return False
     if any(_bytes(output) is None for output in node.outputs) or _widens(node):
         return False
+    if _decides(node):
+        return False
     for value in node.inputs:
         if value is None or value.producer() in frozen:
             continue
@@ -77,6 +79,17 @@ def _is_frozen(
 
 def _moves(node: ir.Node) -> bool:
     return facts(node.op_type, node.domain).moves_data
+
+
+def _decides(node: ir.Node) -> bool:
+    """Whether integers or truth values are made of floats: what is trained would be lost."""
+    made = node.outputs[0].dtype
+    return (
+        made is not None
+        and not made.is_floating_point()
+        and any(v is not None and v.dtype is not None and v.dtype.is_floating_point()
+                for v in node.inputs)
+    )  # fmt: skip
 
 
 def _widens(node: ir.Node) -> bool:

@@ -110,7 +110,7 @@ class Matcher:
     def _further(self, match: Match, roots: list[PatternNode]) -> Iterator[Match]:
         """The other results: their nodes are among the readers of what is bound."""
         if not roots:
-            if self.shared or self._is_closed(match):
+            if self._covers_outputs(match) and (self.shared or self._is_closed(match)):
                 yield match
             return
         root, *others = roots
@@ -135,6 +135,9 @@ class Matcher:
             return
         if node.op_type != wanted.op_type or node.domain != wanted.domain:
             self._fail(match, wanted, node, f"it is {node.op_type}")
+            return
+        if len(node.outputs) < wanted.outputs:
+            self._fail(match, wanted, node, f"it has {len(node.outputs)} outputs")
             return
         signature = None
         if node.domain == "":
@@ -262,6 +265,22 @@ class Matcher:
                 self._fail(match, wanted, node, f"it has the attribute `{name}`")
                 return False
         return True
+
+    def _covers_outputs(self, match: Match) -> bool:
+        """Whether the pattern has a result for each output of its roots that is read."""
+        results = {(match.nodes[r.node], r.index) for r in self.pattern.results}
+        for root in self.pattern.roots:
+            node = match.nodes[root]
+            for n, value in enumerate(node.outputs):
+                if (node, n) not in results and (value.uses() or value.is_graph_output()):
+                    if not self._is_inside(value, match):
+                        self._fail(match, root, node, f"the output `{value.name}` is read, too")
+                        return False
+        return True
+
+    def _is_inside(self, value: ir.Value, match: Match) -> bool:
+        nodes = match.nodes.values()
+        return not value.is_graph_output() and all(u.node in nodes for u in value.uses())
 
     def _is_closed(self, match: Match) -> bool:
         """Whether nothing outside reads what lies inside."""

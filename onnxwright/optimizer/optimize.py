@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import onnx
 import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnxwright.builder.closing import all_nodes
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
@@ -19,11 +20,13 @@ from onnxwright.ir.loading import open_ir_model
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
+from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.matching import Match, Matcher, Near
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.versions import convert_version
 
 M = TypeVar("M")
 
@@ -95,7 +98,9 @@ def optimize(
         ['Relu']
     """
     source, give = _opened(model)
-    version = opset_version or int(source.graph.opset_imports.get("", 0))
+    version = int(source.graph.opset_imports.get("", 0))
+    if opset_version is not None and opset_version != version:
+        source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
         _choice("level", level, LEVELS),
         frozenset(_choice("assume", a, ASSUMPTIONS) for a in assume),
@@ -115,7 +120,7 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     done = OptimizeReport()
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
-    model = _replayed(source, None, options)
+    model = _folded(_replayed(source, None, options), options)
     done.rounds = 1
     for _ in range(MOST_ROUNDS - 1):
         rewriter = Rewriter(options.rules, options.scope)
@@ -136,6 +141,15 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
+
+
+def _folded(model: ir.Model, options: _Options) -> ir.Model:
+    """The model without nodes that weights alone feed; what they compute is computed when saved."""
+    exact = options.scope.level == "exact"
+    if not exact and fuse(model):
+        RemoveUnusedNodesPass()(model)
+    fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
+    return model
 
 
 def _drop_new_types(model: ir.Model, source: ir.Model) -> None:

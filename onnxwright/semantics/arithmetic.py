@@ -17,7 +17,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.operators import facts
 from onnxwright.opset.opsets import Opset
-from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.literals import (
     array_of,
     as_value,
@@ -46,7 +46,7 @@ _KINDS = ("bool", "int", "float")
 _WEAK_DTYPE = {"bool": DType.BOOL, "int": DType.INT64, "float": DType.DOUBLE}
 
 
-def binary(b: Backend, name: str, x: object, y: object) -> Any:
+def binary(b: Backend[Any], name: str, x: object, y: object) -> Any:
     """The Python operator `name` (as in the module `operator`) on two operands.
 
     At least one operand is a value of the backend.  A weak result comes from weak operands only.
@@ -60,7 +60,7 @@ def binary(b: Backend, name: str, x: object, y: object) -> Any:
     return _BINARY[name](b, left, right)
 
 
-def unary(b: Backend, name: str, x: Any) -> Any:
+def unary(b: Backend[Any], name: str, x: Any) -> Any:
     """The Python operator `neg`, `pos`, `invert`, `abs` or `not_` on a value."""
     kind = b.weak_kind(x)
     if name == "not_":
@@ -73,7 +73,7 @@ def unary(b: Backend, name: str, x: Any) -> Any:
     return _UNARY[name](b, x)
 
 
-def truth(b: Backend, x: Any) -> Any:
+def truth(b: Backend[Any], x: Any) -> Any:
     """`x` as a BOOL tensor: itself, or whether it is not zero."""
     if not is_value(x):
         return b.constant(np.array(bool(x)))
@@ -89,7 +89,7 @@ def truth(b: Backend, x: Any) -> Any:
 # -- weak operands: Python numbers known at run time only -----------------------------------------
 
 
-def _weak_kinds(b: Backend, x: object, y: object) -> tuple[str, str] | None:
+def _weak_kinds(b: Backend[Any], x: object, y: object) -> tuple[str, str] | None:
     """The Python kinds of both operands if neither is a tensor of its own type."""
     found = []
     for side in (x, y):
@@ -102,7 +102,7 @@ def _weak_kinds(b: Backend, x: object, y: object) -> tuple[str, str] | None:
     return found[0], found[1]
 
 
-def _weak_binary(b: Backend, name: str, x: object, y: object, kx: str, ky: str) -> Any:
+def _weak_binary(b: Backend[V], name: str, x: object, y: object, kx: str, ky: str) -> V:
     """Python's own arithmetic, on numbers that are known only when the model runs."""
     kind = max(kx, ky, key=_KINDS.index)
     if name in ("and_", "or_", "xor") and kind == "bool":
@@ -122,7 +122,7 @@ def _weak_binary(b: Backend, name: str, x: object, y: object, kx: str, ky: str) 
     return b.as_weak(_BINARY[name](b, left, right), kind)
 
 
-def _weak_operand(b: Backend, x: object, target: DType) -> Any:
+def _weak_operand(b: Backend[Any], x: object, target: DType) -> Any:
     if is_value(x):
         return cast(b, b.as_weak(x, None), target)
     if kind_of(x) is not None:
@@ -133,7 +133,7 @@ def _weak_operand(b: Backend, x: object, target: DType) -> Any:
 # -- operands ------------------------------------------------------------------------------------
 
 
-def _pair(b: Backend, name: str, x: object, y: object) -> tuple[Any, Any]:
+def _pair(b: Backend[V], name: str, x: object, y: object) -> tuple[V, V]:
     """Both operands as values of one element type: a number takes the type of the tensor."""
     strong_x, strong_y = _is_strong(b, x), _is_strong(b, y)
     if strong_x and not strong_y:
@@ -170,7 +170,7 @@ def _show(shape: tuple[int | str | None, ...]) -> str:
     return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
-def _is_strong(b: Backend, x: object) -> bool:
+def _is_strong(b: Backend[Any], x: object) -> bool:
     if is_value(x):
         return b.weak_kind(x) is None
     if own_array(x) is not None:
@@ -183,7 +183,7 @@ def _is_strong(b: Backend, x: object) -> bool:
 # -- comparison ----------------------------------------------------------------------------------
 
 
-def _compare(b: Backend, name: str, x: object, y: object) -> Any:
+def _compare(b: Backend[Any], name: str, x: object, y: object) -> Any:
     """Compare; an integer tensor beside a Python fraction is compared as DOUBLE, as numpy does."""
     for tensor, other in ((x, y), (y, x)):
         if is_value(tensor) and _is_fraction(b, other):
@@ -196,7 +196,7 @@ def _compare(b: Backend, name: str, x: object, y: object) -> Any:
     return _COMPARISONS[name](b, left, right)
 
 
-def _is_fraction(b: Backend, x: object) -> bool:
+def _is_fraction(b: Backend[Any], x: object) -> bool:
     if is_value(x):
         return b.weak_kind(x) == "float"
     if is_number_like(x) and plain_kind(x) == "float":
@@ -205,17 +205,17 @@ def _is_fraction(b: Backend, x: object) -> bool:
     return False
 
 
-def _eq(b: Backend, x: Any, y: Any) -> Any:
+def _eq(b: Backend[Any], x: Any, y: Any) -> Any:
     if dtype_of(b, x) is DType.STRING and b.opset.version < 19:
         return _equal_text(b, x, y)
     return emit1(b, "Equal", (x, y))
 
 
-def _ne(b: Backend, x: Any, y: Any) -> Any:
+def _ne(b: Backend[Any], x: Any, y: Any) -> Any:
     return emit1(b, "Not", (_eq(b, x, y),))
 
 
-def _equal_text(b: Backend, x: Any, y: Any) -> Any:
+def _equal_text(b: Backend[Any], x: Any, y: Any) -> Any:
     """Equality with one known text before Equal took strings (version 19): a LabelEncoder."""
     for tensor, other in ((x, y), (y, x)):
         known = b.constant_value(other)
@@ -235,8 +235,10 @@ def _equal_text(b: Backend, x: Any, y: Any) -> Any:
     )
 
 
-def _ordered(name: str, swapped_negation: str | None = None) -> Callable[[Backend, Any, Any], Any]:
-    def compare(b: Backend, x: Any, y: Any) -> Any:
+def _ordered(
+    name: str, swapped_negation: str | None = None
+) -> Callable[[Backend[Any], Any, Any], Any]:
+    def compare(b: Backend[Any], x: Any, y: Any) -> Any:
         dtype = dtype_of(b, x)
         if dtype is DType.BOOL:
             x, y = cast(b, x, DType.INT32), cast(b, y, DType.INT32)
@@ -248,7 +250,7 @@ def _ordered(name: str, swapped_negation: str | None = None) -> Callable[[Backen
     return compare
 
 
-_COMPARISONS: dict[str, Callable[[Backend, Any, Any], Any]] = {
+_COMPARISONS: dict[str, Callable[[Backend[Any], Any, Any], Any]] = {
     "eq": _eq,
     "ne": _ne,
     "lt": _ordered("Less"),
@@ -261,8 +263,8 @@ _COMPARISONS: dict[str, Callable[[Backend, Any, Any], Any]] = {
 # -- arithmetic on two values of one type ----------------------------------------------------------
 
 
-def _simple(name: str) -> Callable[[Backend, Any, Any], Any]:
-    def apply(b: Backend, x: Any, y: Any) -> Any:
+def _simple(name: str) -> Callable[[Backend[Any], Any, Any], Any]:
+    def apply(b: Backend[Any], x: Any, y: Any) -> Any:
         if dtype_of(b, x) is DType.BOOL:
             _refuse(b, facts(name).symbol, x)
         return emit1(b, name, (x, y))
@@ -270,7 +272,7 @@ def _simple(name: str) -> Callable[[Backend, Any, Any], Any]:
     return apply
 
 
-def _refuse(b: Backend, symbol: str, x: Any) -> None:
+def _refuse(b: Backend[Any], symbol: str, x: Any) -> None:
     dtype = dtype_of(b, x)
     fail(
         messages.OperatorNotDefined(
@@ -285,7 +287,7 @@ def _refuse(b: Backend, symbol: str, x: Any) -> None:
     )
 
 
-def _truediv(b: Backend, x: Any, y: Any) -> Any:
+def _truediv(b: Backend[Any], x: Any, y: Any) -> Any:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
         _refuse(b, "/", x)
@@ -294,7 +296,7 @@ def _truediv(b: Backend, x: Any, y: Any) -> Any:
     return emit1(b, "Div", (x, y))
 
 
-def _floordiv(b: Backend, x: Any, y: Any) -> Any:
+def _floordiv(b: Backend[Any], x: Any, y: Any) -> Any:
     """Floor division as numpy does it: exact for integers, by way of the remainder for floats."""
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
@@ -323,7 +325,7 @@ def _floordiv(b: Backend, x: Any, y: Any) -> Any:
     return emit1(b, "Where", (by_zero, emit1(b, "Floor", (emit1(b, "Div", (x, y)),)), exact))
 
 
-def _signs_differ(b: Backend, x: Any, y: Any, rest: Any, zero: Any) -> Any:
+def _signs_differ(b: Backend[Any], x: Any, y: Any, rest: Any, zero: Any) -> Any:
     """Where x and y have different signs and the remainder is not zero."""
     inexact = emit1(b, "Not", (emit1(b, "Equal", (rest, zero)),))
     known = b.constant_value(y)
@@ -333,7 +335,7 @@ def _signs_differ(b: Backend, x: Any, y: Any, rest: Any, zero: Any) -> Any:
     return emit1(b, "And", (inexact, negative))
 
 
-def _mod(b: Backend, x: Any, y: Any) -> Any:
+def _mod(b: Backend[Any], x: Any, y: Any) -> Any:
     """The remainder with the sign of the divisor, as in Python and numpy."""
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
@@ -350,7 +352,7 @@ def _mod(b: Backend, x: Any, y: Any) -> Any:
     return emit1(b, "Where", (other, emit1(b, "Add", (rest, y)), rest))
 
 
-def _pow(b: Backend, x: Any, y: Any) -> Any:
+def _pow(b: Backend[Any], x: Any, y: Any) -> Any:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
         _refuse(b, "**", x)
@@ -374,8 +376,8 @@ def _pow(b: Backend, x: Any, y: Any) -> Any:
     return emit1(b, "Pow", (x, y))
 
 
-def _bitwise(bool_name: str, int_name: str, symbol: str) -> Callable[[Backend, Any, Any], Any]:
-    def apply(b: Backend, x: Any, y: Any) -> Any:
+def _bitwise(bool_name: str, int_name: str, symbol: str) -> Callable[[Backend[Any], Any, Any], Any]:
+    def apply(b: Backend[Any], x: Any, y: Any) -> Any:
         dtype = dtype_of(b, x) or dtype_of(b, y)
         if dtype is DType.BOOL or dtype is None:
             return emit1(b, bool_name, (x, y))
@@ -394,8 +396,8 @@ def _bitwise(bool_name: str, int_name: str, symbol: str) -> Callable[[Backend, A
     return apply
 
 
-def _shift(direction: str) -> Callable[[Backend, Any, Any], Any]:
-    def apply(b: Backend, x: Any, y: Any) -> Any:
+def _shift(direction: str) -> Callable[[Backend[Any], Any, Any], Any]:
+    def apply(b: Backend[Any], x: Any, y: Any) -> Any:
         dtype = dtype_of(b, x)
         symbol = "<<" if direction == "LEFT" else ">>"
         if dtype is None:
@@ -421,7 +423,7 @@ def _shift(direction: str) -> Callable[[Backend, Any, Any], Any]:
     return apply
 
 
-_BINARY: dict[str, Callable[[Backend, Any, Any], Any]] = {
+_BINARY: dict[str, Callable[[Backend[Any], Any, Any], Any]] = {
     "add": _simple("Add"),
     "sub": _simple("Sub"),
     "mul": _simple("Mul"),
@@ -442,7 +444,7 @@ BINARY = tuple(_BINARY)
 # -- one operand -----------------------------------------------------------------------------------
 
 
-def _neg(b: Backend, x: Any) -> Any:
+def _neg(b: Backend[Any], x: Any) -> Any:
     dtype = dtype_of(b, x)
     if dtype is not None and (dtype is DType.BOOL or dtype.is_unsigned):
         if dtype is DType.BOOL:
@@ -452,7 +454,7 @@ def _neg(b: Backend, x: Any) -> Any:
     return emit1(b, "Neg", (x,))
 
 
-def _invert(b: Backend, x: Any) -> Any:
+def _invert(b: Backend[Any], x: Any) -> Any:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL or dtype is None:
         return emit1(b, "Not", (x,))
@@ -469,15 +471,15 @@ def _invert(b: Backend, x: Any) -> Any:
     return emit1(b, "BitwiseNot", (x,), "`~` on integers")
 
 
-def _abs(b: Backend, x: Any) -> Any:
+def _abs(b: Backend[Any], x: Any) -> Any:
     return x if dtype_of(b, x) is DType.BOOL else emit1(b, "Abs", (x,))
 
 
-def _pos(_: Backend, x: Any) -> Any:
+def _pos(_: Backend[Any], x: Any) -> Any:
     return x
 
 
-_UNARY: dict[str, Callable[[Backend, Any], Any]] = {
+_UNARY: dict[str, Callable[[Backend[Any], Any], Any]] = {
     "neg": _neg,
     "pos": _pos,
     "invert": _invert,
@@ -490,7 +492,7 @@ def static_operator(name: str) -> Callable[..., Any]:
     return getattr(python_operator, {"truediv": "truediv"}.get(name, name))  # type: ignore[no-any-return]
 
 
-def logical(b: Backend, name: str, x: Any, y: Any) -> Any:
+def logical(b: Backend[V], name: str, x: Any, y: Any) -> V:
     """`and` / `or` of two values without short circuit: And/Or on BOOL, else Python's choice."""
     weak = None
     kinds = _weak_kinds(b, x, y)
@@ -510,14 +512,14 @@ def logical(b: Backend, name: str, x: Any, y: Any) -> Any:
     return b.as_weak(emit1(b, "Where", chosen), weak)
 
 
-def _is_bool(b: Backend, x: Any) -> bool:
+def _is_bool(b: Backend[Any], x: Any) -> bool:
     return dtype_of(b, x) is DType.BOOL
 
 
 # -- Python's numeric built-ins --------------------------------------------------------------------
 
 
-def minimum_maximum(b: Backend, name: str, items: list[Any]) -> Any:
+def minimum_maximum(b: Backend[Any], name: str, items: list[Any]) -> Any:
     """`min(...)` / `max(...)` of several operands, elementwise (ONNX Min and Max)."""
     total = items[0]
     for item in items[1:]:
@@ -533,7 +535,7 @@ def minimum_maximum(b: Backend, name: str, items: list[Any]) -> Any:
     return total
 
 
-def reduce_all(b: Backend, name: str, x: Any) -> Any:
+def reduce_all(b: Backend[Any], name: str, x: Any) -> Any:
     """`sum(x)`, `min(x)`, `max(x)` over the first axis of a tensor, as Python iterates it."""
     strong = as_value(b, x)
     since = 13 if name == "ReduceSum" else 18
@@ -542,7 +544,7 @@ def reduce_all(b: Backend, name: str, x: Any) -> Any:
     return emit1(b, name, (strong, int_constant(b, [0])), keepdims=0)
 
 
-def to_python_number(b: Backend, kind: str, x: Any) -> Any:
+def to_python_number(b: Backend[V], kind: str, x: Any) -> V:
     """`int(x)`, `float(x)`, `bool(x)` of a tensor with one element: a number again (weak)."""
     value = b.as_weak(x, None)
     if kind == "bool":
@@ -554,7 +556,7 @@ def to_python_number(b: Backend, kind: str, x: Any) -> Any:
     return b.as_weak(result, kind)
 
 
-def round_half_even(b: Backend, x: Any, digits: int | None = None) -> Any:
+def round_half_even(b: Backend[Any], x: Any, digits: int | None = None) -> Any:
     """`round(x)`: to the nearest, ties to even; an integer stays itself."""
     dtype = dtype_of(b, x)
     kind = b.weak_kind(x)

@@ -8,7 +8,7 @@ meets a value (numbers, lists, arrays) is turned into one by `semantics.literals
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,36 +17,54 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.kinds import OnnxType
 
+V = TypeVar("V")
 
-class Backend(Protocol):
-    """What the semantics need of a way of running."""
+
+class Backend(Protocol[V]):
+    """What the semantics need of a way of running; `V` is the type of its values."""
 
     @property
     def opset(self) -> Opset:
         """The default-domain opset that operators such as `+` are taken from."""
 
-    def constant(self, array: np.ndarray[Any, Any]) -> Any:
+    def constant(self, array: np.ndarray[Any, Any]) -> V:
         """A value holding `array`."""
 
     def emit(
         self,
         op: Op,
-        inputs: Sequence[Any | None],
+        inputs: Sequence[V | None],
         attributes: Mapping[str, object],
         outputs: int,
-    ) -> tuple[Any, ...]:
-        """Run or build one op whose inputs are values; exactly what was asked, nothing folded."""
+    ) -> tuple[V, ...]:
+        """Run or build one op that the semantics ask for; its inputs are values.
 
-    def type_of(self, value: Any) -> OnnxType | None:
+        A backend that builds may share equal calls, fold what is constant and simplify, so that
+        fewer nodes or other ones are made; the values are those of the op.
+        """
+
+    def emit_written(
+        self,
+        op: Op,
+        inputs: Sequence[V | None],
+        attributes: Mapping[str, object],
+        outputs: int,
+    ) -> tuple[V, ...]:
+        """Run or build one op that the user wrote.
+
+        Lowering a script adds exactly this node; a backend that traces treats it as `emit` does.
+        """
+
+    def type_of(self, value: V) -> OnnxType | None:
         """The type as far as it is known."""
 
-    def constant_value(self, value: Any) -> np.ndarray[Any, Any] | None:
+    def constant_value(self, value: V) -> np.ndarray[Any, Any] | None:
         """The array a value is known to hold, where that is known."""
 
-    def weak_kind(self, value: Any) -> str | None:
+    def weak_kind(self, value: V) -> str | None:
         """`bool`, `int` or `float` for a value that stands for a Python number, else None."""
 
-    def as_weak(self, value: Any, kind: str | None) -> Any:
+    def as_weak(self, value: V, kind: str | None) -> V:
         """The same value, marked as standing for a Python number of `kind` (None: a tensor)."""
 
     def here(self) -> Span | None:

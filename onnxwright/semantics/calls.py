@@ -13,7 +13,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import InputParam, OpSignature
-from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -26,7 +26,7 @@ from onnxwright.types.kinds import TensorType
 
 
 def call(
-    b: Backend,
+    b: Backend[Any],
     op: Op,
     args: Sequence[object],
     kwargs: Mapping[str, object],
@@ -52,8 +52,7 @@ def call(
     inputs = input_values(b, bound)
     count = output_count(bound, outputs)
     # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
-    emit = getattr(b, "emit_written", b.emit)
-    results: tuple[Any, ...] = emit(op, inputs, bound.attributes, count)
+    results = b.emit_written(op, inputs, bound.attributes, count)
     # A body of control flow may give more values than anybody asked for.
     return results[0] if len(results) == 1 else results
 
@@ -86,7 +85,7 @@ def output_count(bound: BoundCall, wanted: int | None) -> int:
     return max(1, sum(1 for p in signature.outputs if p.option == "single"))
 
 
-def input_values(b: Backend, bound: BoundCall) -> list[Any | None]:
+def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
     """The bound inputs as values of the backend, numbers typed by the schema's type variables."""
     signature = bound.op.signature
     if signature is None:
@@ -106,7 +105,7 @@ def parameter_at(signature: OpSignature, n: int) -> InputParam:
 
 
 def _strong_by_variable(
-    b: Backend, bound: BoundCall, params: Sequence[InputParam]
+    b: Backend[Any], bound: BoundCall, params: Sequence[InputParam]
 ) -> dict[str, Any]:
     """For each type variable, the first input with a type of its own."""
     found: dict[str, Any] = {}
@@ -129,7 +128,7 @@ def _strong_by_variable(
 
 
 def _has_typed(
-    b: Backend, bound: BoundCall, params: Sequence[InputParam], param: InputParam
+    b: Backend[Any], bound: BoundCall, params: Sequence[InputParam], param: InputParam
 ) -> bool:
     """Whether a value of known type shares the type variable of a parameter."""
     return any(
@@ -139,7 +138,7 @@ def _has_typed(
     )
 
 
-def _input(b: Backend, x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:
+def _input(b: Backend[Any], x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:
     if is_value(x) and b.weak_kind(x) is None:
         return x
     like = likes.get(param.type_str) if param.homogeneous else None
@@ -148,7 +147,7 @@ def _input(b: Backend, x: object, param: InputParam, likes: Mapping[str, Any]) -
     return as_value(b, x, dtype=_default_dtype(b, x, param))
 
 
-def _default_dtype(b: Backend, x: object, param: InputParam) -> DType | None:
+def _default_dtype(b: Backend[Any], x: object, param: InputParam) -> DType | None:
     """The type of a number that stands alone: its kind's default if allowed, else the nearest."""
     kind: str | None
     if is_value(x):
@@ -172,7 +171,7 @@ def _default_dtype(b: Backend, x: object, param: InputParam) -> DType | None:
 
 
 def _check_types(
-    b: Backend,
+    b: Backend[Any],
     signature: OpSignature,
     params: Sequence[InputParam],
     values: Sequence[Any | None],

@@ -16,7 +16,7 @@ from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Dim, Shape
 
 
-class ValueContext(Backend, Protocol):
+class ValueContext(Backend[Any], Protocol):
     """What a value asks of the backend that builds its graph, beside what every backend has."""
 
     def dims_of(self, value: GraphValue) -> Shape | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.literals import (
     array_of,
     as_value,
@@ -81,7 +81,7 @@ class _NewAxis:
 _Item = _Slice | _Int | _Array | _Mask | _NewAxis
 
 
-def subscript(b: Backend, x: Any, index: object) -> Any:
+def subscript(b: Backend[Any], x: Any, index: object) -> Any:
     """`x[index]` as numpy means it.
 
     Args:
@@ -109,7 +109,7 @@ def subscript(b: Backend, x: Any, index: object) -> Any:
     return _apply_ints(b, x, items, axes)
 
 
-def _sequence_position(b: Backend, index: object) -> Any:
+def _sequence_position(b: Backend[V], index: object) -> V:
     if isinstance(index, bool) or not (isinstance(index, int) or is_value(index)):
         advice = "a sequence is indexed by one integer"
         fail(messages.BadIndex(what=describe(index), advice=advice, span=b.here()))
@@ -119,7 +119,7 @@ def _sequence_position(b: Backend, index: object) -> Any:
 # -- reading the index -----------------------------------------------------------------------------
 
 
-def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], int]:
+def _read(b: Backend[Any], x: Any, index: object) -> tuple[list[_Item], int]:
     """The items without the ellipsis, and how many stand before it."""
     raw = list(index) if isinstance(index, tuple) else [index]
     items: list[_Item] = []
@@ -139,7 +139,9 @@ def _read(b: Backend, x: Any, index: object) -> tuple[list[_Item], int]:
     return items, len(items) if split is None else split
 
 
-def _apply_new_axes(b: Backend, x: Any, items: list[_Item], split: int) -> tuple[Any, list[_Item]]:
+def _apply_new_axes(
+    b: Backend[Any], x: Any, items: list[_Item], split: int
+) -> tuple[Any, list[_Item]]:
     """`x` with an axis of size one for each `None`, which is then an axis like the others."""
     if not any(isinstance(i, _NewAxis) for i in items):
         return x, items
@@ -159,7 +161,7 @@ def _apply_new_axes(b: Backend, x: Any, items: list[_Item], split: int) -> tuple
     return unsqueeze(b, x, tuple(places)), kept
 
 
-def _axes(b: Backend, x: Any, items: list[_Item], split: int) -> list[int]:
+def _axes(b: Backend[Any], x: Any, items: list[_Item], split: int) -> list[int]:
     """The axis of `x` that each item starts at.
 
     Axes after an ellipsis count from the end where the rank is not known.
@@ -181,7 +183,7 @@ def _width(item: _Item) -> int:
     return item.rank if isinstance(item, _Mask) and item.rank is not None else 1
 
 
-def _item(b: Backend, part: object) -> _Item:
+def _item(b: Backend[Any], part: object) -> _Item:
     if part is None:
         return _NewAxis()
     if isinstance(part, slice):
@@ -206,14 +208,14 @@ def _item(b: Backend, part: object) -> _Item:
     return _tensor_item(b, part)
 
 
-def _as_int_index(b: Backend, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_int_index(b: Backend[Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "iu":
         advice = "index with integers; cast the array to int64"
         fail(messages.BadIndex(what=f"a {array.dtype} array", advice=advice, span=b.here()))
     return array.astype(np.int64)
 
 
-def _tensor_item(b: Backend, part: Any) -> _Item:
+def _tensor_item(b: Backend[Any], part: Any) -> _Item:
     part = b.as_weak(part, None)
     dtype, rank = dtype_of(b, part), rank_of(b, part)
     if dtype is DType.BOOL:
@@ -229,7 +231,7 @@ def _tensor_item(b: Backend, part: Any) -> _Item:
     return _Array(part, rank)
 
 
-def _bound(b: Backend, v: object) -> Any:
+def _bound(b: Backend[Any], v: object) -> Any:
     """A bound of a slice: None, a Python int, or a value."""
     if v is None or (isinstance(v, (int, np.integer)) and not isinstance(v, bool)):
         # Beyond any axis is beyond any axis, also past 64 bits.
@@ -255,7 +257,7 @@ def _bound(b: Backend, v: object) -> Any:
     fail(messages.BadIndex(what=describe(v), advice=advice, span=b.here()))
 
 
-def _check_bounds(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> None:
+def _check_bounds(b: Backend[Any], x: Any, items: list[_Item], axes: list[int]) -> None:
     shape = shape_of(b, x)
     for item, axis in zip(items, axes, strict=True):
         if isinstance(item, _Slice) and _is_one_of(item.step, 0):
@@ -271,7 +273,7 @@ def _check_bounds(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> No
 # -- slices ----------------------------------------------------------------------------------------
 
 
-def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> Any:
+def _apply_slices(b: Backend[Any], x: Any, items: list[_Item], axes: list[int]) -> Any:
     """One Slice for all slices of the index; `:` alone needs none."""
     starts, stops, steps, at = [], [], [], []
     for item, axis in zip(items, axes, strict=True):
@@ -295,7 +297,7 @@ def _apply_slices(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> An
     return emit1(b, "Slice", inputs)
 
 
-def _stop_backward(b: Backend, x: Any, axis: int, start: Any, stop: Any, step: Any) -> Any:
+def _stop_backward(b: Backend[Any], x: Any, axis: int, start: Any, stop: Any, step: Any) -> Any:
     """The stop of a slice that may go backward from before the axis: numpy takes nothing then.
 
     ONNX moves such a start to 0 and takes that element; a stop at the far end takes none.
@@ -326,7 +328,7 @@ def _is_one_of(bound: Any, *choices: int | None) -> bool:
     return not is_value(bound) and bound in choices
 
 
-def _default(b: Backend, bound: Any, step: Any, ends: tuple[int, int]) -> Any:
+def _default(b: Backend[Any], bound: Any, step: Any, ends: tuple[int, int]) -> Any:
     """A missing bound: the near or far end of the axis, by the sign of the step."""
     if bound is not None:
         return bound
@@ -337,14 +339,14 @@ def _default(b: Backend, bound: Any, step: Any, ends: tuple[int, int]) -> Any:
     return emit1(b, "Where", (negative, backward, forward))
 
 
-def _bounds(b: Backend, numbers: list[Any]) -> Any:
+def _bounds(b: Backend[Any], numbers: list[Any]) -> Any:
     if not any(is_value(n) for n in numbers):
         return int_constant(b, numbers)
     return concat(b, [vector(b, n) for n in numbers], axis=0)
 
 
 def _attribute_slice(
-    b: Backend, x: Any, starts: list[Any], stops: list[Any], steps: list[Any], at: list[int]
+    b: Backend[Any], x: Any, starts: list[Any], stops: list[Any], steps: list[Any], at: list[int]
 ) -> Any:
     if any(is_value(n) for n in (*starts, *stops, *steps)) or any(s != 1 for s in steps):
         fail(
@@ -362,7 +364,7 @@ def _attribute_slice(
 # -- integers only: each removes its axis ----------------------------------------------------------
 
 
-def _apply_ints(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> Any:
+def _apply_ints(b: Backend[Any], x: Any, items: list[_Item], axes: list[int]) -> Any:
     found = [(axis, i.at) for i, axis in zip(items, axes, strict=True) if isinstance(i, _Int)]
     if not found:
         return x
@@ -379,7 +381,7 @@ def _apply_ints(b: Backend, x: Any, items: list[_Item], axes: list[int]) -> Any:
     return x
 
 
-def _gather_int(b: Backend, x: Any, at: Any, axis: int) -> Any:
+def _gather_int(b: Backend[Any], x: Any, at: Any, axis: int) -> Any:
     if isinstance(at, int):
         if at < 0 and b.opset.version < 11:
             piece = _attribute_or_input_slice(b, x, at, axis)
@@ -388,7 +390,7 @@ def _gather_int(b: Backend, x: Any, at: Any, axis: int) -> Any:
     return gather(b, x, at, axis)
 
 
-def _attribute_or_input_slice(b: Backend, x: Any, at: int, axis: int) -> Any:
+def _attribute_or_input_slice(b: Backend[Any], x: Any, at: int, axis: int) -> Any:
     stop = at + 1 if at != -1 else _MAX
     if b.opset.version < 10:
         return emit1(b, "Slice", (x,), starts=[at], ends=[stop], axes=[axis])
@@ -399,7 +401,9 @@ def _attribute_or_input_slice(b: Backend, x: Any, at: int, axis: int) -> Any:
 # -- tensors and masks -----------------------------------------------------------------------------
 
 
-def _apply_advanced(b: Backend, x: Any, items: list[_Item], axes: list[int], split: int) -> Any:
+def _apply_advanced(
+    b: Backend[Any], x: Any, items: list[_Item], axes: list[int], split: int
+) -> Any:
     """Integer tensors and masks, with the integers beside them (numpy: they are indices too)."""
     chosen = [
         (n, item, axis)
@@ -425,7 +429,7 @@ def _apply_advanced(b: Backend, x: Any, items: list[_Item], axes: list[int], spl
     return x
 
 
-def _gather_inner(b: Backend, x: Any, rows: Any, before: int) -> Any:
+def _gather_inner(b: Backend[Any], x: Any, rows: Any, before: int) -> Any:
     """Adjacent indices after `before` axes of a tensor of unknown rank: a batched GatherND."""
     whole = emit1(b, "Shape", (x,))
     sizes = [whole, int_constant(b, [0]), int_constant(b, [before]), int_constant(b, [0])]
@@ -435,7 +439,7 @@ def _gather_inner(b: Backend, x: Any, rows: Any, before: int) -> Any:
     return emit1(b, "GatherND", (x, spread), batch_dims=before)
 
 
-def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> Any:
+def _apply_one(b: Backend[Any], x: Any, item: Any, axis: int) -> Any:
     """One tensor or mask alone."""
     if isinstance(item, _Array):
         return gather(b, x, item.at, axis)
@@ -456,7 +460,7 @@ def _apply_one(b: Backend, x: Any, item: Any, axis: int) -> Any:
     return _move_axes(b, emit1(b, "GatherND", (x, rows)), 1, axis, rest)
 
 
-def _check_mask(b: Backend, x: Any, item: _Mask, axis: int) -> None:
+def _check_mask(b: Backend[Any], x: Any, item: _Mask, axis: int) -> None:
     shape, mask = shape_of(b, x), shape_of(b, item.at)
     if shape is None or mask is None or axis < 0:
         return
@@ -469,7 +473,7 @@ def _check_mask(b: Backend, x: Any, item: _Mask, axis: int) -> None:
 
 
 def _index_rows(
-    b: Backend, chosen: list[tuple[int, Any, int]]
+    b: Backend[Any], chosen: list[tuple[int, Any, int]]
 ) -> tuple[list[tuple[Any, int | None]], list[int]]:
     """Each index as (value, rank), a mask as one row an axis; and the axes they stand for."""
     rows: list[tuple[Any, int | None]] = []
@@ -498,7 +502,9 @@ def _index_rows(
     return rows, axes
 
 
-def _same_shape(b: Backend, rows: list[tuple[Any, int | None]]) -> tuple[list[Any], int | None]:
+def _same_shape(
+    b: Backend[Any], rows: list[tuple[Any, int | None]]
+) -> tuple[list[Any], int | None]:
     """The indices broadcast to one shape, and its rank where known."""
     ranks = [rank for _, rank in rows if rank is not None]
     width = max(ranks) if len(ranks) == len(rows) else None
@@ -512,7 +518,7 @@ def _same_shape(b: Backend, rows: list[tuple[Any, int | None]]) -> tuple[list[An
     return [emit1(b, "Add", (v, zeros)) for v, _ in rows], width
 
 
-def _bring_to_front(b: Backend, x: Any, axes: list[int]) -> tuple[Any, int | None]:
+def _bring_to_front(b: Backend[Any], x: Any, axes: list[int]) -> tuple[Any, int | None]:
     """`x` with the indexed axes first, and how many others there are (None where unknown)."""
     rank = rank_of(b, x)
     if axes == list(range(len(axes))):
@@ -524,7 +530,7 @@ def _bring_to_front(b: Backend, x: Any, axes: list[int]) -> tuple[Any, int | Non
     return emit1(b, "Transpose", (x,), perm=[*axes, *rest]), len(rest)
 
 
-def _move_axes(b: Backend, x: Any, width: int, where: int, rest: int | None) -> Any:
+def _move_axes(b: Backend[Any], x: Any, width: int, where: int, rest: int | None) -> Any:
     """The first `width` axes moved to stand at `where`."""
     assert rest is not None
     where = where % (rest + width) if where < 0 else where

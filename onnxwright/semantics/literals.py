@@ -18,7 +18,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.opset.registry import first_version
-from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -57,13 +57,13 @@ def is_number_like(x: object) -> bool:
     return kind_of(x) is not None
 
 
-def dtype_of(b: Backend, value: Any) -> DType | None:
+def dtype_of(b: Backend[Any], value: Any) -> DType | None:
     """The element type of a value, where it is a tensor of known type."""
     kind = b.type_of(value)
     return kind.dtype if isinstance(kind, TensorType) else None
 
 
-def rank_of(b: Backend, value: Any) -> int | None:
+def rank_of(b: Backend[Any], value: Any) -> int | None:
     """The number of dimensions of a value, where known."""
     kind = b.type_of(value)
     if isinstance(kind, TensorType) and kind.shape is not None:
@@ -71,7 +71,7 @@ def rank_of(b: Backend, value: Any) -> int | None:
     return None
 
 
-def shape_of(b: Backend, value: Any) -> tuple[int | str | None, ...] | None:
+def shape_of(b: Backend[Any], value: Any) -> tuple[int | str | None, ...] | None:
     """The dimensions of a value, where its rank is known."""
     kind = b.type_of(value)
     return kind.shape if isinstance(kind, TensorType) else None
@@ -90,7 +90,7 @@ def plain_kind(x: object) -> str:
     return kind_of(x) or "mixed"
 
 
-def _check_range(b: Backend, array: Array, dtype: DType) -> None:
+def _check_range(b: Backend[Any], array: Array, dtype: DType) -> None:
     if not dtype.is_integer or array.size == 0:
         return
     low = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
@@ -100,7 +100,7 @@ def _check_range(b: Backend, array: Array, dtype: DType) -> None:
             fail(messages.NumberDoesNotFit(number=str(number), dtype=dtype.name, span=b.here()))
 
 
-def array_of(b: Backend, x: object, dtype: DType | None = None) -> Array:
+def array_of(b: Backend[Any], x: object, dtype: DType | None = None) -> Array:
     """A Python number or nested list as an array of `dtype` (or of its kind's default type)."""
     kind = plain_kind(x)
     if kind == "mixed":
@@ -137,7 +137,7 @@ def _decoded(x: object) -> object:
     return x.decode() if isinstance(x, bytes) else x
 
 
-def _truncated(b: Backend, array: Array, dtype: DType) -> Array:
+def _truncated(b: Backend[Any], array: Array, dtype: DType) -> Array:
     if not np.all(np.isfinite(array)):
         fail(messages.NumberDoesNotFit(number=str(array), dtype=dtype.name, span=b.here()))
     cut = np.trunc(array)
@@ -185,7 +185,7 @@ def own_array(x: object) -> Array | None:
     return None
 
 
-def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = None) -> Any:
+def as_value(b: Backend[Any], x: object, *, like: Any = None, dtype: DType | None = None) -> Any:
     """A value of the backend for any object that can stand for a tensor.
 
     Args:
@@ -224,7 +224,7 @@ def as_value(b: Backend, x: object, *, like: Any = None, dtype: DType | None = N
     return b.constant(array_of(b, x, dtype))
 
 
-def _adapted(b: Backend, x: object, array: Array, dtype: DType | None) -> Array:
+def _adapted(b: Backend[Any], x: object, array: Array, dtype: DType | None) -> Array:
     """An array of numpy in the type of what it stands beside, where the backend wants that.
 
     A fraction never becomes an integer, and an integer that does not fit is an error.
@@ -241,7 +241,7 @@ def _adapted(b: Backend, x: object, array: Array, dtype: DType | None) -> Array:
     return array
 
 
-def _stack(b: Backend, items: Sequence[object], like: Any, dtype: DType | None) -> Any:
+def _stack(b: Backend[Any], items: Sequence[object], like: Any, dtype: DType | None) -> Any:
     """A list in which values stand, as one tensor: each item unsqueezed, then concatenated."""
     if like is None and dtype is None:
         strong = [i for i in items if is_value(i) and b.weak_kind(i) is None]
@@ -267,7 +267,7 @@ def _stack(b: Backend, items: Sequence[object], like: Any, dtype: DType | None) 
     return concat(b, pieces, axis=0)
 
 
-def strengthen(b: Backend, x: Any, *, like: Any = None, dtype: DType | None = None) -> Any:
+def strengthen(b: Backend[Any], x: Any, *, like: Any = None, dtype: DType | None = None) -> Any:
     """A weak value as a tensor of `dtype`, of the type of `like`, or of its kind's default."""
     kind = b.weak_kind(x)
     if kind is None:
@@ -288,7 +288,7 @@ def strengthen(b: Backend, x: Any, *, like: Any = None, dtype: DType | None = No
     return cast(b, b.as_weak(x, None), target)
 
 
-def _op(b: Backend, name: str, what: str) -> Any:
+def _op(b: Backend[Any], name: str, what: str) -> Any:
     """An operator of the backend's opset, with an error that names the version that has it."""
     if name not in b.opset:
         fail(
@@ -304,13 +304,13 @@ def _op(b: Backend, name: str, what: str) -> Any:
 
 
 def emit1(
-    b: Backend, name: str, inputs: Sequence[Any], what: str = "", **attributes: object
+    b: Backend[Any], name: str, inputs: Sequence[Any], what: str = "", **attributes: object
 ) -> Any:
     """Emit an op of the default domain with one output."""
     return b.emit(_op(b, name, what or f"this use of `{name}`"), inputs, attributes, 1)[0]
 
 
-def cast(b: Backend, x: Any, dtype: DType) -> Any:
+def cast(b: Backend[Any], x: Any, dtype: DType) -> Any:
     """`x` as `dtype`; nothing is emitted where it has that type, a constant is converted."""
     if dtype_of(b, x) is dtype:
         return x
@@ -320,7 +320,7 @@ def cast(b: Backend, x: Any, dtype: DType) -> Any:
     return emit1(b, "Cast", (x,), to=int(dtype))
 
 
-def int_constant(b: Backend, numbers: Sequence[int] | int) -> Any:
+def int_constant(b: Backend[V], numbers: Sequence[int] | int) -> V:
     """An INT64 constant."""
     try:
         return b.constant(np.array(numbers, dtype=np.int64))
@@ -328,7 +328,7 @@ def int_constant(b: Backend, numbers: Sequence[int] | int) -> Any:
         fail(messages.NumberDoesNotFit(number=str(numbers), dtype="INT64", span=b.here()))
 
 
-def unsqueeze(b: Backend, x: Any, axes: tuple[int, ...]) -> Any:
+def unsqueeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
     """`x` with new axes of size one; axes count in the result."""
     if not axes:
         return x
@@ -340,7 +340,7 @@ def unsqueeze(b: Backend, x: Any, axes: tuple[int, ...]) -> Any:
     return emit1(b, "Unsqueeze", (x, int_constant(b, list(axes))))
 
 
-def squeeze(b: Backend, x: Any, axes: tuple[int, ...]) -> Any:
+def squeeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
     """`x` without the given axes of size one."""
     if not axes:
         return x
@@ -352,7 +352,7 @@ def squeeze(b: Backend, x: Any, axes: tuple[int, ...]) -> Any:
     return emit1(b, "Squeeze", (x, int_constant(b, list(axes))))
 
 
-def concat(b: Backend, pieces: Sequence[Any], axis: int) -> Any:
+def concat(b: Backend[Any], pieces: Sequence[Any], axis: int) -> Any:
     """One tensor from several; constants are joined here."""
     if len(pieces) == 1:
         return pieces[0]
@@ -362,7 +362,7 @@ def concat(b: Backend, pieces: Sequence[Any], axis: int) -> Any:
     return emit1(b, "Concat", pieces, axis=axis)
 
 
-def gather(b: Backend, x: Any, index: Any, axis: int = 0) -> Any:
+def gather(b: Backend[Any], x: Any, index: Any, axis: int = 0) -> Any:
     """`x` at `index` along `axis`; a constant at a constant index is looked up here."""
     known, at = b.constant_value(x), b.constant_value(index)
     if known is not None and at is not None and known.ndim > axis:
@@ -370,7 +370,7 @@ def gather(b: Backend, x: Any, index: Any, axis: int = 0) -> Any:
     return emit1(b, "Gather", (x, index), axis=axis) if axis else emit1(b, "Gather", (x, index))
 
 
-def vector(b: Backend, x: Any) -> Any:
+def vector(b: Backend[Any], x: Any) -> Any:
     """A scalar (or one-element vector) value as an INT64 vector of one element."""
     if not is_value(x):
         return int_constant(b, [int(x)])

@@ -32,7 +32,7 @@ class Ops:
         (Tensor([3, 5], INT64[2]), 18)
     """
 
-    def __init__(self, backend: Backend, opset: Opset | None = None) -> None:
+    def __init__(self, backend: Backend[Any], opset: Opset | None = None) -> None:
         self.backend = backend
         self.opset = opset or backend.opset
 

@@ -54,7 +54,7 @@ class ValueOperators:
     __array_ufunc__ = None
     __array_priority__ = 1000.0
 
-    def _backend(self) -> Backend:
+    def _backend(self) -> Backend[Any]:
         raise AssertionError(f"{type(self).__name__} does not say which backend it belongs to")
 
     __add__, __radd__ = _forward("add"), _reflected("add")

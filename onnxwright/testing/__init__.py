@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onnxwright.compare.diffing import diff as diff
     from onnxwright.testing.proving import Proof as Proof
     from onnxwright.testing.proving import prove as prove
+    from onnxwright.testing.verifying import first_difference as first_difference
 
 # Public name -> the module that has it.
 _HOMES = {
@@ -20,6 +21,7 @@ _HOMES = {
     "assert_isomorphic": "onnxwright.compare.assertions",
     "Proof": "onnxwright.testing.proving",
     "prove": "onnxwright.testing.proving",
+    "first_difference": "onnxwright.testing.verifying",
     "find_difference": "onnxwright.compare.assertions",
 }
 

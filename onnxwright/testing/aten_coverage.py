@@ -14,7 +14,7 @@ from onnxwright.testing.sweep import COMPOSITE, DTYPES, infos
 
 STATES = {
     "passed": "every sample that counts passed",
-    "partly": "some samples passed, others are known to fail or to be mended",
+    "partly": "some samples passed, others are known to fail",
     "gap": "no sample passed",
     "shared": "no sample runs this name, but the same function passes under another",
     "unreached": "no sample runs this operator in this dtype",
@@ -207,13 +207,13 @@ def _rows(report: Mapping[str, Any] | None, modes: Sequence[str], ops: Sequence[
         for mode, found in unit["modes"].items():
             for name, n in found["ran"].items():
                 passed[name, dtype, mode] += n
-            told = reasons.setdefault((unit["function"], dtype, mode), Counter())
+            counts = reasons.setdefault((unit["function"], dtype, mode), Counter())
             for known in unit["reasons"]:
                 if known["mode"] == mode and known["status"] not in _NOT_COUNTED:
-                    told[known["why"]] += known["samples"]
+                    counts[known["why"]] += known["samples"]
             for wrong in unit["wrong"]:
                 if wrong["mode"] == mode:
-                    told[f"{wrong['status']}: {wrong['why']}"] += 1
+                    counts[f"{wrong['status']}: {wrong['why']}"] += 1
     rows = []
     for name, entry in functions().items():
         if ops and name not in ops and entry.name not in ops:
@@ -224,9 +224,11 @@ def _rows(report: Mapping[str, Any] | None, modes: Sequence[str], ops: Sequence[
         samples = {d for t in tests for d in _dtypes_of(t)}
         for dtype in DTYPES:
             for mode in modes:
-                told = reasons.get((entry.name, dtype, mode), Counter())
+                reason_counts = reasons.get((entry.name, dtype, mode), Counter())
                 counted = passed[name, dtype, mode]
-                cell = _cell(counted, told, samples=dtype in samples, run=report is not None)
+                cell = _cell(
+                    counted, reason_counts, samples=dtype in samples, run=report is not None
+                )
                 row.cells[dtype, mode] = cell
                 if cell.state == "torch" and entry.untested:
                     cell.state = "direct"
@@ -296,13 +298,13 @@ def _html_cell(row: Row, dtype: str, modes: Sequence[str]) -> str:
     cells = [row.cells[dtype, m] for m in modes]
     order = ("gap", "partly", "passed", "unreached", "shared", "direct", "open", "torch")
     state = min((c.state for c in cells), key=order.index)
-    told = "; ".join(
+    tooltip = "; ".join(
         f"{m}: {why} ({n} samples)" if n else why
         for m, c in zip(modes, cells, strict=True)
         for why, n in c.reasons.items()
     )
     shown = "" if state == "torch" else " / ".join(str(c.passed) for c in cells)
-    return f'<td class={state} title="{escape(told or STATES[state])}">{shown}</td>'
+    return f'<td class={state} title="{escape(tooltip or STATES[state])}">{shown}</td>'
 
 
 __all__ = ["STATES", "Cell", "Coverage", "Row", "coverage"]

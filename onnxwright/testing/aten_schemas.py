@@ -87,7 +87,7 @@ def problems(entry: AtenFunction) -> Iterator[str]:
             yield f"{name}: {problem}"
 
 
-# Functions of Python that stand in exported programs, on numbers: their names have no schema.
+# Functions of Python in exported programs, on numbers: they have no schema.
 _PYTHON = {"_operator": operator, "math": math, "builtins": builtins, "torch": torch}
 
 
@@ -100,7 +100,7 @@ def _of_python(entry: AtenFunction, name: str) -> Iterator[str]:
         return
     try:
         theirs = list(inspect.signature(function).parameters)
-    except ValueError:  # some built-in functions do not tell
+    except ValueError:  # some built-in functions have no signature
         return
     if len(theirs) != len(entry.parameters):
         yield f"{name}: the parameters are {list(entry.parameters)}, in Python {theirs}"
@@ -112,7 +112,7 @@ def _of_overload(entry: AtenFunction, schema: Any, others: list[Any]) -> Iterato
     theirs = {n: a for n, a in named.items() if n not in IGNORED or n in ours}
     for name in theirs:
         if name not in ours:
-            yield f"there is no parameter `{name}`"
+            yield f"missing parameter `{name}`"
     common = {n: a for n, a in theirs.items() if n in ours}
     if [n for n in ours if n in common] != list(common):
         yield f"the order of the parameters is {list(ours)}, in torch {list(theirs)}"

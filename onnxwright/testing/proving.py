@@ -192,7 +192,9 @@ class _Trial:
     def _info(self, name: str, array: np.ndarray[Any, Any]) -> onnx.ValueInfoProto:
         how = self.how
         dims: Any = array.shape
-        if how == 1:
+        if name in self.given.get("dims", ()):
+            dims = self.given["dims"][name]
+        elif how == 1:
             dims = [f"d{d}" if d in self.named else d for d in array.shape]
         elif how == 2:
             dims = [f"{name}_{n}" if self.rng.integers(2) else d for n, d in enumerate(dims)]

@@ -81,7 +81,7 @@ class Outcome:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is something to mend."""
+        """Whether it is something to fix."""
         return self.status in WRONG
 
 
@@ -267,7 +267,7 @@ def _run_sample(
     modes = list(modes)
     try:
         about = {mode: known_about(unit, mode, sample) for mode in modes}
-    except Exception as error:  # noqa: BLE001 - a matcher may raise anything; it is to be mended
+    except Exception as error:  # noqa: BLE001 - a matcher may raise anything; it has to be fixed
         for mode in modes:
             why = f"the matcher of a known failure raises {_told(error)}"
             yield _outcome(unit, n, mode, "failed", why)

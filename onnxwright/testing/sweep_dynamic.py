@@ -212,15 +212,15 @@ def _build(traced: _Traced, opset_version: int) -> BuiltGraph:
     if translator.missing:
         raise MissingError(", ".join(translator.missing))
     packed: list[Any] = []
-    told: list[Any] = []
+    outputs: list[Any] = []
     for value in results:
         pair = isinstance(value, Complex)
         if pair or is_value(value):
-            told.append(Output(len(packed), pair))
+            outputs.append(Output(len(packed), pair))
             packed.append(pack(translator.op, value) if pair else value)
         else:
-            told.append(value)
-    return BuiltGraph(translator.backend.to_model_proto(packed), {}, told)
+            outputs.append(value)
+    return BuiltGraph(translator.backend.to_model_proto(packed), {}, outputs)
 
 
 __all__ = ["Compared", "MissingError", "RefusedError", "run_dynamic"]

@@ -3,7 +3,7 @@
 
     python -m onnxwright.testing.sweep_export float32 --limit 2
 
-What is known to fail stands in `sweep_export_limits`, with the reasons.
+Known failures are in `sweep_export_limits`, with their reasons.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def _expected(status: str, why: str, known: Fails) -> tuple[str, str]:
 def _told(error: BaseException) -> str:
     """An error in a line: its code, title and first note where it is one of ours."""
     if isinstance(error, OnnxwrightError) and error.diagnostics:
-        told = error.diagnostic
-        parts = [f"{told.code} {told.words(type(told).title)}", *told.notes[:1]]
+        message = error.diagnostic
+        parts = [f"{message.code} {message.words(type(message).title)}", *message.notes[:1]]
         text = "; ".join(" ".join(p.split()) for p in parts)
     else:
         lines = str(error).strip().splitlines()
@@ -298,8 +298,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for unit in export_units(given.op, [given.dtype])[first::every]:
         outcomes = list(run_export(unit, given.limit or None))
         counts[verdict(outcomes)] += 1
-        told = {o.status: o for o in outcomes if o.is_wrong or o.status == "xfailed"}
-        for o in told.values():
+        shown = {o.status: o for o in outcomes if o.is_wrong or o.status == "xfailed"}
+        for o in shown.values():
             print(f"{unit.key} #{o.sample} {o.status}: {o.why}", flush=True)
     print(", ".join(f"{n} {status}" for status, n in counts.most_common()))
     return 1 if counts["failed"] or counts["xpassed"] else 0

@@ -252,7 +252,7 @@ def _serve(pipe: Connection, settings: Settings) -> None:
             pipe.send(measure(known[key], settings).data())
         except KeyboardInterrupt:
             return
-        except Exception as error:  # noqa: BLE001 - the sweep goes on and tells it
+        except Exception as error:  # noqa: BLE001 - the sweep goes on and reports it
             pipe.send(f"{type(error).__name__}: {error}")
 
 
@@ -314,7 +314,7 @@ def sweep(
         settings: how.
         workers: how many processes; 0 for this one.
         timeout: seconds for one unit.
-        journal: where finished units are noted.
+        journal: where finished units are recorded.
         each: called with each result, those of the journal first.
 
     Returns:
@@ -322,16 +322,16 @@ def sweep(
     """
     wanted = {unit.key: n for n, unit in enumerate(todo)}
     found = [r for r in (journal.done if journal else []) if r.key in wanted]
-    tell = each or (lambda _: None)
+    report = each or (lambda _: None)
     for result in found:
-        tell(result)
+        report(result)
     had = {r.key for r in found}
     rest = [unit for unit in todo if unit.key not in had]
     for result in run_units(rest, settings, workers=workers, timeout=timeout):
         if journal is not None:
             journal.add(result)
         found.append(result)
-        tell(result)
+        report(result)
     return sorted(found, key=lambda r: wanted[r.key])
 
 

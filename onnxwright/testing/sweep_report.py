@@ -11,7 +11,7 @@ from typing import Any
 from onnxwright.testing.sweep import DTYPES, STATUSES, WRONG, Outcome
 from onnxwright.testing.sweep_pool import Settings, UnitResult
 
-# How many wrong samples of one unit and mode are told one by one; the others are counted.
+# How many wrong samples of one unit and mode are listed; the others are counted.
 _TOLD = 3
 
 
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def wrong(self) -> int:
-        """How many samples are something to mend."""
+        """How many samples are something to fix."""
         return sum(n for status, n in self.totals().items() if status in WRONG)
 
     def data(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Report:
         """The report as lines.
 
         Args:
-            most: how many units with wrong samples are told, each with its first.
+            most: how many units with wrong samples are listed, each with its first.
 
         Returns:
             The lines.
@@ -97,7 +97,7 @@ def _in_order(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def _unit_data(result: UnitResult) -> dict[str, Any]:
     modes: dict[str, Any] = {}
-    told: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     reasons: Counter[tuple[str, str, str]] = Counter()
     for o in result.outcomes:
         mode = modes.setdefault(o.mode, {"seconds": 0.0, "ran": {}})
@@ -107,7 +107,7 @@ def _unit_data(result: UnitResult) -> dict[str, Any]:
             for name in o.ran:
                 mode["ran"][name] = mode["ran"].get(name, 0) + 1
         if o.is_wrong:
-            told.append({"mode": o.mode, "sample": o.sample, "status": o.status, "why": o.why})
+            listed.append({"mode": o.mode, "sample": o.sample, "status": o.status, "why": o.why})
         elif o.status != "passed":
             reasons[(o.mode, o.status, o.why)] += 1
     return {
@@ -118,7 +118,7 @@ def _unit_data(result: UnitResult) -> dict[str, Any]:
         "module": result.module,
         "seconds": round(result.seconds, 3),
         "modes": modes,
-        "wrong": told,
+        "wrong": listed,
         "reasons": [
             {"mode": mode, "status": status, "why": why, "samples": n}
             for (mode, status, why), n in reasons.items()
@@ -197,7 +197,7 @@ def _cell(result: UnitResult | None, modes: Sequence[str]) -> str:
 
 
 def _wrong(report: Report) -> str:
-    lines = ["<h2>To mend</h2>"]
+    lines = ["<h2>To fix</h2>"]
     for r in report.results:
         wrong = [o for o in r.outcomes if o.is_wrong]
         if not wrong:
@@ -210,7 +210,7 @@ def _wrong(report: Report) -> str:
                 lines.append(f"<li>{o.mode} #{o.sample} {o.status}: {escape(o.why)}</li>")
         rest = sum(max(n - _TOLD, 0) for n in per_mode.values())
         lines.append(f"</ul>{f'<p>and {rest} more, all in the JSON</p>' if rest else ''}</details>")
-    return "\n".join(lines) if len(lines) > 1 else "<h2>To mend</h2><p>Nothing.</p>"
+    return "\n".join(lines) if len(lines) > 1 else "<h2>To fix</h2><p>Nothing.</p>"
 
 
 def _reasons(report: Report) -> str:

@@ -72,7 +72,7 @@ def flops_of(
         dims: sizes of symbolic dimensions, such as `{"N": 1}`.
 
     Returns:
-        The estimate; None where a shape is not known, or there is no formula.
+        The estimate; None where a shape is unknown, or the operator has no formula.
 
     Example:
         >>> from onnxwright.types.dtypes import DType

@@ -10,7 +10,14 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the formulas are written in it")
 
-from tests.atenlib.one_op import outcomes  # noqa: E402 - torch first, or skip
+from onnxwright.atenlib import find  # noqa: E402 - torch first, or skip
+from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend  # noqa: E402
+from onnxwright.builder.tracing import TracingBackend  # noqa: E402
+from onnxwright.ir.builder import Recorder  # noqa: E402
+from onnxwright.opset.opsets import Opset  # noqa: E402
+from onnxwright.types.dtypes import DType  # noqa: E402
+from onnxwright.types.kinds import TensorType  # noqa: E402
+from tests.atenlib.one_op import outcomes  # noqa: E402
 
 _SIZES = "SymInt pooled_height, SymInt pooled_width"
 _POOLED = f"Tensor input, Tensor rois, float spatial_scale, {_SIZES}"
@@ -282,3 +289,19 @@ def _fake_roi_align(
     x: Any, regions: Any, scale: float, h: int, w: int, ratio: int, aligned: bool
 ) -> Any:
     return x.new_empty(regions.shape[0], x.shape[1], h, w)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("ratio", [-1, 0, 2])
+@pytest.mark.parametrize(("opset", "target"), [(16, None), (21, None), (23, "any")])
+def test_roi_align_is_one_operator(
+    opset: int, target: str | None, ratio: int, aligned: bool
+) -> None:
+    """Where the runtime has a RoiAlign; from opset 22 on ONNX Runtime's CPU has none."""
+    backend_type = TracingBackend if target == "any" else AtenTracingBackend
+    backend = backend_type(Recorder(), Opset("", opset))
+    x = backend.input("x", TensorType(DType.FLOAT, (2, 3, 9, 7)))
+    regions = backend.input("rois", TensorType(DType.FLOAT, ("K", 5)))
+    found = find("torchvision::roi_align")(AtenOps(backend), x, regions, 0.4, 3, 2, ratio, aligned)
+    kinds = [node.op_type for node in backend.to_model_proto([found]).graph.node]
+    assert sorted(kinds) == ["Cast", "RoiAlign", "Slice", "Slice", "Squeeze"]

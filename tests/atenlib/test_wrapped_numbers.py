@@ -8,7 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="it is what the functions are compared with")
 
-from onnxwright.atenlib.load import functions  # noqa: E402 - torch first, or skip
+import onnxwright as ow  # noqa: E402 - torch first, or skip
+from onnxwright.atenlib.load import functions  # noqa: E402
 from onnxwright.testing.aten_schemas import find_operator  # noqa: E402
 from tests.atenlib.one_op import check  # noqa: E402
 
@@ -119,3 +120,32 @@ def test_every_tensor_of_the_table_may_be_a_number() -> None:
             if "Value" not in words and "Complex" not in words and "Size" not in words:
                 wrong.append(f"{name}: {parameter}")
     assert wrong == []
+
+
+class Divided(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.div(256, x, rounding_mode="floor")
+
+
+class Mapped(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.vmap(lambda row, i: row + i * -0.1)(x, torch.arange(2))
+
+
+class Biased(torch.nn.Module):
+    def forward(self, q: Any) -> Any:
+        def closer(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+            return score + (j - i) * -0.1 + torch.div(1, h + 1)
+
+        return torch.nn.attention.flex_attention.flex_attention(q, q, q, score_mod=closer)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize(
+    ("module", "shape"), [(Divided, (2, 3)), (Mapped, (2, 3)), (Biased, (1, 2, 16, 8))]
+)
+def test_exported(module: Any, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(shape) + 0.5
+    program = ow.export(module(), (x,))
+    torch.testing.assert_close(torch.as_tensor(program(x)), module()(x), rtol=1e-4, atol=1e-4)

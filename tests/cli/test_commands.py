@@ -41,7 +41,8 @@ def commands() -> list[str]:
 def test_the_commands_are_those_that_were_promised() -> None:
     assert set(commands()) == {
         "check", "compile", "run", "to-script", "show", "view", "diff", "compare", "explain",
-        "gen-stubs", "sweep", "coverage", "completion",
+        "gen-stubs", "sweep", "coverage", "completion", "convert", "extract", "compose",
+        "set-shapes", "rename", "optimize",
     }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ DIFFERENT = [
     ("y = Softmax<axis = 1>(x)", "y = Softmax<axis = 0>(x)", "attribute `axis` of Softmax"),
     ("y = Softmax<axis = 1>(x)", "y = Softmax(x)", "attribute `axis`"),
     ("y = Neg(x) a = Relu(x)", "y = Neg(x)", "no partner"),
-    ("y = Neg(x)", "y = Neg(x) a = Relu(x)", "a node more"),
+    ("y = Neg(x)", "y = Neg(x) a = Relu(x)", "an extra node"),
     ("a = Relu(x) b = Relu(x) y = Add(a, b)", "a = Relu(x) y = Add(a, a)", "shared"),
     ("a = Relu(x) y = Add(a, a)", "a = Relu(x) b = Relu(x) y = Add(a, b)", "one to one|shared"),
     ("y = Neg(x) a = Relu(z) b = Relu(z) c = Add(a, b) d = Add(a, a)",
@@ -72,7 +72,7 @@ DIFFERENT = [
     ("a, b = Split<num_outputs = 2>(x) y = Sub(a, b)",
      "a, b = Split<num_outputs = 2>(x) y = Sub(b, a)", "which output"),
     ("y = Clip(x, , z)", "y = Clip(x, z)", "inputs of Clip"),
-    ("y = Mul(x, nothing)", "y = Mul(x, nobody)", "name of nothing"),
+    ("y = Mul(x, nothing)", "y = Mul(x, nobody)", "an undefined name"),
 ]  # fmt: skip
 
 
@@ -239,7 +239,7 @@ def test_different_kinds_are_different() -> None:
     assert "kinds" in str(find_difference(model(), model().graph))
     with pytest.raises(TypeError, match="not a int"):
         assert_isomorphic(1, 2)
-    with pytest.raises(TypeError, match="no part `names`"):
+    with pytest.raises(TypeError, match="unknown keyword `names`"):
         assert_isomorphic(model(), model(), names=False)
 
 

@@ -50,7 +50,7 @@ FORMS: dict[str, Any] = {
     "list_of_strings": [["rows", "columns"], ["rows", "columns"]],
     "numbers_are_fixed": {"x": {0: "rows", 1: 4}, "y": {0: "rows", 1: 4}},
     "negative_axis": {"x": {-1: "columns"}, "y": {-1: "columns"}},
-    "auto_with_bounds": {"x": {0: Dim.AUTO(min=2, max=99)}, "y": {0: Dim.AUTO}},
+    "auto_with_bounds": {"x": {0: Dim.AUTO(min=1, max=99)}, "y": {0: Dim.AUTO}},
 }
 for _name, _form in FORMS.items():
     if _name != "dim_with_bounds":

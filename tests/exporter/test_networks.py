@@ -35,8 +35,12 @@ def test_network_is_what_torch_computes(network: Network) -> None:
     program = ow.export(model, (), kwargs, dynamic_shapes=dynamic)
     found = program.verify((), kwargs)
     assert found.ok, str(found)
-    assert not found.notes
-    runs = {one.run for one in found.outputs}
+    assert found.notes == [
+        # Masks that are shorter than the cache are padded by transformers.
+        f"not verified: sizes where `{guard.text}` does not hold"
+        for guard in (program.sizes.decisions() if "cache" in network.kind else ())
+    ]
+    runs = {one.run for one in found.outputs} - {"smallest sizes"}
     assert runs == ({"given", "other sizes"} if dynamic else {"given"})
 
 

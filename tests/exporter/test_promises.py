@@ -280,7 +280,7 @@ def test_no_empty_file_beside_a_small_model(tmp_path: Any) -> None:
 def test_verification_runs_the_checker_the_runtime_and_other_sizes() -> None:
     made = ow.export(nn.Linear(4, 2), (randn(2, 4),), dynamic_shapes=({0: Dim("n", max=9)},))
     found = made.verify()
-    assert [check.run for check in found.outputs] == ["given", "other sizes"]
+    assert [check.run for check in found.outputs] == ["given", "other sizes", "smallest sizes"]
     made.model.graph.node(0).attributes["transB"].value  # the node is a Gemm
     broken = ow.export(nn.Linear(4, 2), (randn(2, 4),))
     broken.model.graph.node(0).op_type = "Gemmm"

@@ -36,7 +36,7 @@ def each(function: Callable[..., Value], *xs: T) -> T:
         >>> from onnxwright.eager.tensor import wrap
         >>> import numpy as np
         >>> each(lambda a, b: a + b, wrap(np.array(1)), wrap(np.array(2)))
-        Tensor(3, INT64[])
+        Tensor(3, INT64[()])
     """
     pairs = [x for x in xs if isinstance(x, Complex)]
     if not pairs:

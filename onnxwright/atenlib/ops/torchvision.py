@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxwright.atenlib.helpers import algebra
 from onnxwright.atenlib.helpers.constants import INT64_MAX, cast, iota, scalar, vector
+from onnxwright.atenlib.helpers.runtime import is_for_onnxruntime
 from onnxwright.atenlib.helpers.sizes import known_sizes, product, size, sizes
 from onnxwright.atenlib.op import TABLE, aten, unsupported
 from onnxwright.atenlib.protocols import Op, Size, Value
@@ -54,7 +55,7 @@ def _known(pooled_height: Any, pooled_width: Any) -> tuple[int, int]:
 def _aligned(
     op: Op, x: Value, rois: Any, scale: float, pooled: tuple[int, int], ratio: int, aligned: bool
 ) -> Any:
-    if op.version > _ROI_OPS_UNTIL:
+    if op.version > _ROI_OPS_UNTIL and is_for_onnxruntime(op):
         down, across = (
             _weights(op, x, rois, scale, 2 - n, pooled[n], ratio, aligned) for n in (0, 1)
         )
@@ -243,7 +244,7 @@ def roi_pool(
     """The largest element of bins of whole pixels, and where it is first (-1 in an empty bin)."""
     pooled = _known(pooled_height, pooled_width)
     values, places = _largest(op, input, rois, spatial_scale, pooled)
-    if op.version <= _ROI_OPS_UNTIL:
+    if op.version <= _ROI_OPS_UNTIL or not is_for_onnxruntime(op):
         found = op.MaxRoiPool(
             cast(op, input, DType.FLOAT),
             cast(op, rois, DType.FLOAT),

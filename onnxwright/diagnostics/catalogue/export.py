@@ -180,6 +180,64 @@ class NoKernel(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainingMode(Diagnostic):
+    """A model is exported in training mode, and computes something else than in evaluation mode."""
+
+    code: ClassVar[str] = "OW832"
+    title: ClassVar[str] = "the model is exported in training mode: `{module}` depends on it"
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "call `model.eval()` before the export, unless the model has to behave as in training"
+    )
+    severity: ClassVar[str] = "warning"
+    module: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeAssumed(Diagnostic):
+    """The model is right for some sizes only: the module decides by a size in Python."""
+
+    code: ClassVar[str] = "OW833"
+    title: ClassVar[str] = "the model is only right where `{guard}`: one side of this was captured"
+    label: ClassVar[str] = "decided by a size here"
+    help: ClassVar[str] = (
+        "`program(...)` refuses other sizes, other runtimes do not; `size_branches=True` exports "
+        "both sides as an `If`, `Dim(..., min=, max=)` declares the sizes that are needed"
+    )
+    severity: ClassVar[str] = "warning"
+    guard: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeRefused(Diagnostic):
+    """With `strict=True`, a model that is right for some of the declared sizes only."""
+
+    code: ClassVar[str] = "OW834"
+    title: ClassVar[str] = "the model would only be right where `{guard}`"
+    label: ClassVar[str] = "decided by a size here"
+    help: ClassVar[str] = (
+        "`size_branches=True` exports both sides as an `If`; `Dim(..., min=, max=)` declares the "
+        "sizes that are needed; without `strict` this is a warning"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    guard: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeBranchesDiffer(Diagnostic):
+    """`size_branches=True` cannot join the two sides of a decision in one `If`."""
+
+    code: ClassVar[str] = "OW835"
+    title: ClassVar[str] = "the two sides of `{guard}` cannot be joined: {reason}"
+    label: ClassVar[str] = "decided by a size here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    guard: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoEffectHere(Diagnostic):
     """An argument of `torch.onnx.export` is given that changes nothing in this exporter."""
 

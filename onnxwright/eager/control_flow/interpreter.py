@@ -81,7 +81,7 @@ class Interpreter:
             graph: the GraphProto.
             inputs: its inputs in order; fewer where initializers give the rest.
             outer: the values of the graphs around it.
-            attributes: the attributes of the function it stands in.
+            attributes: the attributes of the function around it.
             path: where it stands.
 
         Returns:
@@ -283,7 +283,7 @@ class Interpreter:
 
 
 def normalized(domain: str) -> str:
-    """The domain as it stands in keys.
+    """The domain as used in keys.
 
     Args:
         domain: a domain.

@@ -1,6 +1,6 @@
 """`debug(model, inputs)`: a model run node by node, each node with its Python line and its values.
 
-Goes into subgraphs and functions, starts anywhere, and keeps as many values as it is told to.
+Goes into subgraphs and functions, starts anywhere, and keeps as many values as it is asked to.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Debug:
             The new run, of that node and the ones after it.
 
         Raises:
-            EagerValueError: there is no such node, or a value it needs was not kept (OW624).
+            EagerValueError: the node does not exist, or a value it needs was not kept (OW624).
         """
         start = _find_node(self.model, node)
         known = {**self.inputs, **self.values, **{k: _given(v) for k, v in changed.items()}}

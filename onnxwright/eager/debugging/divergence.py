@@ -191,7 +191,7 @@ def _run_function(
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
-    """Values that stand for each other, in the order of `ours`, then the results by position.
+    """Values that match, in the order of `ours`, then the results by position.
 
     Values that are not results are paired by name; else by the name without the number that a model
     adds to it, on the same line; else, in two models, by line and operator.  Names in a model may
@@ -257,7 +257,7 @@ def difference(a: Any, b: Any, *, rtol: float, atol: float) -> str:
         atol: how much they may differ besides.
 
     Returns:
-        The difference in words; empty where there is none.
+        The difference as text; empty if the two agree.
 
     Example:
         >>> difference(np.array([1.0, 2.0]), np.array([1.0, 4.0]), rtol=0, atol=0)

@@ -43,7 +43,7 @@ class TraceLine:
 
     Fields:
         file, line: the place.
-        function: the function it stands in.
+        function: the function around it.
         depth: how many traced calls are around it.
         source: the text of the line.
         name: the variable; "return" for what a function returns.
@@ -279,7 +279,7 @@ def _def_line(frame: FrameType) -> int:
 
 
 def bad_words(facts: Facts) -> str:
-    """The bad elements of a value in words.
+    """A description of the bad elements of a value.
 
     Args:
         facts: the value's facts.

@@ -68,7 +68,7 @@ class CompiledModel:
         session_options: Any = None,
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
-        # Kept to tell which node failed; not where its weights would be held twice for that.
+        # Kept to find which node failed; not where its weights would be held twice for that.
         self._model, data = _checked(model, "skip" if weights is not None else "needed")
         self._made_from = (
             data if self._model is None else None,

@@ -69,11 +69,11 @@ class OrtEvaluator:
             if not given.
         session_options: an `onnxruntime.SessionOptions` for every session; by default sessions
             share one memory arena, and only those of operators such as MatMul have threads.
-        fallback: what runs an operator for which there is no kernel: "reference", an evaluator,
+        fallback: what runs an operator that has no kernel: "reference", an evaluator,
             or None for an error.  Each use is reported once.
         custom_op_libraries: paths of compiled custom-op libraries.
         max_sessions: how many sessions are kept.
-        max_bytes: how much memory the kept sessions may take, as far as it can be told.
+        max_bytes: how much memory the kept sessions may take, as far as it is known.
         arena: keep freed memory for the next call, as ONNX Runtime does: the process stays at its
             peak, and large results are fast.  False gives it back to the system at once.
 
@@ -145,7 +145,7 @@ class OrtEvaluator:
             One value for each output.
 
         Raises:
-            EagerTypeError: there is no kernel for these types (OW611).
+            EagerTypeError: no kernel exists for these types (OW611).
             EagerError: the runtime failed (OW612), or nothing implements the operator (OW613).
         """
         key = self._key(op, inputs, attributes, outputs)

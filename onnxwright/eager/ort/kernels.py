@@ -31,7 +31,7 @@ def kernel_types(domain: str, name: str, version: int) -> dict[str, frozenset[st
 
     Returns:
         Type variable -> types as onnx writes them, of all kernels of that version together; None
-        where there is no kernel at all.
+        where no kernel exists at all.
     """
     result: dict[str, set[str]] = {}
     kernels = _kernels().get((domain, name), ())

@@ -66,7 +66,7 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
         EagerError: a node failed in this run too.
     """
 
-    def told(node: Any, failure: OnnxwrightError) -> None:
+    def report(node: Any, failure: OnnxwrightError) -> None:
         if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
             span = origin_of(node)
             note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
@@ -82,7 +82,7 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
         OrtEvaluator(max_sessions=64).run_op,
         interpreter.versions_of(model),
         interpreter.functions_of(model),
-        failed=told,
+        failed=report,
     )
     try:
         runner.graph(model.graph, [], feed)

@@ -11,6 +11,8 @@ import torch
 from torch.fx import _pytree as fx_pytree
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.torch_lock import TORCH_LOCK
+
 
 def register_caches() -> None:
     """Let torch flatten the caches of transformers, where that package is in use.
@@ -26,6 +28,11 @@ def register_caches() -> None:
     integration = sys.modules.get("transformers")
     if integration is None:
         return
+    with TORCH_LOCK:
+        _register_all(integration)
+
+
+def _register_all(integration: Any) -> None:
     try:
         executorch = importlib.import_module(f"{integration.__name__}.integrations.executorch")
         executorch.register_dynamic_cache_export_support()

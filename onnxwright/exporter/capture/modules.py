@@ -115,6 +115,8 @@ class _FunctionModule(torch.nn.Module):  # type: ignore[misc]
         for name, cell in zip(names, closure, strict=False):
             if isinstance(cell.cell_contents, torch.nn.Module):
                 self.add_module(name, cell.cell_contents)
+        # A function has no mode of its own.
+        object.__setattr__(self, "training", any(m.training for m in self.children()))
         self._function = function
         self.__signature__ = _signature_of(function)
         object.__setattr__(self, "forward", _forward_of(function))

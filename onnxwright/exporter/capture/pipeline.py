@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import shapes, specialization, strategies
+from onnxwright.exporter.capture.branches import (
+    BranchedSizes,
+    Leaf,
+    Tree,
+    grown,
+    is_decided,
+    leaves,
+    resized,
+    size_at,
+)
 from onnxwright.exporter.capture.drafts import findings, warn_draft
+from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
 
@@ -23,10 +43,16 @@ class Captured:
     Fields:
         program: torch's program.
         names: torch's symbols by the names the user wrote.
+        sizes: for which sizes it is right.
+        module: what it was captured from; None for a program that was captured before.
+        tree: the programs of both sides of decisions by sizes; None without `size_branches`.
     """
 
     program: ExportedProgram
     names: dict[str, str] = field(default_factory=dict)
+    sizes: Sizes | BranchedSizes = field(default_factory=Sizes)
+    module: torch.nn.Module | None = None
+    tree: Tree | None = None
 
 
 def capture_model(
@@ -36,6 +62,9 @@ def capture_model(
     dynamic_shapes: Any,
     how: str | strategies.Strategy,
     report: Report,
+    *,
+    strict: bool = False,
+    size_branches: bool = False,
 ) -> Captured:
     """Capture what `export` was given.
 
@@ -45,12 +74,14 @@ def capture_model(
         dynamic_shapes: as the user wrote them.
         how: the strategy: "auto", a name or a function.
         report: records the strategies tried and the warnings.
+        strict: make it an error if the program is right for a part of the sizes only.
+        size_branches: capture both sides of decisions by sizes.
 
     Returns:
         The captured program.
 
     Raises:
-        ExportError: no strategy worked (OW821).
+        ExportError: no strategy worked (OW821), or the program decides by sizes (OW834).
         ExportValueError: an argument cannot be used (OW825).
     """
     if isinstance(model, (str, Path)):
@@ -58,21 +89,78 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model)
-    module = as_module(model)
+        return Captured(model, sizes=sizes_of(model, {}, {}, {}, captured_before=True))
+    module = own = as_module(model)
     checks.fit(module, args, kwargs)
+    checks.dense(module)
+    with recording.warnings_recorded(report):
+        warn_training_mode(module)
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
     with recording.timed(report, "capture"):
-        program, relaxed = strategies.capture(module, wanted, how, report.captures)
+        found = strategies.capture(module, wanted, how, report.captures)
+    program = found.program
     _report_draft(program, report)
-    found = wanted.relaxed() if relaxed else None
+    relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
-        names = shapes.names_of(program, found or wanted)
+        names = shapes.names_of(program, relaxed or wanted)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names)
-    return Captured(program, names)
+        written = shapes.written_names(wanted, places_of(program))
+        ranges = shapes.declared_ranges(program, wanted)
+        sizes = sizes_of(program, names, ranges, written, found.decisions)
+        tree: Tree | None = None
+        if size_branches:
+            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report)
+        for leaf in leaves(tree) if tree is not None else (Leaf(program, names, sizes),):
+            _report_decisions(leaf, tree, strict)
+    branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
+    return Captured(program, names, branched, own, tree)
+
+
+def _both_sides(
+    module: torch.nn.Module,
+    first: Leaf,
+    wanted: shapes.Wanted,
+    how: str | strategies.Strategy,
+    report: Report,
+) -> Tree:
+    """The module captured on both sides of its decisions by sizes."""
+    flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
+    places = first.sizes.places
+    now = {place: size_at(flat, place) for place in places}
+    declared = {p: r for p, r in shapes.written_ranges(wanted).items() if p in places}
+    free = wanted.relaxed() or wanted
+    called = {p: first.sizes.names.get(s, s) for p, s in places.items()}
+
+    def again(sizes: Mapping[Place, int]) -> Leaf:
+        values = resized(flat, sizes)
+        args, kwargs = pytree.tree_unflatten(values, spec)
+        given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
+        with recording.timed(report, "capture of other sides"), capture_torch_output():
+            found = strategies.capture(module, given, how, report.captures)
+        program = found.program
+        names = shapes.written_names(given, places_of(program))
+        ranges = shapes.declared_ranges(program, wanted)
+        known = sizes_of(program, names, ranges, names, found.decisions)
+        # A size of 1 is a constant for torch.
+        constant = {p: n for p, n in sizes.items() if p not in known.places}
+        return Leaf(program, names, known.with_constants(constant, called), sizes)
+
+    return grown(first, now, declared, again)
+
+
+def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:
+    """Warn of decisions by sizes of which one side is exported; an error if strict."""
+    fixed = {(f.expression, f.value) for f in specialization.fixed_values(leaf.program)}  # OW827
+    found = [g for g in leaf.sizes.decisions() if g.expression.args not in fixed]
+    if tree is not None:
+        found = [g for g in found if not is_decided(tree, leaf, g)]
+    if strict and found:
+        fail(*(messages.SizeRefused(guard=g.text, span=g.span or user_span()) for g in found))
+    for guard in found:
+        warn(messages.SizeAssumed(guard=guard.text, span=guard.span or user_span()))
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:

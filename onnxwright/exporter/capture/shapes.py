@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,87 @@ class Wanted:
 
 def _without_dims(spec: Any) -> Any:
     if isinstance(spec, _DIMS):
-        return Dim.AUTO
+        return _auto_within(spec)
     if isinstance(spec, Mapping):
         return {k: _without_dims(v) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_without_dims(v) for v in spec)
+        return _like(spec, [_without_dims(v) for v in spec])
     return spec
+
+
+def _like(kind: Any, items: list[Any]) -> Any:
+    """Items in the type of a list, tuple or NamedTuple."""
+    return type(kind)(*items) if hasattr(kind, "_fields") else type(kind)(items)
+
+
+def _auto_within(dim: Any) -> Any:
+    """`Dim.AUTO` with the bounds of a `Dim`."""
+    low, high = range_of(dim)
+    if type(dim) is not type(Dim("n")) or (low == 0 and high is None) or not callable(Dim.AUTO):
+        return Dim.AUTO
+    return Dim.AUTO(min=low or None, max=high)
+
+
+def range_of(dim: Any) -> tuple[int, int | None]:
+    """The bounds of a torch `Dim`, both included; (0, None) where it has none or is no `Dim`."""
+    low, high = getattr(dim, "min", None), getattr(dim, "max", None)
+    bounds = [n if isinstance(n, int) and n < sys.maxsize - 1 else None for n in (low, high)]
+    return bounds[0] or 0, bounds[1]
+
+
+def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
+    """Torch's symbols by the names the user wrote, also of sizes torch found to be equal.
+
+    Args:
+        wanted: what was asked for.
+        places: (flattened input, axis) -> symbol.
+
+    Returns:
+        Symbol -> name.
+    """
+    found: dict[str, str] = {}
+    for (n, axis), symbol in places.items():
+        dim = wanted.axes[n].get(axis) if axis is not None and n < len(wanted.axes) else None
+        name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+        if name is not None:
+            found.setdefault(symbol, name)
+    return found
+
+
+def written_ranges(wanted: Wanted) -> dict[tuple[int, int | None], tuple[int, int | None]]:
+    """The bounds of the user's `Dim` objects by (flattened input, axis)."""
+    return {
+        (n, axis): range_of(dim)
+        for n, axes in enumerate(wanted.axes)
+        for axis, dim in axes.items()
+        if range_of(dim) != (0, None)
+    }
+
+
+def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
+    """The bounds that the user's `Dim` objects set.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        Torch's symbol -> the smallest and the largest size.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    found: dict[str, tuple[int, int | None]] = {}
+    for entry, axes in zip(entries, wanted.axes, strict=False):
+        fake = entry.node.meta.get("val")
+        for axis, dim in axes.items() if isinstance(fake, torch.Tensor) else ():
+            size = fake.shape[axis]
+            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                low, high = range_of(dim)
+                if low or high is not None:
+                    before = found.get(str(size.node.expr), (0, None))
+                    highs = [h for h in (before[1], high) if h is not None]
+                    low = max(low, before[0])
+                    found[str(size.node.expr)] = (low, min(highs) if highs else None)
+    return found
 
 
 def read(
@@ -154,6 +230,13 @@ def _spread(value: Any, spec: Any) -> Any:
         return pytree.tree_map(lambda _: None, value)
     if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
         return {key: _spread(value[key], spec[key]) for key in value}
+    fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
+    if fields is not None and spec is not None:
+        if isinstance(spec, Mapping) and set(spec) <= set(fields):
+            spec = [spec.get(name) for name in fields]
+        if isinstance(spec, (list, tuple)) and len(spec) == len(value):
+            return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
+        return spec
     if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
         if len(spec) == len(value):
             return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
@@ -275,7 +358,7 @@ def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
     if isinstance(spec, Mapping):
         return {k: _axis_for_torch(v, named) for k, v in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return type(spec)(_axis_for_torch(v, named) for v in spec)
+        return _like(spec, [_axis_for_torch(v, named) for v in spec])
     return spec
 
 

@@ -21,6 +21,8 @@ from onnxwright.exporter.dimensions import shape_environment
 from onnxwright.exporter.signature import WEIGHT_KINDS, inputs_of
 
 _TORCH = str(Path(torch.__file__).parent) + os.sep
+# Where torch.export takes the numbers that tensors are made of.
+_NUMBERS = str(Path("_export/non_strict_utils"))
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def warn_specialized_dims(program: ExportedProgram, names: dict[str, str]) -> No
 def _is_operator(frame: Any) -> bool:
     """Whether a line is of torch's operators, not of the user's Python or of modules."""
     path = str(getattr(frame, "filename", "")).removeprefix(_TORCH)
-    return path.startswith(("_", "fx", "utils")) and not path.startswith("_dynamo")
+    if path.startswith(("_dynamo", _NUMBERS)):
+        return False
+    return path.startswith(("_", "fx", "utils"))
 
 
 def lost_constants(program: ExportedProgram) -> list[str]:

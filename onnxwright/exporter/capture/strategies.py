@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,22 +19,16 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.fakes import (
-    Substitutes,
-    distribution_checks_disabled,
-    fakes,
-    skip_noop_module_casts,
-)
+from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.shapes import Wanted
-from onnxwright.exporter.capture.specialization import (
-    fixed_values,
-    forward_ad_unwound,
-    lost_constants,
-)
-from onnxwright.exporter.capture.stack_traces import user_frames
+from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.places import is_of_torch, span_of_error
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -56,13 +50,29 @@ class Outcome:
     output: str = ""
 
 
+@dataclass(frozen=True)
+class Capture:
+    """A captured program.
+
+    Fields:
+        program: the program.
+        relaxed: whether torch found the bounds of named dimensions by itself.
+        decisions: what Python of the user decided by sizes.
+    """
+
+    program: ExportedProgram
+    relaxed: bool
+    decisions: tuple[Decision, ...]
+
+
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts():
+    with skip_noop_module_casts(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
 def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
+    with in_onnx_export_for_dynamo():
+        return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -86,9 +96,7 @@ NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": 
 it; a draft is never tried by itself, as it assumes."""
 
 
-def capture(
-    model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]
-) -> tuple[ExportedProgram, bool]:
+def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]) -> Capture:
     """Capture a model.
 
     Args:
@@ -99,22 +107,23 @@ def capture(
         outcomes: what became of each way that was tried is added here.
 
     Returns:
-        The program, and whether torch found the bounds of named dimensions by itself.
+        The program, and how it was captured.
 
     Raises:
         ExportError: none worked (OW821); the message has the reason of each.
         ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
     errors: list[Exception] = []
-    second: tuple[ExportedProgram, bool] | None = None
+    second: Capture | None = None
     waiting = _ways(wanted, how)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
             continue
         begun = time.perf_counter()
-        with capture_torch_output() as output:
-            program, error = _tried(way, model, inputs)
+        with TORCH_LOCK, capture_torch_output() as output:
+            decisions: list[Decision] = []
+            program, error = _tried(way, model, inputs, decisions)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
         outcomes.append(Outcome(name, seconds, reason, output.text))
@@ -123,8 +132,8 @@ def capture(
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
             continue
-        found = _checked(program, name), relaxed
-        if way is draft or how != "auto" or not fixed_values(found[0]):
+        found = Capture(_checked(program, name), relaxed, tuple(decisions))
+        if way is draft or how != "auto" or not fixed_values(found.program):
             if way is not draft:
                 output.replay()
             return found
@@ -146,18 +155,14 @@ def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
 
 
-def _tried(way: Strategy, module: Any, wanted: Wanted) -> tuple[Any, Any]:
+def _tried(
+    way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision]
+) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        with (
-            forward_ad_unwound(),
-            fakes(),
-            distribution_checks_disabled(),
-            user_frames(),
-            warnings.catch_warnings(),
-        ):
-            # Recurrent modules note their own weights.
-            warnings.filterwarnings("ignore", r".*\._flat_weights\[", UserWarning)
+        # A draft names the lines of what it assumes by its own stack.
+        recorded = nullcontext() if way is draft else decisions_recorded(decisions)
+        with torch_patched(), recorded:
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
@@ -189,7 +194,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
     try:
         fail(
             messages.CaptureFailed(
-                hint=_OWN_ERROR if own else _hint(outcomes),
+                hint=_OWN_ERROR if own and not _has_form(outcomes) else _hint(outcomes),
                 notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
@@ -209,8 +214,28 @@ _OWN_ERROR = (
 )
 
 
+# Forms that no export takes, whatever raises the error.
+_FORMS = (
+    (
+        ("pack_padded_sequence", "PackedSequence", "_pack_padded_sequence"),
+        (
+            "the form of a packed sequence depends on the values of the lengths: run the recurrent "
+            "module on the padded batch, and mask the outputs beyond each length"
+        ),
+    ),
+    (
+        ("torch.jit.script", "ScriptModule", "ScriptFunction", "TorchScript"),
+        (
+            "code of TorchScript cannot be captured: put the Python module it was scripted from in "
+            "its place, without `torch.jit.script` or `torch.jit.load`"
+        ),
+    ),
+)
+
+
 # What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
 _HINTS = (
+    *_FORMS,
     (
         ("data-dependent branching", "GuardOnDataDependentSymNode"),
         (
@@ -258,6 +283,12 @@ _HINTS = (
         ),
     ),
 )
+
+
+def _has_form(outcomes: list[Outcome]) -> bool:
+    """Whether a model has a form that no export takes."""
+    text = "\n".join(o.error for o in outcomes)
+    return any(sign in text for signs, _ in _FORMS for sign in signs)
 
 
 def _hint(outcomes: list[Outcome]) -> str:
@@ -326,7 +357,7 @@ def load_program(path: str | Path) -> ExportedProgram:
     reason = "there is no such file"
     if Path(path).exists():
         try:
-            with capture_torch_output():
+            with TORCH_LOCK, capture_torch_output():
                 return torch.export.load(str(path))
         except Exception as error:  # noqa: BLE001 - torch raises many kinds
             reason = _reason(error).splitlines()[0]

@@ -15,6 +15,9 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.branches import BranchedSizes
+from onnxwright.exporter.capture.guards import Sizes
+from onnxwright.exporter.signature import ProgramInput
 
 
 class _Word:
@@ -225,6 +228,34 @@ def check_sizes(
                         span=user_span(),
                     )
                 )
+
+
+def check_guards(
+    sizes: Sizes | BranchedSizes,
+    inputs: Sequence[tuple[ProgramInput, str | None]],
+    arrays: dict[str, np.ndarray[Any, Any]],
+) -> None:
+    """Check that the program was captured for the sizes of a call.
+
+    Args:
+        sizes: what the program assumes.
+        inputs: the inputs of the module, each with its name in the model.
+        arrays: what the runtime is given.
+
+    Raises:
+        ExportTypeError: a size is out of its range, or a guard does not hold (OW826).
+    """
+    values = [None if name is None else arrays.get(name) for _, name in inputs]
+    reason = sizes.check(values)
+    if reason:
+        fail(
+            messages.BadProgramInput(
+                reason=reason,
+                hint="the module may compute something else for these sizes: export for them, "
+                "or both sides of the decision with `size_branches=True`",
+                span=user_span(),
+            )
+        )
 
 
 def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:

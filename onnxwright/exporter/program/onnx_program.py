@@ -18,6 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
+from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.program import calling, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.running import Session, hollow
@@ -43,6 +44,9 @@ class ONNXProgram:
     Attributes:
         model: the model; after a change, `release()` lets the next call see it.
         exported_program: the torch program it was made from.
+        sizes: for which sizes of its inputs it is right: ranges and guards.
+        module: the module it was captured from; None where `export` was given a program.
+        tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         report: what happened, step by step.
 
     Source:
@@ -59,10 +63,15 @@ class ONNXProgram:
     """
 
     def __init__(
-        self, built: Built, exported: ExportedProgram, report: Report, settings: Settings
+        self, built: Built, captured: Captured, report: Report, settings: Settings
     ) -> None:
         self.model: ir.Model = built.model
-        self.exported_program = exported
+        self.exported_program: ExportedProgram = captured.program
+        self.sizes = captured.sizes
+        self.module = captured.module
+        self.tree = captured.tree
+        self._captured = captured
+        self.model.metadata_props.update(captured.sizes.metadata())
         self.report = report
         # Where `save` puts weights if it is not told.
         self.external_data: bool | str | None = None
@@ -86,7 +95,7 @@ class ONNXProgram:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A program whose model may be changed apart; weights and the torch program are shared."""
         built = dataclasses.replace(self._built, model=self.model.clone())
-        made = type(self)(built, self.exported_program, self.report, self._settings)
+        made = type(self)(built, self._captured, self.report, self._settings)
         made.external_data = self.external_data
         return made
 
@@ -226,6 +235,7 @@ class ONNXProgram:
                 is_complex = name in self._built.complex_inputs
                 found[name] = calling.array_of(name, value, kept[name], is_complex)
         calling.check_sizes(found, kept)
+        calling.check_guards(self.sizes, entries, found)
         return found
 
     def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:
@@ -355,6 +365,20 @@ class ONNXProgram:
             args, kwargs = known
         checks.inputs(() if args is None else args, kwargs)
         return tuple(args or ()), dict(kwargs or {})
+
+    def with_model(self, model: ir.Model) -> Self:
+        """The program with another model that takes and gives the same.
+
+        Args:
+            model: the model, such as the optimized one of this program.
+
+        Returns:
+            A new program.
+        """
+        made = self.__copy__()
+        made.model = made._built.model = model
+        made.release()
+        return made
 
     def optimize(self) -> None:
         """Remove repeated nodes, what nothing reads, and what is computed from weights alone.

@@ -1,10 +1,10 @@
-"""Whether an exported model computes what PyTorch computes: checker, runtime, two sets of sizes."""
+"""Whether a model computes what its module computes: checker, runtime, two sets of sizes."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ import onnx
 import torch
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.branches import Leaf, leaves, resized
 from onnxwright.exporter.program.running import hollow
+from onnxwright.exporter.torch_types import has_no_numbers
 
 # torch.testing's tolerances by dtype, ten times wider: whole networks add up rounding.
 _TOLERANCES = {
@@ -22,6 +24,12 @@ _TOLERANCES = {
     torch.float64: (1e-6, 1e-7),
     torch.complex64: (1e-4, 1e-5),
     torch.complex128: (1e-6, 1e-7),
+}
+
+
+_STEPS = {
+    "capture": "the program that PyTorch captured differs from the module",
+    "translation": "the model differs from the program that PyTorch captured",
 }
 
 
@@ -51,11 +59,14 @@ class Verification:
         outputs: each output of each run.
         problems: what else is wrong: the checker, the runtime.
         notes: what was not verified, and why.
+        step: where a difference comes from: "capture" (PyTorch's program differs from the module)
+            or "translation" (the model differs from PyTorch's program); empty without one.
     """
 
     outputs: list[OutputCheck] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    step: str = ""
 
     @property
     def ok(self) -> bool:
@@ -66,7 +77,8 @@ class Verification:
         """One sentence."""
         wrong = [*self.problems, *(f"{o.name}: {o.problem}" for o in self.outputs if o.problem)]
         if wrong:
-            return wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
+            first = wrong[0] if len(wrong) == 1 else f"{wrong[0]} (and {len(wrong) - 1} more)"
+            return f"{first}; {_STEPS[self.step]}" if self.step else first
         worst = max((o.max_abs for o in self.outputs), default=0.0)
         count = len(self.outputs)
         if not count:
@@ -173,60 +185,159 @@ def verify(
     problem = check_model(program.model)
     if problem:
         found.problems.append(problem)
-    _run(found, program, _fresh_module(program), "given", args, kwargs, rtol, atol)
-    larger = _other_sizes(program, args, kwargs)
-    if larger is not None:
-        _run(found, program, _fresh_module(program), "other sizes", *larger, rtol, atol)
+    check = _Check(program, found, rtol, atol)
+    reason = check.run("given", args, kwargs)
+    if reason:
+        found.problems.append(f"PyTorch does not run the program on given inputs: {reason}")
+    found.notes += [
+        f"not verified: sizes where `{guard.text}` does not hold"
+        for guard in program.sizes.decisions()
+    ]
+    tried = ""
+    for others in other_sizes(program, args, kwargs):
+        tried = check.run("other sizes", *others)
+        if not tried:
+            break
+    for others in other_sizes(program, args, kwargs, (lambda n: 1,)):
+        check.run(
+            "smallest sizes", *others
+        )  # sizes that the module itself does not take say nothing
+    for leaf in leaves(program.tree) if program.tree is not None else ():
+        if leaf.example:
+            flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), leaf.example)
+            spec = program.exported_program.call_spec.in_spec
+            reason = check.run(_sizes_text(leaf), *pytree.tree_unflatten(flat, spec))
+            if reason:
+                found.problems.append(f"PyTorch does not run at {_sizes_text(leaf)}: {reason}")
+    if tried:
+        # None of these sizes is refused by a guard, and the module runs with none of them.
+        found.problems.append(f"PyTorch does not run the program on other sizes inputs: {tried}")
     return found
 
 
-def _fresh_module(program: Any) -> Any:
-    """The torch module; a copy where running it changes its buffers, which the model reads too."""
+def _sizes_text(leaf: Leaf) -> str:
+    """The sizes that a side of a decision was captured with."""
+    given = dict(
+        sorted(
+            (leaf.sizes.names.get(leaf.sizes.places[p], leaf.sizes.places[p]), n)
+            for p, n in leaf.example.items()
+        )
+    )
+    return ", ".join(f"{name} = {n}" for name, n in given.items())
+
+
+@dataclass
+class _Check:
+    """Runs the module and the model on the same inputs."""
+
+    program: Any
+    found: Verification
+    rtol: float | None
+    atol: float | None
+
+    def run(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        """Compare one run; why the module does not run on these inputs, else empty."""
+        try:
+            wanted, written = self._values(_reference(self.program), args, kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever PyTorch raises is reported
+            return _line(error)
+        try:
+            got, new_values = self.program.run_with_new_values(args, kwargs)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.found.problems.append(f"the model fails on {run} inputs: {_line(error)}")
+            return ""
+        ours = dict(enumerate(pytree.tree_leaves(got)))
+        checks = self._compared(run, ours, new_values, wanted, written)
+        self.found.outputs += checks
+        if any(c.problem for c in checks) and not self.found.step:
+            self.found.step = self._step(run, args, kwargs, wanted, written)
+        return ""
+
+    def _values(
+        self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[dict[int, Any], dict[str, Any]]:
+        """Results of a module, and what it wrote to buffers and inputs, by name."""
+        given, named = _copied((tuple(args), kwargs))
+        with torch.no_grad():
+            results = module(*given, **named)
+        written = dict(module.named_buffers())
+        flat = self.program.flat_inputs(given, named)
+        for (entry, _), value in zip(self.program.user_inputs(), flat, strict=True):
+            written[entry.node.name] = value
+        return dict(enumerate(pytree.tree_leaves(results))), written
+
+    def _compared(
+        self,
+        run: str,
+        ours: dict[int, Any],
+        new_values: dict[str, Any],
+        wanted: dict[int, Any],
+        written: dict[str, Any],
+    ) -> list[OutputCheck]:
+        checks = []
+        for n in range(max(len(ours), len(wanted))):
+            if n not in ours or n not in wanted:
+                reason = f"{len(ours)} results, PyTorch has {len(wanted)}"
+                checks.append(OutputCheck(f"output {n}", run, math.inf, math.inf, reason))
+                break
+            checks.append(compare(f"output {n}", run, ours[n], wanted[n], self.rtol, self.atol))
+        for name, value in new_values.items():
+            if name in written:
+                label = f"new value of {name}"
+                checks.append(compare(label, run, value, written[name], self.rtol, self.atol))
+        return checks
+
+    def _step(
+        self,
+        run: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        wanted: dict[int, Any],
+        written: dict[str, Any],
+    ) -> str:
+        """Which step a difference comes from: what was captured is compared with the module."""
+        try:
+            captured, changed = self._values(_captured(self.program), args, kwargs)
+        except Exception:  # noqa: BLE001 - a guard of the captured program does not hold
+            return "capture"
+        changed = {n: v for n, v in changed.items() if n in written}
+        checks = self._compared(run, captured, changed, wanted, written)
+        return "capture" if any(c.problem for c in checks) else "translation"
+
+
+def _copied(inputs: Any) -> Any:
+    """Inputs that a run may write into."""
+    try:
+        return copy.deepcopy(inputs)
+    except RuntimeError:  # tensors that remember how they were computed
+        return pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), inputs)
+
+
+def _captured(program: Any) -> Any:
+    """What PyTorch captured, as a module; a copy where running it changes its buffers."""
     module = program.exported_program.module()
     return copy.deepcopy(module) if program.changes_buffers else module
 
 
-def _run(
-    found: Verification,
-    program: Any,
-    module: Any,
-    run: str,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    rtol: float | None,
-    atol: float | None,
-) -> None:
-    given, named = copy.deepcopy(tuple(args)), copy.deepcopy(kwargs)
+def _reference(program: Any) -> Any:
+    """The module that was exported, so that its state stays as it is.
+
+    What was captured, where there is no module, or none with numbers.
+    """
+    module = program.module
+    if module is None or any(has_no_numbers(t) for t in _state(module)):
+        return _captured(program)
+    shared = {id(p): p for p in module.parameters()}
+    if not program.changes_buffers:
+        shared |= {id(b): b for b in module.buffers()}
     try:
-        with torch.no_grad():
-            wanted = module(*given, **named)
-    except Exception as error:  # noqa: BLE001 - whatever torch raises, there is nothing to compare
-        # Inputs of other sizes are made up here: that these do not fit says nothing of the model.
-        told = found.problems if run == "given" else found.notes
-        told.append(f"PyTorch does not run the program on {run} inputs: {_line(error)}")
-        return
-    try:
-        got, new_values = program.run_with_new_values(args, kwargs)
-    except Exception as error:  # noqa: BLE001 - it is reported
-        found.problems.append(f"the model fails on {run} inputs: {_line(error)}")
-        return
-    theirs, ours = pytree.tree_leaves(wanted), pytree.tree_leaves(got)
-    for n, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        found.outputs.append(compare(f"output {n}", run, a, b, rtol, atol))
-    written = _written(program, module, given, named)
-    for name, value in new_values.items():
-        if name in written:
-            label = f"new value of {name}"
-            found.outputs.append(compare(label, run, value, written[name], rtol, atol))
+        return copy.deepcopy(module, shared)
+    except Exception:  # noqa: BLE001 - some hold what cannot be copied, such as a lock
+        return module
 
 
-def _written(program: Any, module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The values that buffers and inputs have after a run in PyTorch, by their names."""
-    found = dict(module.named_buffers())
-    flat = program.flat_inputs(args, kwargs)
-    for (entry, _), value in zip(program.user_inputs(), flat, strict=True):
-        found[entry.node.name] = value
-    return found
+def _state(module: torch.nn.Module) -> list[torch.Tensor]:
+    return [*module.parameters(), *module.buffers()]
 
 
 def _line(error: Exception) -> str:
@@ -234,10 +345,33 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 
-def _other_sizes(
-    program: Any, args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The inputs with each dynamic size one larger; None where no size is dynamic."""
+# From the size of the given inputs to others, in the order in which they are tried.
+_OTHERS: tuple[Callable[[int], int], ...] = (
+    lambda n: n + 1,
+    lambda n: 2 * n,
+    lambda n: n + 2,
+    lambda n: n - 1,
+    lambda n: n // 2,
+    lambda n: 3 * n,
+)
+
+
+def other_sizes(
+    program: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    others: Sequence[Callable[[int], int]] = _OTHERS,
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The inputs with other dynamic sizes, for which the program was captured.
+
+    Args:
+        program: an `ONNXProgram`.
+        args, kwargs: inputs of the module.
+        others: from the size of the given inputs to another one.
+
+    Returns:
+        Inputs of the module; none where no size is dynamic.
+    """
     flat = program.flat_inputs(tuple(args), dict(kwargs))
     fakes = [entry.node.meta.get("val") for entry, _ in program.user_inputs()]
     tensors = [
@@ -245,19 +379,43 @@ def _other_sizes(
         for n, (x, fake) in enumerate(zip(flat, fakes, strict=True))
         if isinstance(x, torch.Tensor) and isinstance(fake, torch.Tensor)
     ]
-    larger: dict[Any, int] = {}
-    for _, x, fake in tensors:
-        for now, size in zip(x.shape, fake.shape, strict=True):
-            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and now > 0:
-                larger[size.node.expr] = now + 1
-    if not larger:
-        return None
+    now = {
+        size.node.expr: int(n)
+        for _, x, fake in tensors
+        for n, size in zip(x.shape, fake.shape, strict=True)
+        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and n > 0
+    }
+    seen: list[dict[Any, int]] = [now]
+    for other in others if now else ():
+        chosen = {s: _within(other(n), program.sizes.ranges.get(str(s))) for s, n in now.items()}
+        if chosen in seen or min(chosen.values()) < 1:
+            continue
+        seen.append(chosen)
+        found = _resized(program, flat, tensors, chosen)
+        values = program.flat_inputs(*found)
+        known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
+        if not program.sizes.check(known):
+            yield found
+
+
+def _within(size: int, found: tuple[int, int | None] | None) -> int:
+    """The size of a range that is nearest."""
+    low, high = found or (0, None)
+    size = max(size, low)
+    return size if high is None else min(size, high)
+
+
+def _resized(
+    program: Any, flat: list[Any], tensors: list[tuple[int, Any, Any]], sizes: dict[Any, int]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs with given sizes of torch's symbols; elements are repeated."""
+    values = list(flat)
     for n, x, fake in tensors:
         for axis, size in enumerate(fake.shape):
-            wanted = size.node.expr.subs(larger) if isinstance(size, torch.SymInt) else size
+            wanted = size.node.expr.subs(sizes) if isinstance(size, torch.SymInt) else size
             if int(x.shape[axis]) not in (0, wanted) and wanted.is_number:
                 x = x.index_select(axis, torch.arange(int(wanted)) % x.shape[axis])
-        flat[n] = x
+        values[n] = x
     spec = program.exported_program.call_spec.in_spec
-    new_args, new_kwargs = pytree.tree_unflatten(flat, spec)
+    new_args, new_kwargs = pytree.tree_unflatten(values, spec)
     return new_args, new_kwargs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
+from onnxwright.exporter.capture.branches import Fork, Leaf, Tree, leaves
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
@@ -26,7 +28,9 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
+from onnxwright.exporter.torch_types import has_no_numbers
 from onnxwright.exporter.translate import metadata, mutation
+from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.outlining import (
@@ -103,13 +107,19 @@ class Built:
     nodes: list[tuple[str, str, int]]
 
 
-def build(program: ExportedProgram, settings: Settings, report: Report | None = None) -> Built:
+def build(
+    program: ExportedProgram,
+    settings: Settings,
+    report: Report | None = None,
+    tree: Tree | None = None,
+) -> Built:
     """Translate a program.
 
     Args:
         program: the exported program.
         settings: how.
         report: the report to write to.
+        tree: the programs of both sides of decisions by sizes; `program` is its first leaf.
 
     Returns:
         The model, and how it belongs to the program.
@@ -120,9 +130,11 @@ def build(program: ExportedProgram, settings: Settings, report: Report | None = 
     seconds: dict[str, float] = {}
     begun = time.perf_counter()
     program = mutation.functional(program)
+    if tree is not None:
+        tree = _functional(tree, program)
     seconds["functionalize"] = time.perf_counter() - begun
     begun = time.perf_counter()
-    builder = _Builder(program, settings, report=report)
+    builder = _Builder(program, settings, report=report, tree=tree)
     built = builder.build(seconds)
     seconds["translate"] = time.perf_counter() - begun
     return built
@@ -151,14 +163,19 @@ class _Builder:
         *,
         every: bool = False,
         report: Report | None = None,
+        tree: Tree | None = None,
     ) -> None:
         self.every = every
+        self.tree = tree
         self.report = report if report is not None else Report()
         self.every_result: list[tuple[Any, Any]] = []
         self.every_output: NodeOutputs = []
         self.program = program
         self.settings = settings
-        self.dimensions = dimensions_of(program, settings.dimension_names)
+        names = dict(settings.dimension_names)
+        if isinstance(tree, Fork):
+            names |= next(leaves(tree)).sizes.names
+        self.dimensions = dimensions_of(program, names)
         self.notes = metadata.Notes(settings.metadata)
         self.counts: list[tuple[str, str, int]] = []
         self.stacks: dict[ir.Node, Stack] = {}
@@ -173,6 +190,7 @@ class _Builder:
             target=settings.target,
         )
         self.inputs: list[tuple[ProgramInput, str | None]] = []
+        self.shared: dict[Any, Any] = {}  # memory of a weight -> its name and value
         self.complex_inputs: set[str] = set()
         self.numbers: dict[str, Any] = {}
         self.weights: dict[str, str] = {}
@@ -193,7 +211,10 @@ class _Builder:
     def build(self, seconds: dict[str, float]) -> Built:
         entries = inputs_of(self.program)
         values = self._placeholders(entries)
-        results = self.t.run(self.program.graph_module, values)
+        if isinstance(self.tree, Fork):
+            results = self._joined(self.tree, entries, values)
+        else:
+            results = self.t.run(self.program.graph_module, values)
         raise_missing(self.t.missing, self.t.unresolved, self.settings.lowerings, self.report)
         outputs = outputs_of(self.program)
         for entry in entries:
@@ -213,6 +234,8 @@ class _Builder:
         elif self.settings.modules_as_functions:
             chosen = self.settings.modules_as_functions
             outline_modules(model, self.stacks, self.weights.values(), chosen)
+        if self.settings.metadata == "off":
+            metadata.remove_origins(model)
         self.notes.finish(
             model, self.program, self.inputs, list(zip(outputs, names, strict=True)), self.weights
         )
@@ -239,11 +262,11 @@ class _Builder:
         values: dict[Any, Any] = {}
         for entry, name in zip(users, names, strict=True):
             fake = entry.node.meta["val"]
-            values[entry.node] = self.t.input(name, fake)
+            values[entry.node] = self.t.input(name, fake, apart=isinstance(self.tree, Fork))
             if isinstance(values[entry.node], Complex):
                 self.complex_inputs.add(name)
         named = dict(zip((e.node for e in users), names, strict=True))
-        shared: dict[Any, Any] = {}
+        shared = self.shared
         for entry in entries:
             if entry.kind is InputKind.USER_INPUT:
                 self.inputs.append((entry, named.get(entry.node)))
@@ -256,15 +279,50 @@ class _Builder:
                 values[entry.node] = None
         return [values[e.node] for e in entries]
 
-    def _weight(self, entry: ProgramInput, shared: dict[Any, Any]) -> Any:
+    def _joined(self, tree: Fork, entries: list[ProgramInput], values: list[Any]) -> list[Any]:
+        """The results of a tree of programs, whose inputs are those of the first one."""
+        users = [v for e, v in zip(entries, values, strict=True) if e.kind is InputKind.USER_INPUT]
+        arguments: dict[int, list[Any]] = {id(self.program): values}
+        for leaf in leaves(tree):
+            if leaf.program is not self.program:
+                arguments[id(leaf.program)] = self._arguments(leaf.program, users)
+
+        def run(leaf: Leaf) -> list[Any]:
+            before = self.t.dimensions
+            self.t.dimensions = dimensions_of(leaf.program, dict(leaf.names))
+            try:
+                return self.t.run(leaf.program.graph_module, arguments[id(leaf.program)])
+            finally:
+                self.t.dimensions = before
+
+        return joined(self.t, tree, users, run)
+
+    def _arguments(self, program: ExportedProgram, users: list[Any]) -> list[Any]:
+        """A value for each placeholder of another program of the same module."""
+        given = iter(users)
+        found: list[Any] = []
+        for entry in inputs_of(program):
+            if entry.kind is InputKind.USER_INPUT:
+                found.append(next(given))
+            elif entry.kind in WEIGHT_KINDS and entry.node.users:
+                found.append(self._weight(entry, self.shared, program))
+            else:
+                found.append(None)
+        return found
+
+    def _weight(
+        self, entry: ProgramInput, shared: dict[Any, Any], program: ExportedProgram | None = None
+    ) -> Any:
         """The value of a weight; tied weights are one."""
-        tensor = weight_of(self.program, entry)
+        tensor = weight_of(program or self.program, entry)
         key = _memory(tensor)
         if key not in shared:
-            fixed = entry.kind is InputKind.CONSTANT_TENSOR
+            # Numbers of a plain tensor attribute are part of the program, where it has any.
+            fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
-        self.weights[entry.target] = name
+        if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
+            self.weights[entry.target] = name
         return value
 
     def _rename_weights(self, model: ir.Model) -> None:
@@ -340,6 +398,22 @@ class _Builder:
         if entry.kind is OutputKind.USER_INPUT_MUTATION:
             return f"{entry.target}_new"
         return getattr(source, "name", f"output_{n}")
+
+
+def _functional(tree: Tree, first: ExportedProgram) -> Tree:
+    """The programs of a tree without writes; the first leaf is given."""
+    if isinstance(tree, Fork):
+        holds = _functional(tree.holds, first)
+        return dataclasses.replace(tree, holds=holds, fails=_every_functional(tree.fails))
+    return dataclasses.replace(tree, program=first)
+
+
+def _every_functional(tree: Tree) -> Tree:
+    if isinstance(tree, Fork):
+        return dataclasses.replace(
+            tree, holds=_every_functional(tree.holds), fails=_every_functional(tree.fails)
+        )
+    return dataclasses.replace(tree, program=mutation.functional(tree.program))
 
 
 def _written(entry: ProgramInput) -> ProgramOutput:

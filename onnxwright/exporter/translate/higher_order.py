@@ -30,27 +30,28 @@ def _cond(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) ->
         return t.run(on_true if predicate else on_false, operands)
     results = t.op.If(
         predicate,
-        then_branch=lambda: _body(_packed(t, t.run(on_true, operands))),
-        else_branch=lambda: _body(_packed(t, t.run(on_false, operands))),
+        then_branch=lambda: body_of(packed(t, t.run(on_true, operands))),
+        else_branch=lambda: body_of(packed(t, t.run(on_false, operands))),
     )
-    return _unpacked(t, _several(results), _complex(node))
+    return unpacked(t, several(results), _complex(node))
 
 
-def _body(results: list[Any]) -> Any:
+def body_of(results: list[Any]) -> Any:
     """The results of a body as the builder takes them."""
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _several(result: Any) -> list[Any]:
+def several(result: Any) -> list[Any]:
+    """One result or several, as a list."""
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def _packed(t: Translator, values: list[Any]) -> list[Any]:
+def packed(t: Translator, values: list[Any]) -> list[Any]:
     """Values at the edge of a body: complex tensors as real ones with a last axis of two."""
     return [pack(t.op, v) if isinstance(v, Complex) else v for v in values]
 
 
-def _unpacked(t: Translator, values: Any, pairs: list[bool]) -> list[Any]:
+def unpacked(t: Translator, values: Any, pairs: list[bool]) -> list[Any]:
     """The complex tensors again, behind the edge."""
     given = list(values)
     return [
@@ -66,13 +67,13 @@ def _pairs(values: list[Any]) -> list[bool]:
 
 def _complex(node: Node) -> list[bool]:
     """Which results of a node are complex."""
-    return [isinstance(v, Tensor) and v.is_complex() for v in _several(node.meta.get("val"))]
+    return [isinstance(v, Tensor) and v.is_complex() for v in several(node.meta.get("val"))]
 
 
 def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`while_loop(cond, body, carried, additional)` (torch.while_loop) as ONNX Loop."""
     _, results = _turns(t, args, stacked=False)
-    return _unpacked(t, results, _pairs(args[2]))
+    return unpacked(t, results, _pairs(args[2]))
 
 
 def _while_loop_stack_output(
@@ -82,7 +83,7 @@ def _while_loop_stack_output(
 
     A loop that never turns gives what it was to carry.
     """
-    op, carried = t.op, _packed(t, args[2])
+    op, carried = t.op, packed(t, args[2])
     first, results = _turns(t, args, stacked=True)
     rows = results[len(carried) :]
     if isinstance(first, bool):
@@ -96,7 +97,7 @@ def _while_loop_stack_output(
             )
             for row, c in zip(rows, carried, strict=True)
         ]
-    return _unpacked(t, chosen, _pairs(args[2]))
+    return unpacked(t, chosen, _pairs(args[2]))
 
 
 def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[Any]]:
@@ -105,12 +106,12 @@ def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[
     first = t.run(condition, [*carried, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
-        made = t.run(body, [*_unpacked(t, values, _pairs(carried)), *additional])
+        made = t.run(body, [*unpacked(t, values, _pairs(carried)), *additional])
         again = t.run(condition, [*made, *additional])[0]
-        packed = _packed(t, made)
-        return (again, *packed, *packed) if stacked else (again, *packed)
+        values_made = packed(t, made)
+        return (again, *values_made, *values_made) if stacked else (again, *values_made)
 
-    return first, _several(t.op.Loop(None, first, *_packed(t, carried), body=step))
+    return first, several(t.op.Loop(None, first, *packed(t, carried), body=step))
 
 
 def _map(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -137,32 +138,32 @@ def _scanned(
     """ONNX Scan over the last `count` inputs; the others are carried."""
 
     def step(*values: Any) -> Any:
-        return _body(_packed(t, body(_unpacked(t, values, _pairs(inputs)))))
+        return body_of(packed(t, body(unpacked(t, values, _pairs(inputs)))))
 
-    results = t.op.Scan(*_packed(t, inputs), body=step, num_scan_inputs=count)
-    return _unpacked(t, _several(results), _complex(node))
+    results = t.op.Scan(*packed(t, inputs), body=step, num_scan_inputs=count)
+    return unpacked(t, several(results), _complex(node))
 
 
 def _associative_scan(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`associative_scan(combine, xs, additional)` as ONNX Scan whose state is the result so far."""
     combine, xs, additional = args
     op, pairs = t.op, _pairs(xs)
-    real = _packed(t, xs)
+    real = packed(t, xs)
     first = [op.Gather(x, 0, axis=0) for x in real]
     rest = [op.Slice(x, [1], [2**63 - 1], [0]) for x in real]
 
     def step(*values: Any) -> Any:
-        made = t.run(combine, [*_unpacked(t, values, pairs + pairs), *additional])
-        packed = _packed(t, made)
-        return (*packed, *packed)
+        made = t.run(combine, [*unpacked(t, values, pairs + pairs), *additional])
+        values_made = packed(t, made)
+        return (*values_made, *values_made)
 
-    results = _several(op.Scan(*first, *rest, body=step, num_scan_inputs=len(xs)))
+    results = several(op.Scan(*first, *rest, body=step, num_scan_inputs=len(xs)))
     rows = results[len(xs) :]
     joined = [
         op.Concat(op.Unsqueeze(start, [0]), row, axis=0)
         for start, row in zip(first, rows, strict=True)
     ]
-    return _unpacked(t, joined, pairs)
+    return unpacked(t, joined, pairs)
 
 
 def _flex_attention(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:

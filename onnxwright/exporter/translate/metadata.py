@@ -9,6 +9,7 @@ import onnx_ir as ir
 from torch.export import ExportedProgram
 
 from onnxwright.exporter.signature import ProgramInput, ProgramOutput
+from onnxwright.ir.builder import ORIGIN
 
 _STACK = "pkg.torch.onnx.stack_trace"
 _CLASSES = "pkg.torch.onnx.class_hierarchy"
@@ -18,6 +19,18 @@ _KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
 _PERSISTENT = "pkg.torch.export.graph_signature.InputSpec.persistent"
 _OUT_KIND = "pkg.torch.export.graph_signature.OutputSpec.kind"
 _ORIGINAL = "pkg.torch.onnx.original_node_name"
+
+
+def remove_origins(model: ir.Model) -> None:
+    """Remove the lines of Python that nodes come from.
+
+    Args:
+        model: the model.
+    """
+    everything: list[Any] = [model.graph, *model.functions.values()]
+    for graph in everything:
+        for node in ir.traversal.RecursiveGraphIterator(graph):
+            node.metadata_props.pop(ORIGIN, None)
 
 
 class Notes:

@@ -21,9 +21,10 @@ from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.load import find
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})
@@ -88,10 +89,10 @@ def functional(program: ExportedProgram) -> ExportedProgram:
 def _resolved(program: ExportedProgram) -> ExportedProgram:
     """What torch's functionalization makes of a program."""
     try:
-        with warnings.catch_warnings():
+        with TORCH_LOCK, warnings.catch_warnings():
             # Torch copies its tree specs by what it deprecates itself.
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-            return program.run_decompositions({})
+            found: ExportedProgram = _with_selects(program).run_decompositions({})
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         try:
             fail(
@@ -102,8 +103,56 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
                     span=user_span(),
                 )
             )
-        except ExportError as told:
-            raise told from error
+        except ExportError as failure:
+            raise failure from error
+    _warn_lost_sizes(program, found)
+    return found
+
+
+def _with_selects(program: ExportedProgram) -> ExportedProgram:
+    """The program with `select` for each result of `unbind` that is used.
+
+    Torch writes through `unbind` with sizes as plain numbers, and dynamic ones would be lost.
+    """
+    unbind = torch.ops.aten.unbind.int
+    if not any(node.target is unbind for node in program.graph.nodes):
+        return program
+    graph = Graph()
+    renamed: dict[Node, Node] = {}
+    graph.graph_copy(program.graph, renamed)  # all but the output
+    for old in program.graph.nodes:
+        if old.op == "output":
+            graph.output(torch.fx.node.map_arg(old.args[0], lambda n: renamed[n]))
+    for node in list(graph.nodes):
+        if node.target is not unbind:
+            continue
+        dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+        for item in list(node.users):
+            with graph.inserting_before(item):
+                place = (node.args[0], dim, item.args[1])
+                chosen = graph.call_function(torch.ops.aten.select.int, place)
+            chosen.meta = dict(item.meta)
+            item.replace_all_uses_with(chosen)
+            graph.erase_node(item)
+        graph.erase_node(node)
+    made = GraphModule(program.graph_module, graph)
+    made.meta = dict(program.graph_module.meta)
+    updated: ExportedProgram = program._update(made, program.graph_signature)
+    return updated
+
+
+def _warn_lost_sizes(before: ExportedProgram, after: ExportedProgram) -> None:
+    """Warn of dynamic sizes that functionalization made constants (OW827)."""
+    old, new = ([n for n in p.graph.nodes if n.op == "placeholder"] for p in (before, after))
+    for one, other in zip(old, new, strict=False):
+        was, now = one.meta.get("val"), other.meta.get("val")
+        if not isinstance(was, torch.Tensor) or not isinstance(now, torch.Tensor):
+            continue
+        for axis, (a, b) in enumerate(zip(was.shape, now.shape, strict=False)):
+            if isinstance(a, torch.SymInt) and (isinstance(b, int) or b.node.expr.is_number):
+                place = f"dimension {axis} of `{one.name}`"
+                size = int(b)
+                warn(messages.FixedDimension(dimension=place, size=size, span=user_span()))
 
 
 def _changes(node: Node) -> bool:

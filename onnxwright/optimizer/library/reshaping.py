@@ -16,10 +16,13 @@ from onnxwright.types.kinds import TensorType
 
 
 def _to_shape(rng: Any) -> Draw:
-    batch, length = (int(n) for n in rng.integers(1, 5, size=2))
-    x = floats(rng, (batch, length, 6))
-    return {"x": x, "like": floats(rng, (batch, length, 2, 3)),
-            "s": np.array([batch, length, 3, 2])}  # fmt: skip
+    batch, length = (int(n) for n in rng.integers(0, 5, size=2))
+    return {
+        "x": floats(rng, (batch, length, 6)),
+        "like": floats(rng, (batch, length, 2, 3)),
+        "s": np.array([batch, length, 3, 2]),
+        "dims": {"x": ("b", "l", 6), "like": ("b", "l", 2, 3)},
+    }
 
 
 @rule(cases=_to_shape)

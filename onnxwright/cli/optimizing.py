@@ -1,0 +1,79 @@
+"""`optimize`: a model with fewer nodes that computes the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxwright.cli.changing import add_model, add_output, model_of, write_result
+from onnxwright.cli.console import DIFFERS, OK
+from onnxwright.cli.grammar import command
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    made = command(
+        commands,
+        "optimize",
+        "make a model smaller and faster; what it computes stays",
+        [
+            "onnxwright optimize model.onnx -o small.onnx --report",
+            "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
+            "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
+        ],
+        _run,
+    )
+    add_model(made)
+    made.add_argument("--level", choices=("exact", "rounding"), default="rounding",
+                      help="exact: the same bits; rounding: results may differ by it")  # fmt: skip
+    made.add_argument("--target", choices=("any", "onnxruntime"), default="any",
+                      help="onnxruntime: its own operators may be used")  # fmt: skip
+    made.add_argument("--opset", type=int, metavar="N", help="the opset version afterwards")
+    made.add_argument("--skip", action="append", metavar="RULE", default=[])
+    made.add_argument("--keep", action="append", metavar="NAME", default=[],
+                      help="a value or weight that stays what it is")  # fmt: skip
+    made.add_argument("--assume", action="append", metavar="WHAT", default=[],
+                      help="what holds for all inputs: nonempty, finite, right_padded")  # fmt: skip
+    made.add_argument("--inline", action="store_true", help="inline model-local functions")
+    made.add_argument("--report", action="store_true", help="say what was done")
+    made.add_argument("--verify", action="store_true",
+                      help="run both models on random inputs, and compare")  # fmt: skip
+    add_output(made)
+
+
+def _run(given: Any) -> int:
+    from onnxwright.optimizer import optimize
+
+    source = model_of(given.model)
+    model, report = optimize(
+        source, level=given.level, target=given.target, opset_version=given.opset,
+        skip=given.skip, keep=given.keep, assume=given.assume, inline=given.inline, report=True,
+    )  # fmt: skip
+    more: dict[str, Any] = {}
+    if given.report:
+        more["report"] = {
+            "nodes": list(report.nodes),
+            "weight_bytes": list(report.weight_bytes),
+            "operators": {k: list(v) for k, v in report.operators.items()},
+            "rules": dict(report.rules),
+        }
+    different = None
+    if given.verify:
+        different = _difference(source, model, exact=given.level == "exact")
+        more["verified"] = different is None
+    write_result(given, model, more)
+    if given.output != "-" and not given.json:
+        if given.report:
+            print(report)
+        if given.verify:
+            print("equal on random inputs" if different is None else f"differs: {different}")
+    return OK if different is None else DIFFERS
+
+
+def _difference(source: Any, model: Any, *, exact: bool) -> str | None:
+    """What differs between two models on random inputs of two sizes; None where nothing does."""
+    from onnxwright.testing.verifying import first_difference
+
+    return first_difference(source, model, exact=exact)
+
+
+__all__ = ["add"]

@@ -1,0 +1,76 @@
+"""Decisions that Python makes by a size while it is captured, and that leave no guard.
+
+Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, without a guard.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.sym_node import SymNode
+
+from onnxwright.exporter.places import TORCH, is_of_user
+
+# What lies between a decision of Python and torch's answer.
+_BETWEEN = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A condition that torch answered.
+
+    Fields:
+        expression: the condition that holds; a sympy expression of torch's symbols.
+        file, line: the line of Python that asked.
+    """
+
+    expression: Any
+    file: str
+    line: int
+
+
+@contextmanager
+def decisions_recorded(found: list[Decision]) -> Iterator[None]:
+    """Record the decisions that Python of the user makes inside.
+
+    Args:
+        found: they are added here.
+    """
+    guard = SymNode.guard_bool
+    seen: set[Any] = set()
+
+    def guard_bool(self: Any, file: str, line: int) -> bool:
+        answer: bool = guard(self, file, line)
+        expression = self._expr
+        if getattr(expression, "free_symbols", None):
+            place = _asking_line()
+            if place is not None and (expression, *place) not in seen:
+                seen.add((expression, *place))
+                found.append(Decision(expression if answer else ~expression, *place))
+        return answer
+
+    # Torch names the line of a guard by the first frame that is of no file of its own.
+    skipped = symbolic_shapes.uninteresting_files()
+    skipped.add(guard_bool.__code__.co_filename)
+    SymNode.guard_bool = guard_bool
+    try:
+        yield
+    finally:
+        SymNode.guard_bool = guard
+        skipped.discard(guard_bool.__code__.co_filename)
+
+
+def _asking_line() -> tuple[str, int] | None:
+    """The line that asks, if it is the user's; None for decisions within torch."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename in _BETWEEN:
+        frame = frame.f_back
+    if frame is None or not is_of_user(frame.f_code.co_filename):
+        return None
+    return frame.f_code.co_filename, frame.f_lineno

@@ -1,0 +1,69 @@
+"""Whether a model is exported in training mode, and would compute something else in evaluation."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.places import TORCH
+
+_nn = torch.nn
+
+
+def warn_training_mode(module: torch.nn.Module) -> None:
+    """Warn of a model in training mode, where that makes a difference (OW832).
+
+    Args:
+        module: what is exported.
+
+    Source:
+        torch.onnx.export warns of every model in training mode.
+    """
+    for name, inner in module.named_modules():
+        if inner.training and _depends_on_mode(inner):
+            kind = type(inner).__name__
+            text = f"{name} ({kind})" if name else kind
+            warn(messages.TrainingMode(module=text, span=user_span()))
+            return
+
+
+def _depends_on_mode(module: Any) -> bool:
+    """Whether a module's own forward is another one in training mode."""
+    if isinstance(module, (_nn.modules.dropout._DropoutNd, _nn.MultiheadAttention)):
+        return float(getattr(module, "p", getattr(module, "dropout", 0.0))) > 0
+    if isinstance(module, _nn.modules.batchnorm._NormBase):
+        # Without running statistics both modes use those of the batch.
+        return module.running_mean is not None
+    if isinstance(module, _nn.RNNBase):
+        return bool(module.dropout > 0 and module.num_layers > 1)
+    if isinstance(module, _nn.RReLU):
+        return bool(module.lower != module.upper)
+    return any(_reads_training(kind) for kind in type(module).__mro__ if _is_own(kind))
+
+
+def _is_own(kind: type) -> bool:
+    """Whether a class is not one of torch's."""
+    return kind is not object and kind.__module__.split(".")[0] != "torch"
+
+
+def _reads_training(kind: type) -> bool:
+    """Whether a method of a class reads `self.training`."""
+    return any(
+        "training" in code.co_names
+        for value in vars(kind).values()
+        for code in _codes(getattr(value, "__code__", None))
+        if not code.co_filename.startswith(TORCH)
+    )
+
+
+def _codes(code: types.CodeType | None) -> list[types.CodeType]:
+    """The code of a function, and of those within it."""
+    if code is None:
+        return []
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return [code, *(found for c in inner for found in _codes(c))]

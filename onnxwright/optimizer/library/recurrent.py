@@ -1,0 +1,130 @@
+"""Recurrent operators: states that are zeros need not be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onnxwright.optimizer.drawing import Draw, floats
+from onnxwright.optimizer.patterns import Attrs
+from onnxwright.optimizer.rules import rule
+
+# What gives zeros for zeros, whatever else it is given.
+_KEEPS_ZEROS = frozenset(
+    ("Expand", "Slice", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Gather", "Identity",
+     "Split", "Tile", "Flatten")
+)  # fmt: skip
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether every element of a value is 0, as its graph says; weights are not looked at."""
+    if value is None:
+        return True
+    backend, one = value.backend, value.value
+    for _ in range(16):
+        known = backend.recorder.known.get(one)
+        if known is not None:
+            return bool(known.dtype != object and not known.any())
+        node = one.producer()
+        if node is None or node.domain:
+            return False
+        if node.op_type == "ConstantOfShape":
+            return _fills_zeros(node)
+        if node.op_type not in _KEEPS_ZEROS or node.inputs[0] is None:
+            return False
+        one = node.inputs[0]
+    return False
+
+
+def _fills_zeros(node: ir.Node) -> bool:
+    attr = node.attributes.get("value")
+    if attr is None:
+        return True
+    return not attr.is_ref() and not attr.as_tensor().numpy().any()
+
+
+def _gates(rng: Any, gates: int) -> Draw:
+    size = 3
+    return {
+        "x": floats(rng, (4, 2, 5)),
+        "w": floats(rng, (1, gates * size, 5)),
+        "r": floats(rng, (1, gates * size, size)),
+        "b": floats(rng, (1, 2 * gates * size)) if rng.integers(2) else None,
+        "lens": np.array([4, 3], np.int32) if rng.integers(2) else None,
+        "shape": np.array([1, 2, size]),
+        "attrs": {"hidden_size": size},
+    }
+
+
+@rule(since=9, cases=lambda rng: _gates(rng, 4))
+def lstm_of_zero_states(
+    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    """An LSTM whose first states are zeros."""
+    return op.LSTM(x, w, r, b, lens, h, c, _outputs=3, **attrs)
+
+
+@lstm_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    y, last, _ = op.LSTM(x, w, r, b, lens, h, c, _outputs=3, **attrs)
+    return y, last
+
+
+@lstm_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    return op.LSTM(x, w, r, b, lens, h, c, **attrs)
+
+
+@lstm_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    zeros = op.ConstantOfShape(shape)
+    return op.LSTM(x, w, r, b, lens, zeros, zeros, _outputs=3, **attrs)
+
+
+@lstm_of_zero_states.to
+def _(
+    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Any, b: Any, lens: Any, match: Any
+) -> Any:
+    if not _is_zero(h) or not _is_zero(c) or (h is None and c is None and "shape" not in
+                                              match.values):  # fmt: skip
+        return None
+    count = len(match.pattern.results)
+    made = op.LSTM(x, w, r, b, lens, _outputs=max(count, 1), **attrs)
+    return made
+
+
+@rule(since=7, cases=lambda rng: _gates(rng, 3))
+def gru_of_zero_states(
+    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    """A GRU whose first state is zeros."""
+    return op.GRU(x, w, r, b, lens, h, _outputs=2, **attrs)
+
+
+@gru_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    return op.GRU(x, w, r, b, lens, h, **attrs)
+
+
+@gru_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    return op.GRU(x, w, r, b, lens, op.ConstantOfShape(shape), _outputs=2, **attrs)
+
+
+@gru_of_zero_states.to
+def _(op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+    if not _is_zero(h) or (h is None and "shape" not in match.values):
+        return None
+    return op.GRU(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)

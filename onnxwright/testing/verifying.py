@@ -1,0 +1,151 @@
+"""Two models run on the same random inputs, at two sizes, without the runtime's optimizations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onnxwright.ir.adapters import from_type_proto
+from onnxwright.testing.proving import run_plainly
+from onnxwright.types import dims
+from onnxwright.types.kinds import TensorType
+
+SIZES = (2, 5)
+_TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-6}
+
+
+def first_difference(
+    a: Any, b: Any, *, exact: bool = False, sizes: tuple[int, ...] = SIZES, seed: int = 0
+) -> str | None:
+    """What two models compute differently on random inputs.
+
+    Args:
+        a, b: models of any kind; they take the same inputs.
+        exact: compare bits; otherwise results may differ by their rounding.
+        sizes: what each name of a dimension stands for, run by run.
+        seed: what the inputs are drawn from.
+
+    Returns:
+        The first difference in words; None where there is none.
+
+    Raises:
+        ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
+
+    Example:
+        >>> import onnx
+        >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => (float[N] y)'
+        >>> one = onnx.parser.parse_model(text + "{ y = Neg(x) }")
+        >>> first_difference(one, one) is None
+        True
+        >>> first_difference(one, onnx.parser.parse_model(text + "{ y = Abs(x) }"))
+        'output `y` at size 2: 0.1257 instead of -0.1257 at [0]'
+    """
+    one, other = _proto(a), _proto(b)
+    ran = 0
+    for size in sizes:
+        feeds = drawn(one, size, np.random.default_rng(seed))
+        wanted = run_plainly(one, feeds)
+        if wanted is None:
+            continue
+        ran += 1
+        got = run_plainly(other, feeds)
+        if got is None:
+            return f"the second model does not run at size {size}"
+        for info, x, y in zip(one.graph.output, wanted, got, strict=True):
+            different = _words(x, y, exact)
+            if different is not None:
+                return f"output `{info.name}` at size {size}: {different}"
+    if not ran:
+        raise ValueError("the model does not run on random inputs")
+    return None
+
+
+def _proto(model: Any) -> onnx.ModelProto:
+    if isinstance(model, onnx.ModelProto):
+        return model
+    if isinstance(model, ir.Model):
+        made: onnx.ModelProto = ir.to_proto(model)
+        onnx.external_data_helper.load_external_data_for_model(made, str(_folder(model)))
+        return made
+    return onnx.load(model)
+
+
+def _folder(model: ir.Model) -> Any:
+    for value in model.graph.initializers.values():
+        folder = getattr(value.const_value, "base_dir", None)
+        if folder:
+            return folder
+    return "."
+
+
+def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
+    """Random inputs of a model.
+
+    Args:
+        model: the model.
+        size: what each name of a dimension stands for.
+        rng: a numpy random generator.
+
+    Returns:
+        An array for each input that has no default.
+
+    Raises:
+        ValueError: an input is not a tensor that can be drawn.
+    """
+    held = {i.name for i in model.graph.initializer}
+    feeds: dict[str, Any] = {}
+    for info in model.graph.input:
+        if info.name in held:
+            continue
+        kind = from_type_proto(info.type)
+        if not isinstance(kind, TensorType) or kind.dtype is None or kind.shape is None:
+            raise ValueError(f"the input `{info.name}` is not a tensor of known type")
+        feeds[info.name] = _array(kind, size, rng)
+    return feeds
+
+
+def _array(kind: TensorType, size: int, rng: Any) -> Any:
+    assert kind.shape is not None
+    assert kind.dtype is not None
+    shape = [_extent(d, size) for d in kind.shape]
+    dtype = kind.dtype.numpy
+    if dtype.kind == "b":
+        return np.ones(shape, dtype)
+    if dtype.kind in "iu":
+        return rng.integers(0, 2, size=shape).astype(dtype)
+    return rng.normal(size=shape).astype(dtype)
+
+
+def _extent(d: Any, size: int) -> int:
+    if isinstance(d, int):
+        return d
+    values: Mapping[str, int] = {} if d is None else dict.fromkeys(dims.names_in(d), size)
+    found = None if d is None else dims.evaluate(d, values)
+    return size if found is None else found
+
+
+def _words(a: Any, b: Any, exact: bool) -> str | None:
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return None if repr(a) == repr(b) else "another sequence"
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return f"{b.dtype}{list(b.shape)} instead of {a.dtype}{list(a.shape)}"
+    floats = a.dtype.kind == "f"
+    if exact or not floats:
+        bad = a != b
+        if floats:
+            bad &= ~(np.isnan(a) & np.isnan(b))
+    else:
+        tolerance = _TOLERANCE.get(a.dtype.name, 1e-2)
+        scale = np.abs(a[np.isfinite(a)]).max(initial=1.0)
+        bad = ~np.isclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+    if not bad.any():
+        return None
+    place = tuple(int(n[0]) for n in np.nonzero(bad)) if a.ndim else ()
+    return f"{b[place]:.4g} instead of {a[place]:.4g}" + (f" at {list(place)}" if place else "")
+
+
+__all__ = ["SIZES", "drawn", "first_difference"]

@@ -1,0 +1,355 @@
+"""What a capture assumes about sizes: reported, written down, enforced, verified."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch.export import Dim  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function that decides by sizes.
+
+    Fields:
+        function: what is exported.
+        sizes: those of the example inputs, one for each input of shape [n, 3].
+        dynamic: the name or `Dim` of each.
+        guard: the condition that is reported.
+        right, wrong: sizes for which the model is right, and those that are refused.
+    """
+
+    function: Callable[..., Any]
+    sizes: tuple[int, ...]
+    dynamic: tuple[Any, ...]
+    guard: str
+    right: tuple[tuple[int, ...], ...]
+    wrong: tuple[tuple[int, ...], ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def by_length(x: Any) -> Any:
+    return x + 1 if x.shape[0] > 5 else x - 1
+
+
+def single(x: Any) -> Any:
+    return x[0] + 1 if x.shape[0] == 1 else x.sum(0)
+
+
+def padded(x: Any) -> Any:
+    rest = x.shape[0] % 4
+    if rest:
+        x = torch.nn.functional.pad(x, (0, 0, 0, 4 - rest))
+    return x.reshape(-1, 4, 3)
+
+
+def masked(x: Any, y: Any) -> Any:
+    if x.shape[0] == y.shape[0]:
+        return x * 2 + y
+    return x.sum(0) + y.sum(0)
+
+
+def scaled(x: Any) -> Any:
+    """As rotary embeddings of inputs that are longer than those of the training."""
+    base = 2.0
+    if x.shape[0] > 16:
+        base = base * (x.shape[0] / 16) ** 0.5
+    return x * base
+
+
+class Window(torch.nn.Module):  # type: ignore[misc]
+    """As a sliding-window cache: what is longer than the window is cut."""
+
+    def forward(self, x: Any) -> Any:
+        if x.shape[0] > 8:
+            x = x[-8:]
+        return x.sum(0)
+
+
+CASES: dict[str, Case] = {
+    "dim": Case(
+        by_length, (10,), (Dim("n", min=1, max=64),), "n > 5", ((6,), (64,)), ((3,), (5,), (65,))
+    ),
+    "name": Case(by_length, (10,), ("n",), "n > 5", ((6,), (100,)), ((5,),)),
+    "other_side": Case(by_length, (4,), ("n",), "n <= 5", ((1,), (5,)), ((6,),)),
+    "auto": Case(by_length, (10,), (Dim.AUTO,), "s17 > 5", ((7,),), ((2,),)),
+    "strict_capture": Case(
+        by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
+    ),
+    "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
+    "padding": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
+    "unequal": Case(masked, (4, 5), ("n", "m"), "n != m", ((6, 3),), ((4, 4),)),
+    "equal": Case(masked, (4, 4), ("n", "m"), "n == m", ((6, 6),), ((4, 3),)),
+    "long": Case(scaled, (10,), ("n",), "n <= 16", ((16,), (1,)), ((17,),)),
+    "window": Case(Window(), (6,), ("n",), "n <= 8", ((8,),), ((9,),)),
+}
+
+
+def exported(case: Case, **options: Any) -> tuple[Any, list[str]]:
+    """The program of a case, and the warnings of its export."""
+    args = tuple(torch.randn(n, 3) for n in case.sizes)
+    dynamic = tuple({0: d} for d in case.dynamic)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(
+            case.function, args, dynamic_shapes=dynamic, **{**case.options, **options}
+        )
+    return program, [str(one.message) for one in found]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
+    case = CASES[name]
+    program, found = exported(case)
+    texts = [w for w in found if "OW833" in w]
+    symbol = str(program.model.graph.inputs[0].shape[0])
+    guard = case.guard.replace("s17", symbol)
+    assert [f"`{guard}`" in text for text in texts] == [True], found
+    assert __file__ in texts[0]
+    assert program.report.warnings == texts
+    for sizes in case.right:
+        args = tuple(torch.randn(n, 3) for n in sizes)
+        torch.testing.assert_close(program(*args), case.function(*args))
+    for sizes in case.wrong:
+        with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+            program(*(torch.randn(n, 3) for n in sizes))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_strict_makes_it_an_error(name: str) -> None:
+    with pytest.raises(ow.errors.ExportError, match="OW834"):
+        exported(CASES[name], strict=True)
+
+
+def test_ranges_and_guards_are_metadata_of_the_model() -> None:
+    props = exported(CASES["dim"])[0].model_proto.metadata_props
+    found = {p.key: json.loads(p.value) for p in props if p.key.startswith("onnxwright.size")}
+    assert found == {"onnxwright.size_ranges": {"n": [6, 64]}, "onnxwright.size_guards": ["n > 5"]}
+
+
+@pytest.mark.parametrize("name", ["dim", "other_side", "name"])
+def test_verification_names_the_sizes_it_does_not_cover(name: str) -> None:
+    program, _ = exported(CASES[name])
+    found = program.verify((torch.randn(*CASES[name].sizes, 3),))
+    assert found.ok
+    guard = CASES[name].guard
+    assert found.notes == [f"not verified: sizes where `{guard}` does not hold"]
+    assert {o.run for o in found.outputs} == {"given", "other sizes", "smallest sizes"}
+
+
+def test_a_demand_is_enforced_without_a_warning() -> None:
+    """The module refuses these sizes itself: there is no other side."""
+
+    def asserting(x: Any) -> Any:
+        assert x.shape[0] > 5, "too short"
+        if x.shape[0] > 64:
+            raise ValueError("too long")
+        torch._check(x.shape[0] % 2 == 0)
+        return x + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ow.errors.OnnxwrightWarning)
+        program = ow.export(asserting, (torch.ones(10),), dynamic_shapes=({0: "n"},), strict=True)
+    assert program(torch.ones(64)).shape == (64,)
+    for size in (4, 66):
+        with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+            program(torch.ones(size))
+
+
+def test_declared_bounds_are_enforced() -> None:
+    """Without any decision, too."""
+    program = ow.export(
+        lambda x: x + 1, (torch.ones(10),), dynamic_shapes=({0: Dim("n", min=4, max=64)},)
+    )
+    assert program(torch.ones(4)).shape == (4,)
+    for size in (3, 65):
+        with pytest.raises(ow.errors.ExportTypeError, match=rf"`n` is {size}.*4 to 64"):
+            program(torch.ones(size))
+    assert '"n": [4, 64]' in program.model.metadata_props["onnxwright.size_ranges"]
+
+
+def test_bounds_of_a_captured_program_are_enforced() -> None:
+    captured = torch.export.export(
+        torch.nn.ReLU(), (torch.ones(10),), dynamic_shapes=({0: Dim("n", min=4, max=64)},)
+    )
+    program = ow.export(captured)
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.ones(65))
+
+
+# -- numbers computed from a size through a tensor -------------------------------------------------
+
+THROUGH_TENSORS: dict[str, Callable[[Any], Any]] = {
+    "ceil_as_bound": lambda x: x[: torch.ceil(torch.as_tensor(x.shape[0] / 2)).long()],
+    "int_as_bound": lambda x: x[: int(torch.tensor(x.shape[0]) * 0.5)],
+    "item_of_sqrt": lambda x: x / torch.tensor(x.shape[0]).sqrt().item(),
+    "item_as_bound": lambda x: x[: torch.tensor(x.shape[0] / 2).ceil().long().item()],
+    "start": lambda x: x[torch.floor(torch.tensor(x.shape[0]) * 0.3).int() :],
+    "last_axis": lambda x: x.T[..., : torch.ceil(torch.as_tensor(3 * x.shape[0] / 8)).long()],
+    "difference": lambda x: x[: torch.tensor(x.shape[0]) - torch.tensor(x.shape[1])],
+    "arange": lambda x: x + torch.arange(torch.tensor(x.shape[0]).item())[:, None],
+    "a_factor": lambda x: x * torch.as_tensor(x.shape[0] / 3),
+    "new_tensor": lambda x: x * x.new_tensor(x.shape[0] / 3),
+    "power": lambda x: x * torch.tensor(x.shape[0]) ** -0.5,
+    "math": lambda x: x / math.sqrt(x.shape[0]),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH_TENSORS)
+def test_a_number_that_passes_a_tensor_stays_a_size(name: str) -> None:
+    function = THROUGH_TENSORS[name]
+    program = ow.export(function, (torch.randn(8, 2),), dynamic_shapes=({0: "n"},))
+    assert program.report.warnings == []
+    for n in (4, 9, 11):
+        x = torch.randn(n, 2)
+        torch.testing.assert_close(program(x), function(x))
+
+
+def test_a_number_that_cannot_be_followed_is_reported() -> None:
+    import numpy as np
+
+    def of_numpy(x: Any) -> Any:
+        return x[: int(np.ceil(x.shape[0] / 2))]
+
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW827"):
+        program = ow.export(
+            of_numpy, (torch.randn(8, 2),), dynamic_shapes=({0: "n"},), capture="non-strict"
+        )
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.randn(12, 2))
+
+
+# -- writes into views -----------------------------------------------------------------------------
+
+
+def unbound(x: Any) -> Any:
+    x = x.clone()
+    x.unsqueeze_(-1)
+    a, b, _ = x.unbind(1)
+    a.sub_(b)
+    return x
+
+
+def unbound_last(x: Any) -> Any:
+    x = x.clone().transpose_(0, 1)
+    x.unbind(0)[1].mul_(2)
+    return x
+
+
+@pytest.mark.parametrize("function", [unbound, unbound_last])
+def test_sizes_stay_dynamic_where_torch_resolves_writes(function: Any) -> None:
+    program = ow.export(
+        function, (torch.randn(2, 3, 4),), dynamic_shapes=({0: "n", 2: "w"},), verify=True
+    )
+    assert [str(d) for d in program.model.graph.inputs[0].shape] == ["n", "3", "w"]
+    x = torch.randn(5, 3, 7)
+    torch.testing.assert_close(program(x), function(x))
+
+
+def test_sizes_that_torch_loses_there_are_reported() -> None:
+    def windows(x: Any) -> Any:
+        x = x.clone()
+        x.unfold(1, 2, 2).sub_(1)
+        return x
+
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW827.*dimension 0 of `x`"):
+        ow.export(windows, (torch.randn(2, 4),), dynamic_shapes=({0: "n"},))
+
+
+# -- verification of the module itself -------------------------------------------------------------
+
+
+class Other(torch.nn.Module):  # type: ignore[misc]
+    """Computes something else while it is captured."""
+
+    def forward(self, x: Any) -> Any:
+        return x + 1 if torch.compiler.is_exporting() else x - 1
+
+
+def test_what_capture_changes_is_found() -> None:
+    x = torch.ones(3)
+    program = ow.export(Other(), (x,))
+    found = program.verify((x,))
+    assert not found.ok
+    assert found.step == "capture"
+    assert "captured differs from the module" in found.summary()
+    with pytest.raises(ow.errors.ExportError, match="OW828.*captured differs"):
+        ow.export(Other(), (x,), verify=True)
+
+
+def test_what_translation_changes_is_found() -> None:
+    table = {"aten::relu": lambda op, x: op.Neg(x)}
+    program = ow.export(torch.nn.ReLU(), (torch.ones(3),), custom_translation_table=table)
+    found = program.verify((torch.ones(3),))
+    assert not found.ok
+    assert found.step == "translation"
+
+
+def test_a_run_that_fails_at_every_other_size_is_not_ok() -> None:
+    class Fixed(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            if not torch.compiler.is_exporting() and len(x) != 4:
+                raise ValueError("4 rows")
+            return x + 1
+
+    program = ow.export(Fixed(), (torch.ones(4),), dynamic_shapes=({0: "n"},))
+    found = program.verify((torch.ones(4),))
+    assert not found.ok
+    assert "other sizes" in found.summary()
+
+
+def test_verification_leaves_the_module_as_it_is() -> None:
+    class Counts(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.count.add_(1)
+            return x + self.count
+
+    model = Counts()
+    program = ow.export(model, (torch.ones(3),), verify=True)
+    assert program.verify((torch.ones(3),)).ok
+    assert float(model.count) == 0
+
+
+# -- training mode ---------------------------------------------------------------------------------
+
+
+class Mode(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x * 2 if self.training else x
+
+
+TRAINING: dict[str, tuple[Callable[[], Any], str]] = {
+    "dropout": (lambda: torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout()), "1 (Dropout)"),
+    "batch_norm": (lambda: torch.nn.BatchNorm1d(3), "BatchNorm1d"),
+    "own": (Mode, "Mode"),
+    "rrelu": (torch.nn.RReLU, "RReLU"),
+    "plain": (lambda: torch.nn.Linear(3, 3), ""),
+    "no_dropout": (lambda: torch.nn.Dropout(0.0), ""),
+}
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_training_mode_is_reported_where_it_matters(name: str) -> None:
+    make, place = TRAINING[name]
+    x = torch.randn(4, 3)
+    for training, wanted in ((True, place), (False, "")):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            ow.export(make().train(training), (x,))
+        texts = [str(w.message) for w in found if "OW832" in str(w.message)]
+        assert [f"`{wanted}`" in t for t in texts] == ([True] if wanted else [])

@@ -1,0 +1,136 @@
+"""`ow.optimize` as a whole: kinds of models, options, weights, what is kept, time."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+import onnxwright as ow
+from onnxwright import FLOAT, OnnxwrightError, opset20, script
+from onnxwright.testing import first_difference
+
+TEXT = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[N, 2] x) => (float[N, 2] y)
+<float[2, 2] w = {1.0, 2.0, 3.0, 4.0}, float[2] b = {5.0, 6.0}>
+{ t = Transpose<perm = [1, 0]>(w)  a = MatMul(x, t)
+  c = Add(a, b)  d = Identity(c)  y = Relu(d) }"""
+
+
+def operators(model: onnx.ModelProto) -> list[str]:
+    return [n.op_type for n in model.graph.node]
+
+
+def test_kinds_of_models(tmp_path: Path) -> None:
+    proto = onnx.parser.parse_model(TEXT)
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    assert operators(ow.optimize(proto)) == ["Gemm", "Relu"]
+    for given in (ir.from_proto(proto), path, str(path), proto.SerializeToString()):
+        made = ow.optimize(given)
+        assert isinstance(made, ir.Model)
+        assert [n.op_type for n in made.graph] == ["Gemm", "Relu"]
+    with pytest.raises(OnnxwrightError, match="OW853"):
+        ow.optimize(3)
+
+
+def test_what_weights_make_follows_them() -> None:
+    made = ow.optimize(onnx.parser.parse_model(TEXT))
+    held = {i.name: onnx.numpy_helper.to_array(i) for i in made.graph.initializer}
+    assert held["w.folded"].tolist() == [[1, 3], [2, 4]]
+    assert first_difference(onnx.parser.parse_model(TEXT), made) is None
+
+
+def test_weights_in_files_are_not_read(tmp_path: Path) -> None:
+    proto = onnx.parser.parse_model(TEXT)
+    big = onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "big")
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "big"], ["y"])], "g",
+        [onnx.helper.make_tensor_value_info("x", 1, ["N", 64])],
+        [onnx.helper.make_tensor_value_info("y", 1, ["N", 64])], [big],
+    )  # fmt: skip
+    proto = onnx.helper.make_model(graph, ir_version=10, opset_imports=proto.opset_import)
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    made = ow.optimize(path)
+    assert isinstance(made.graph.initializers["big"].const_value, ir.ExternalTensor)
+
+
+def test_options() -> None:
+    model = onnx.parser.parse_model(TEXT)
+    assert operators(ow.optimize(model, skip=["matmul_and_bias"])) == ["MatMul", "Add", "Relu"]
+    assert operators(ow.optimize(model, level="exact")) == ["MatMul", "Add", "Relu"]
+    assert operators(ow.optimize(model, keep=["a"])) == ["MatMul", "Add", "Relu"]
+    assert "w" in {i.name for i in ow.optimize(model, keep=["w"]).graph.initializer}
+    for wrong in ({"level": "close"}, {"skip": ["no_rule"]}, {"assume": ["luck"]},
+                  {"target": "moon"}):  # fmt: skip
+        with pytest.raises(OnnxwrightError, match="OW853"):
+            ow.optimize(model, **wrong)
+
+
+def test_report() -> None:
+    _, report = ow.optimize(onnx.parser.parse_model(TEXT), report=True)
+    assert report.nodes == (5, 2)
+    assert report.rules == {"matmul_and_bias": 1}
+    assert report.operators["Transpose"] == (1, 0)
+    assert "matmul_and_bias" in str(report)
+
+
+def test_another_opset() -> None:
+    text = """<ir_version: 7, opset_import: ["" : 13]> g (float[N] x) => (float[N] y)
+    <float h = {0.5}, float o = {1.0}, float r = {1.41421356}>
+    { a = Div(x, r)  b = Erf(a)  c = Add(b, o)  d = Mul(x, c)  y = Mul(d, h) }"""
+    model = onnx.parser.parse_model(text)
+    assert "Gelu" not in operators(ow.optimize(model))
+    made = ow.optimize(model, opset_version=20)
+    assert operators(made) == ["Gelu"]
+    assert made.opset_import[0].version == 20
+    onnx.checker.check_model(made)
+
+
+def test_functions_are_kept_or_inlined() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
+    g (float[N] x) => (float[N] y) { y = local.f(x) }
+    <domain: "local", opset_import: ["" : 20]> f (a) => (b) { c = Identity(a)  b = Relu(c) }"""
+    model = onnx.parser.parse_model(text)
+    kept = ow.optimize(model)
+    assert operators(kept) == ["f"]
+    assert [n.op_type for n in kept.functions[0].node] == ["Relu"]
+    inlined = ow.optimize(model, inline=True)
+    assert operators(inlined) == ["Relu"]
+    assert not inlined.functions
+
+
+def test_scripts_compile_to_optimized_models() -> None:
+    @script()
+    def twice(x: FLOAT["N"]) -> FLOAT["N"]:
+        return opset20.Relu(opset20.Relu(x))
+
+    assert operators(twice.to_model_proto(optimize=True)) == ["Relu"]
+
+
+def test_time_is_linear() -> None:
+    def chain(count: int) -> onnx.ModelProto:
+        names = ["x", *(f"v{n}" for n in range(count - 1)), "y"]
+        nodes = [
+            onnx.helper.make_node(("Sin", "Cos", "Tanh")[n % 3], [names[n]], [names[n + 1]])
+            for n in range(count)
+        ]
+        graph = onnx.helper.make_graph(
+            nodes, "g", [onnx.helper.make_tensor_value_info("x", 1, ["N"])],
+            [onnx.helper.make_tensor_value_info("y", 1, ["N"])],
+        )  # fmt: skip
+        imports = [onnx.helper.make_opsetid("", 20)]
+        return onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+    taken = []
+    for count in (500, 4000):
+        model = chain(count)
+        begun = time.process_time()
+        ow.optimize(model)
+        taken.append(time.process_time() - begun)
+    assert taken[1] < 40 * taken[0]  # eight times the nodes; what is quadratic takes 64 times
