@@ -38,6 +38,18 @@ def test_builder_runs(run_python: Any) -> None:
     assert all(value > 0 for values in figures.values() for value in values.values())
 
 
+def test_optimize_runs(run_python: Any, tmp_path: Path) -> None:
+    program = str(ROOT / "benchmarks" / "optimize.py")
+    file = tmp_path / "figures.json"
+    done = run_python(
+        program, "--layers", "2", "--only", "onnxwright", "--runs", "1", "--json", str(file)
+    )
+    assert done.returncode == 0, done.stderr
+    (rows,) = json.loads(file.read_text(encoding="utf-8")).values()
+    assert rows["onnxwright"]["nodes"] < rows["original"]["nodes"]
+    assert rows["onnxwright"]["wrong"] is None
+
+
 def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the samples are torch's")
     pytest.importorskip("expecttest", reason="torch's OpInfos import it")

@@ -60,6 +60,7 @@ MODULES = (
     "sorting",
     "median_quantile",
     "searchsorted",
+    "unique",
     "histogram",
     "cumulative",
     "diff_gradient",

@@ -69,6 +69,8 @@ class TracingBackend(GraphBackend):
         self._origin: str | None = None
         # Whether arrays of numpy take the type of what they stand beside, as numbers do.
         self.adapts_arrays = False
+        # Whether only that is folded which every machine computes to the same bits.
+        self.folds_exactly = False
         # Asked before each call whether its inputs may be used.
         self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
 
@@ -268,7 +270,7 @@ class TracingBackend(GraphBackend):
         """The outputs as constants, or as what holds the same shape, where that is known now."""
         if call is None or op.domain != "":
             return None
-        if foldable(op, call):
+        if foldable(op, call) and not (self.folds_exactly and may_round(op, types)):
             arrays = fold(op, call, types, attrs)
             if arrays is not None:
                 return tuple(map(self.constant, arrays))
@@ -391,6 +393,29 @@ class TracingBackend(GraphBackend):
         """
         made: onnx.ModelProto = ir.to_proto(self.to_ir_model(outputs, names, facts))
         return made
+
+
+def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
+    """Whether runtimes may differ in the last bit of an operator's result.
+
+    Args:
+        op: the operator, of the default domain.
+        types: the types of its outputs.
+
+    Returns:
+        False for what moves elements, and for the operations of IEEE 754 in single and double
+        precision; half precision is computed in a wider type by some runtimes.
+    """
+    kinds = [k.dtype for k in types if isinstance(k, TensorType) and k.dtype is not None]
+    if facts(op.name).moves_data or not any(k.is_float for k in kinds):
+        return False
+    return op.name not in _ROUNDED_BY_IEEE or any(k.is_float and k.bits < 32 for k in kinds)
+
+
+_ROUNDED_BY_IEEE = frozenset(
+    ("Abs", "Add", "Cast", "CastLike", "Ceil", "ConstantOfShape", "Div", "Floor", "Max", "Min",
+     "Mul", "Neg", "Relu", "Sign", "Sqrt", "Sub", "Where")
+)  # fmt: skip
 
 
 def _is_reference(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What the rooms of the lowering share: the backend, the frame, and how Python itself is asked."""
+"""What the parts of the lowering share: the backend, the frame, and how Python itself is asked."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from onnxwright.semantics.literals import (
     describe,
     shape_of,
 )
+from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
 from onnxwright.types.initializers import Initializer
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import OnnxType, TensorType, fits
 
 
 class Base(ABC):
-    """The state of one function being lowered, and the doors between the rooms."""
+    """The state of one function being lowered, and the abstract methods of its parts."""
 
     b: GraphBackend
     frame: Frame
@@ -122,6 +123,40 @@ class Base(ABC):
         dtype = DType.STRING if x.dtype == object else DType.from_numpy(x.dtype)
         kind = TensorType(dtype, tuple(x.shape))
         return self.b.wrap(recorder.initializer(x, kind, hint, outermost=outermost), kind)
+
+    def annotated_type(
+        self, name: str, annotation: object, known: OnnxType | None, span: Span
+    ) -> OnnxType | None:
+        """The one tensor type that an annotation states; None where it leaves a choice.
+
+        Raises:
+            ScriptTypeError: the value cannot have that type (OW316).
+        """
+        try:
+            if isinstance(annotation, str):
+                annotation = eval(annotation, self.outer_names())  # noqa: S307 - the user's own
+            spec = parse_annotation(annotation)
+        except Exception:  # noqa: BLE001 - an annotation that does not evaluate says nothing
+            return None
+        if not isinstance(spec, ValueSpec) or not spec.types:
+            return None
+        if known is not None and not any(fits(known, wanted) for wanted in spec.types):
+            fail(
+                control_flow.AnnotationMismatch(
+                    name=name, wanted=str(spec), got=str(known), span=span
+                )
+            )
+        return spec.types[0] if len(spec.types) == 1 and not spec.optional else None
+
+    def outer_names(self) -> dict[str, Any]:
+        """The globals and closure of the function being lowered, for its own annotations."""
+        outer: Any = self.frame
+        while hasattr(outer, "outer"):
+            outer = outer.outer
+        return {
+            **outer.function.__globals__,
+            **{name: outer[name] for name in outer.cells if name in outer},
+        }
 
     def value(self, x: Any) -> Any:
         """An attribute parameter as a (weak) value; everything else unchanged."""

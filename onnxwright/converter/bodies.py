@@ -19,7 +19,7 @@ from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, refine_types
 
 
 class Bodies(ExactCalls):
@@ -64,7 +64,12 @@ class Bodies(ExactCalls):
         try:
             self.frame.env = dict(before)
             values = []
-            for param, kind in zip(names, kinds, strict=True):
+            annotations = _parameter_annotations(body)
+            for param, given in zip(names, kinds, strict=True):
+                kind = given
+                if param in annotations:
+                    stated = self.annotated_type(param, annotations[param], given, span)
+                    kind = refine_types(given, stated)
                 values.append(self.b.wrap(recorder.input(param, kind), kind))
             with self.regions.inside(Region(f"`op.{op.name}`", span)):
                 result = self.apply(body, list(values), {}, span)
@@ -134,6 +139,16 @@ def _parameter_names(body: Any) -> list[str]:
     function = body.function if is_script(body) else body
     params = inspect.signature(function).parameters.values()
     return [p.name for p in params if p.default is inspect.Parameter.empty]
+
+
+def _parameter_annotations(body: Any) -> dict[str, object]:
+    """The annotations of a body's parameters: text, or what it evaluates to."""
+    if isinstance(body, Closure):
+        params = body.function.params
+        return {p.name: p.annotation for p in params if p.annotation is not None}
+    function = body.function if is_script(body) else body
+    found: dict[str, object] = getattr(function, "__annotations__", {})
+    return found
 
 
 def name_of(body: Any) -> str:

@@ -16,6 +16,7 @@ from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.bodies import Bodies, is_body
 from onnxwright.converter.builtin_calls import BUILTINS
 from onnxwright.converter.context import is_script
+from onnxwright.converter.depth import room_for
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import front
@@ -120,6 +121,9 @@ class Calls(Bodies):
             made = self.exact_op(op, args, kwargs, span, wanted)
             if made is not None:
                 return made
+        if op.name == "OptionalHasElement" and not op.domain:
+            if not any(a is not None for a in (*args, kwargs.get("input"))):
+                return False  # decided now, so that an `if` on it is, too
         signature = op.signature
         graphs = (
             {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}
@@ -227,9 +231,11 @@ class Calls(Bodies):
         bound.apply_defaults()
         made = front(function)
         with self.context.entering(function, function.__name__, span, _HELPER_DEPTH):
-            local = frozenset((*made.parsed.params, *bound_in(made.body)))
-            frame = Frame(function.__name__, local, OuterNames(function), dict(bound.arguments))
-            return self.run_body(frame, made.body, span)
+            frame = Frame(
+                function.__name__, made.own_names, OuterNames(function), dict(bound.arguments)
+            )
+            with room_for(len(self.callers) * 4 + made.parsed.depth):
+                return self.run_body(frame, made.body, span)
 
     def bad_call(self, name: str, reason: str, signature: str, span: Span) -> Any:
         """Refuse a call whose arguments do not fit."""

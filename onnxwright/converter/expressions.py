@@ -22,7 +22,8 @@ from onnxwright.converter.values import (
     shape_of_value,
 )
 from onnxwright.diagnostics.catalogue import names as messages
-from onnxwright.diagnostics.diagnostic import fail, located
+from onnxwright.diagnostics.catalogue import types
+from onnxwright.diagnostics.diagnostic import fail, located, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics import arithmetic
@@ -244,9 +245,16 @@ class Expressions(Logic, Items):
         b = self.at(span)
         x, y = self.value(x), self.value(y)
         if isinstance(x, GraphValue) or isinstance(y, GraphValue):
+            if op == "mod" and any(_is_floating(v) for v in (x, y)):
+                warn(types.RemainderSign(span=span))
             return arithmetic.binary(b, op, x, y)
         x, y = (array_of_proto(v) for v in (x, y))
         return self.python(span, arithmetic.static_operator(op), x, y)
+
+
+def _is_floating(x: Any) -> bool:
+    dtype = x.dtype if isinstance(x, GraphValue) else None
+    return dtype is not None and dtype.is_float
 
 
 def array_of_proto(x: Any) -> Any:

@@ -183,12 +183,13 @@ class Comprehension:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a local function."""
+    """A parameter of a local function; `annotation` is the text of its annotation, if any."""
 
     span: Span
     name: str
     kind: str
     default: Expr | None
+    annotation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

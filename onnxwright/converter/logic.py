@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.converter import hir
+from onnxwright.converter.analyze.names import walrus_names
 from onnxwright.converter.base import Base, always, static_truth
 from onnxwright.converter.regions import Region
 from onnxwright.converter.values import (
@@ -29,6 +30,9 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType
+
+# Longer chains of `elif` and of ternaries become balanced trees.
+CHAIN_LIMIT = 12
 
 
 class Logic(Base):
@@ -163,7 +167,64 @@ class Logic(Base):
         self.warn_elementwise(op, (left, other), span)
         return arithmetic.logical(b, op, left, other)
 
+    def reached(self, tests: list[hir.Expr]) -> tuple[list[int], list[GraphValue]]:
+        """Which arms of a chain can be reached, and for each whether it or one before it is.
+
+        Tests run in order and, where they can fail, only if none before them was true.
+
+        Returns:
+            The numbers of the arms, the last one without a test of its own; and for the others
+            one BOOL each: some test up to this one is true.
+        """
+        known: list[int] = []
+        bounds: list[GraphValue] = []
+        for n, test in enumerate(tests):
+            span = test.span
+
+            def truth(test: hir.Expr = test) -> Any:
+                value = self.evaluate(test)
+                if not is_dynamic(value) or isinstance(value, (list, tuple, dict)):
+                    return self.python(test.span, bool, value)
+                return self.condition(value, test.span, scalar=True)
+
+            if not bounds:
+                found = truth()
+            elif may_fail(test):
+                found = self.both("or", bounds[-1], truth, span, may_fail=True)
+            else:
+                with self.regions.inside(Region("this condition", span)):
+                    found = truth()
+                if isinstance(found, GraphValue):
+                    found = emit1(self.at(span), "Or", (bounds[-1], found))
+            if isinstance(found, GraphValue):
+                known.append(n)
+                bounds.append(self.b.as_weak(found, None))
+            elif found:
+                return [*known, n], bounds
+        return [*known, len(tests)], bounds
+
+    def flat_conditional(self, tests: list[hir.Expr], results: list[hir.Expr], span: Span) -> Any:
+        """A long chain of ternaries as a balanced tree."""
+        known, bounds = self.reached(tests)
+
+        def one_of(low: int, high: int) -> Any:
+            if low == high:
+                return self.evaluate(results[known[low]])
+            middle = (low + high) // 2
+            first = functools.partial(one_of, low, middle)
+            return self.branch(bounds[middle], first, lambda: one_of(middle + 1, high), span)
+
+        return one_of(0, len(known) - 1)
+
     def conditional(self, node: hir.Conditional) -> Any:
+        tests, results = [node.test], [node.then]
+        last: hir.Expr = node.orelse
+        while isinstance(last, hir.Conditional) and not walrus_names(last.test):
+            tests.append(last.test)
+            results.append(last.then)
+            last = last.orelse
+        if len(tests) > CHAIN_LIMIT:
+            return self.flat_conditional(tests, [*results, last], node.span)
         test = self.evaluate(node.test)
         if not is_dynamic(test):
             return self.evaluate(node.then if static_truth(test) else node.orelse)

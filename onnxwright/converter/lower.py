@@ -12,9 +12,9 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.converter import hir
-from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.calls import Calls
 from onnxwright.converter.context import Context, ExactPlan, Script
+from onnxwright.converter.depth import room_for
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.reconcile import reconcile
@@ -94,7 +94,11 @@ class Lowering(Calls):
             InternalError: a bug of ours, with the place in the user's program.
         """
         try:
-            with collecting(self.b.recorder.warnings), located(lambda: self.b.span):
+            with (
+                room_for(made.parsed.depth),
+                collecting(self.b.recorder.warnings),
+                located(lambda: self.b.span),
+            ):
                 self.block(made.body)
                 value = self.frame.env.get(hir.RESULT, _MISSING)
                 return self._checked_result(value, signature, made)
@@ -248,8 +252,7 @@ def _lower(
             fail(models.InputWithoutType(name=p.name, function=script.name, span=b.span))
         inputs.append(value)
         env[p.name] = value
-    local = frozenset((*made.parsed.params, *bound_in(made.body)))
-    frame = Frame(script.name, local, OuterNames(script.function), env)
+    frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
     lowering = Lowering(b, frame, context, around)
     lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)

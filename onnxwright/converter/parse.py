@@ -59,6 +59,7 @@ class Parsed:
         body: its statements.
         doc: its docstring.
         refused_names: what its refused statements bind.
+        depth: how deep its statements and expressions are nested.
     """
 
     unit: SourceUnit
@@ -67,6 +68,7 @@ class Parsed:
     body: hir.Block
     doc: str | None
     refused_names: frozenset[str] = frozenset()
+    depth: int = 0
 
 
 def parse(unit: SourceUnit, sink: Sink) -> Parsed:
@@ -86,7 +88,7 @@ def parse(unit: SourceUnit, sink: Sink) -> Parsed:
         names.append(a.vararg.arg)
     names += [p.arg for p in a.kwonlyargs]
     bound = frozenset(parser.refused_names)
-    return Parsed(unit, unit.function.__name__, tuple(names), body, doc, bound)
+    return Parsed(unit, unit.function.__name__, tuple(names), body, doc, bound, parser.deepest)
 
 
 class _Parser:
@@ -95,6 +97,7 @@ class _Parser:
         self.sink = sink
         self.lines = unit.text.split("\n")
         self.loops = 0
+        self.level = self.deepest = 0
         # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
 
@@ -126,7 +129,9 @@ class _Parser:
         kind = type(node).__name__
         method = getattr(self, f"do_{kind}", None)
         if method is not None:
+            self.level += 1
             result: list[hir.Statement] = method(node)
+            self.level -= 1
             return result
         construct, advice = _STATEMENT_ADVICE.get(kind, (kind.lower(), "write it another way"))
         span = self.span(node)
@@ -310,7 +315,8 @@ class _Parser:
 
     def _parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> hir.Parameter:
         made = None if default is None else self.expr(default)
-        return hir.Parameter(self.span(arg), arg.arg, kind, made)
+        text = None if arg.annotation is None else ast.unparse(arg.annotation)
+        return hir.Parameter(self.span(arg), arg.arg, kind, made, text)
 
     def do_Assert(self, node: ast.Assert) -> list[hir.Statement]:
         message = None if node.msg is None else self.expr(node.msg)
@@ -341,7 +347,10 @@ class _Parser:
         kind = type(node).__name__
         method = getattr(self, f"do_{kind}", None)
         if method is not None:
+            self.level += 1
+            self.deepest = max(self.deepest, self.level)
             result: hir.Expr = method(node)
+            self.level -= 1
             return result
         construct, advice = _EXPRESSION_ADVICE.get(kind, (f"`{kind}`", "write it another way"))
         span = self.span(node)

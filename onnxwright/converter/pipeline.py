@@ -14,12 +14,15 @@ from weakref import WeakKeyDictionary
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
-from onnxwright.converter.capture import capture
+from onnxwright.converter.analyze.names import bound_in, target_names
+from onnxwright.converter.capture import SourceUnit, capture
+from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
 from onnxwright.converter.frame import check_names
 from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.parse import Parsed, parse
-from onnxwright.diagnostics.diagnostic import Sink
+from onnxwright.diagnostics.catalogue import control_flow as messages
+from onnxwright.diagnostics.diagnostic import Sink, fail
 
 # Stage, what it gives, and why it stands where it does.
 STAGES: tuple[tuple[str, str, str], ...] = (
@@ -44,11 +47,13 @@ STAGES: tuple[tuple[str, str, str], ...] = (
 class Front:
     """A function after the stages that need no values: parsed, normalized, with liveness.
 
-    `chains` are the names and dotted names it reads, among which its opset is found.
+    `own_names` are its parameters and every name it binds; `chains` are the names and dotted names
+    it takes from around it: its opset is among them.
     """
 
     parsed: Parsed
     body: hir.Block
+    own_names: frozenset[str]
     chains: tuple[hir.Name | hir.Attribute, ...]
 
 
@@ -74,10 +79,17 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
     found = kept.get(key)
     sink = Sink()
     if found is None:
-        parsed = parse(capture(function, source), sink)
-        plain = exact_exits(parsed.body) if exact else parsed.body
-        body = liveness(normalize(plain))
-        found = Front(parsed, body, tuple(_chains(body)))
+        unit = capture(function, source)
+        try:
+            found = _front(unit, sink, exact=exact)
+        except RecursionError:
+            depth = depth_of(unit.node)
+            if depth > DEPTH_LIMIT:
+                what = "the expressions of this function"
+                fail(messages.NestedTooDeep(what=what, limit=DEPTH_LIMIT, span=unit.span))
+            sink = Sink()
+            with room_for(depth):
+                found = _front(unit, sink, exact=exact)
         if not sink.errors:
             unit = replace(parsed.unit, function=cast("FunctionType", _nobody))
             kept[key] = replace(found, parsed=replace(parsed, unit=unit))
@@ -85,21 +97,43 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
     own = replace(
         found.parsed, unit=unit if unit.function is function else _rebound(found, function)
     )
-    check_names(own, found.body, sink)
+    with room_for(own.depth):
+        check_names(own, found.body, sink)
     sink.raise_if_any()
     return replace(found, parsed=own)
 
 
-def _chains(node: Any) -> Iterator[hir.Name | hir.Attribute]:
-    """Every name, and every dotted name, in a body."""
+def _front(unit: SourceUnit, sink: Sink, *, exact: bool) -> Front:
+    """The stages from source to liveness."""
+    parsed = parse(unit, sink)
+    plain = exact_exits(parsed.body) if exact else parsed.body
+    body = liveness(normalize(plain))
+    local = frozenset((*parsed.params, *bound_in(body)))
+    return Front(parsed, body, local, tuple(_chains(body, local)))
+
+
+def _chains(node: Any, local: frozenset[str]) -> Iterator[hir.Name | hir.Attribute]:
+    """Every name, and every dotted name, that a body takes from around it."""
     if isinstance(node, tuple):
         for item in node:
-            yield from _chains(item)
+            yield from _chains(item, local)
         return
-    if isinstance(node, (hir.Name, hir.Attribute)):
-        yield node
+    if isinstance(node, hir.LocalFunction):
+        own = {p.name for p in node.params} | set(bound_in(node.body))
+        for p in node.params:
+            if p.default is not None:
+                yield from _chains(p.default, local)
+        local |= own
+    elif isinstance(node, hir.Comprehension):
+        local |= {n for clause in node.clauses for n in target_names(clause.target)}
+    elif isinstance(node, (hir.Name, hir.Attribute)):
+        root: Any = node
+        while isinstance(root, hir.Attribute):
+            root = root.value
+        if not (isinstance(root, hir.Name) and root.id in local):
+            yield node
     for child in hir.children(node):
-        yield from _chains(child)
+        yield from _chains(child, local)
 
 
 def _rebound(found: Front, function: FunctionType) -> Any:

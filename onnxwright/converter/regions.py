@@ -61,7 +61,11 @@ class Regions:
             ScriptError: regions are nested deeper than a file can hold (OW319).
         """
         if len(self.stack) >= NESTING_LIMIT:
-            fail(messages.NestedTooDeep(limit=NESTING_LIMIT, span=_start(region.span)))
+            fail(
+                messages.NestedTooDeep(
+                    what="branches and loops", limit=NESTING_LIMIT, span=_start(region.span)
+                )
+            )
         self.stack.append(region)
         try:
             yield region

@@ -9,7 +9,6 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.converter import hir
-from onnxwright.converter.analyze.names import bound_in
 from onnxwright.converter.context import Context, Script
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.pipeline import Front, front
@@ -80,8 +79,7 @@ class ScriptCalls(Statements):
     def inline_script(self, script: Script, given: dict[str, Any], span: Span) -> Any:
         """The body of a script in place of the call."""
         made = front(script.function, script.source_text)
-        local = frozenset((*made.parsed.params, *bound_in(made.body)))
-        frame = Frame(script.name, local, OuterNames(script.function), dict(given))
+        frame = Frame(script.name, made.own_names, OuterNames(script.function), dict(given))
         before = self.b.opset
         self.b.opset = sugar_opset(script, made, self.context) or before
         try:
@@ -274,8 +272,7 @@ class ScriptCalls(Statements):
             if not p.is_attribute:
                 value = self._scratch_input(b, p, value, weak)
             env[p.name] = value
-        local = frozenset((*made.parsed.params, *bound_in(made.body)))
-        frame = Frame(script.name, local, OuterNames(script.function), env)
+        frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
         lowering = Lowering(b, frame, self.context, [Region(f"`{script.name}`", None)])
         result = lowering.result(script.signature, made)
         met = {name: dtype for name, v in weak.items() if (dtype := _met_dtype(v)) is not None}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.converter import hir
+from onnxwright.converter.analyze.names import walrus_names
 from onnxwright.converter.exact_loops import ExactLoops
+from onnxwright.converter.logic import CHAIN_LIMIT
 from onnxwright.converter.values import is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.types.annotations import ValueSpec, parse_annotation
-from onnxwright.types.kinds import fits
 
 
 class Statements(ExactLoops):
@@ -48,31 +48,20 @@ class Statements(ExactLoops):
         target = s.targets[0]
         if not isinstance(target, hir.NameTarget) or not isinstance(value, GraphValue):
             return
-        names = self.outer_names()
-        try:
-            spec = parse_annotation(eval(s.annotation or "", names))  # noqa: S307 - the user's own
-        except Exception:  # noqa: BLE001 - an annotation that does not evaluate says nothing
-            return
-        if not isinstance(spec, ValueSpec) or not spec.types or value.kind is None:
-            return
-        if not any(fits(value.kind, wanted) for wanted in spec.types):
-            fail(
-                messages.AnnotationMismatch(
-                    name=target.id, wanted=str(spec), got=str(value.kind), span=s.value.span
-                )
-            )
-
-    def outer_names(self) -> dict[str, Any]:
-        """The globals and closure of the function being lowered, for its own annotations."""
-        outer: Any = self.frame
-        while hasattr(outer, "outer"):
-            outer = outer.outer
-        return {
-            **outer.function.__globals__,
-            **{name: outer[name] for name in outer.cells if name in outer},
-        }
+        kind = self.annotated_type(target.id, s.annotation, value.kind, s.value.span)
+        if kind is not None:
+            self.b.recorder.info(value.value).annotated = kind
 
     def if_(self, s: hir.If) -> None:
+        tests, blocks = _chain(s)
+        if len(tests) > CHAIN_LIMIT:
+            depth = self.dynamic_depth
+            self.dynamic_depth = depth + 1
+            try:
+                self.flat_chain(tests, blocks, list(s.live_out), s.span)
+            finally:
+                self.dynamic_depth = depth
+            return
         test = self.evaluate(s.test)
         if not is_dynamic(test):
             with_truth = self.python(s.test.span, bool, test)
@@ -94,6 +83,27 @@ class Statements(ExactLoops):
             )
         finally:
             self.dynamic_depth = depth
+
+    def flat_chain(
+        self, tests: list[hir.Expr], blocks: list[hir.Block], live: list[str], span: Span
+    ) -> None:
+        """A long `elif` chain as a balanced tree: the depth of a model file is limited."""
+        known, bounds = self.reached(tests)
+
+        def one_of(low: int, high: int) -> None:
+            if low == high:
+                self.block(blocks[known[low]])
+                return
+            middle = (low + high) // 2
+            self.choose(
+                bounds[middle],
+                lambda: one_of(low, middle),
+                lambda: one_of(middle + 1, high),
+                live,
+                span,
+            )
+
+        one_of(0, len(known) - 1)
 
     def while_(self, s: hir.While) -> None:
         if not (self.b.recorder.exact and self.exact_while(s)):
@@ -147,6 +157,18 @@ class Statements(ExactLoops):
 
     def unreachable(self, s: Any) -> None:
         raise AssertionError(f"{type(s).__name__} is gone after normalizing")
+
+
+def _chain(s: hir.If) -> tuple[list[hir.Expr], list[hir.Block]]:
+    """The tests and blocks of an `elif` chain; the last block is that of `else`."""
+    tests, blocks = [s.test], [s.then]
+    while len(s.orelse) == 1 and isinstance(s.orelse[0], hir.If):
+        s = s.orelse[0]
+        if walrus_names(s.test):
+            return tests, blocks
+        tests.append(s.test)
+        blocks.append(s.then)
+    return tests, [*blocks, s.orelse]
 
 
 _LOWER: dict[type, Any] = {

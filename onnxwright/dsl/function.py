@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
+import functools
 import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from typing_extensions import ParamSpec
@@ -125,7 +127,7 @@ class ScriptFunction(Generic[P, R]):
             return self.default_opset
         found = [
             value
-            for value in map(self.function.__globals__.get, self.function.__code__.co_names)
+            for value in map(self.function.__globals__.get, _global_names(self.function.__code__))
             if isinstance(value, Opset) and value.domain == ""
         ]
         found += [
@@ -454,6 +456,16 @@ def _local_types(function: FunctionType, depth: int) -> dict[str, Any] | None:
     around = sys._getframe(depth + 1).f_locals
     words = set(re.findall(r"\w+", " ".join(texts)))
     return {name: around[name] for name in words if name in around}
+
+
+@functools.lru_cache(maxsize=4096)
+def _global_names(code: CodeType) -> tuple[str, ...]:
+    """The global names a function reads; `co_names` holds names of attributes too."""
+    read = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            read.extend(_global_names(inner))
+    return tuple(dict.fromkeys(read))
 
 
 def _contents(cell: Any) -> Any:

@@ -20,7 +20,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.initializers import add_initializers
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
-from onnxwright.types.kinds import OnnxType, TensorType, fits
+from onnxwright.types.kinds import OnnxType, TensorType, fits, refine_types
 from onnxwright.types.signature import EMPTY
 from onnxwright.version import __version__
 
@@ -421,7 +421,14 @@ def _warn_ranks(main: Lowered, outputs: Mapping[str, OnnxType]) -> None:
 
 
 def _value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[str, OnnxType]:
+    """The types to write for values inside: those that annotations and `value_infos` state."""
     found: dict[str, OnnxType] = {}
+    for name, value in main.values.items():
+        stated = main.recorder.info(value).annotated
+        if stated is not None:
+            refined = refine_types(stated, main.types.get(name))
+            assert refined is not None
+            found[name] = refined
     for name, annotation in options.value_infos.items():
         if name not in main.values:
             known = ", ".join(sorted(main.values)[:12])

@@ -18,6 +18,7 @@ from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
+from onnxwright.optimizer.versions.api import convert_in_place
 
 DEFAULT_OPSET = DEFAULT_OPSET_VERSION
 
@@ -55,8 +56,9 @@ def export(
         dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
             least.
-        opset_version: the version of the standard opset, from 18 to the newest that ONNX
-            Runtime loads (26).
+        opset_version: the version of the standard opset, from 7 to the newest that ONNX Runtime
+            loads (26); the model is built for 18 or newer, and converted to an older one
+            (`convert_version`).
         target: "onnxruntime-cpu": where ONNX Runtime's CPU has no kernel for an element type
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.
@@ -92,6 +94,7 @@ def export(
             OW823, OW824), or the model computes something else (OW828, with `verify`).  Its
             `report` is the report of the export.
         ExportValueError: an argument cannot be used (OW825).
+        ConversionError: operators have no equivalent in an opset older than 18 (OW870).
 
     Source:
         torch.export; what torch.onnx.export offers.
@@ -131,7 +134,7 @@ def export(
             size_branches=size_branches,
         )
         settings = Settings(
-            opset_version,
+            max(opset_version, checks.OLDEST_WRITTEN),
             Lowerings(custom_translation_table, fallback),
             input_names,
             output_names,
@@ -151,6 +154,10 @@ def export(
         if optimize:
             with recording.timed(recorded, "optimize"):
                 result.optimize()
+        if opset_version < checks.OLDEST_WRITTEN:
+            with recording.timed(recorded, "convert"):
+                # torch.export gives a dynamic dimension at least two elements by default.
+                convert_in_place(result.model, opset_version, ("nonempty",))
         recording.record_model(recorded, result.model, built.outputs)
         if verify:
             with recording.timed(recorded, "verify"):

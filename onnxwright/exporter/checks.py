@@ -15,9 +15,12 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.report.export_report import DEFAULT_REPORT, paths_of
 from onnxwright.operators.kernels_onnxruntime import OPSETS as RUNNABLE
+from onnxwright.optimizer.versions.api import OLDEST
 
-# The oldest version that the ATen library is written for, to the newest that the runtime loads.
-OPSETS = range(18, RUNNABLE[1] + 1)
+# From the oldest version that models are converted to, to the newest that the runtime loads.
+OPSETS = range(OLDEST, RUNNABLE[1] + 1)
+# The oldest version that the ATen library is written for; exports to older ones are converted.
+OLDEST_WRITTEN = 18
 
 
 def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:
@@ -50,20 +53,20 @@ def inputs(args: Any, kwargs: Any) -> None:
             raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
 
 
-def opset(version: Any) -> None:
+def opset(version: Any, oldest: int = OPSETS[0]) -> None:
     """Refuse a version of the standard opset that is not written.
+
+    Args:
+        version: the version.
+        oldest: the oldest that is possible here.
 
     Raises:
         ExportValueError: it is none of `OPSETS` (OW825).
     """
-    if isinstance(version, int) and not isinstance(version, bool) and version in OPSETS:
+    possible = range(oldest, OPSETS[-1] + 1)
+    if isinstance(version, int) and not isinstance(version, bool) and version in possible:
         return
-    words = f"choose {OPSETS[0]} to {OPSETS[-1]}"
-    if isinstance(version, int) and 0 < version < OPSETS[0]:
-        words += (
-            f"; `onnx.version_converter.convert_version(program.model_proto, {version})` may bring "
-            f"a model of opset {OPSETS[0]} there"
-        )
+    words = f"choose {possible[0]} to {possible[-1]}"
     raise_bad_argument("opset_version", f"{version!r} is not possible", words)
 
 

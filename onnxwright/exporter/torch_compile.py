@@ -73,7 +73,7 @@ def torch_backend(
             "choose 'ort' or 'reference'",
         )
 
-    checks.opset(opset_version)
+    checks.opset(opset_version, checks.OLDEST_WRITTEN)
     lowerings = Lowerings(custom_translation_table, fallback)
 
     def forward(module: GraphModule, inputs: Sequence[Any]) -> Compiled:

@@ -39,6 +39,7 @@ class ValueInfo:
         shape_value: a small integer vector or scalar as a shape: its dimensions, names among them.
         same_dtype_as: for a value of unknown element type, another that surely has the same.
         origin: the place in the source that made it.
+        annotated: the type that the author wrote beside its name.
     """
 
     type: OnnxType | None = None
@@ -46,6 +47,7 @@ class ValueInfo:
     shape_value: Shape | None = None
     same_dtype_as: ir.Value | None = None
     origin: str | None = None
+    annotated: OnnxType | None = None
 
 
 @dataclass

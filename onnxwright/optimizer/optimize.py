@@ -13,6 +13,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onnxwright.builder.closing import all_nodes
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
+from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -164,11 +165,20 @@ def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
     made = replay_model(
         model,
-        ReplayOptions(version=options.version or None, handler=rewriter, inline=options.inline),
+        ReplayOptions(
+            version=options.version or None,
+            handler=rewriter,
+            inline=options.inline,
+            prepare=_fold_exactly if options.scope.level == "exact" else None,
+        ),
     )
     if rewriter is not None:
         _add_functions(made, rewriter)
     return made
+
+
+def _fold_exactly(b: TracingBackend) -> None:
+    b.folds_exactly = True
 
 
 def _add_functions(model: ir.Model, rewriter: Rewriter) -> None:
@@ -367,7 +377,7 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     if isinstance(model, ir.Model):
         return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
-        return open_ir_model(model, schemas=True), ir.to_proto
+        return open_ir_model(model, schemas=True), lambda made: _as_proto(made, model)
     if isinstance(model, (bytes, str, os.PathLike)):
         return open_ir_model(model, schemas=True), lambda made: made
     with_model = getattr(model, "with_model", None)
@@ -377,6 +387,17 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
         name="model", given=f"an object of type {type(model).__name__}",
         wanted="a ModelProto, an onnx_ir.Model, a path or an ONNXProgram", span=user_span(),
     ))  # fmt: skip
+
+
+def _as_proto(made: ir.Model, source: onnx.ModelProto) -> onnx.ModelProto:
+    """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
+    proto: onnx.ModelProto = ir.to_proto(made)
+    held = {i.name for i in proto.graph.initializer} - {v.name for v in source.graph.value_info}
+    kept = [v for v in proto.graph.value_info if v.name not in held]
+    if len(kept) < len(proto.graph.value_info):
+        del proto.graph.value_info[:]
+        proto.graph.value_info.extend(kept)
+    return proto
 
 
 def _choice(name: str, given: str, known: Sequence[str]) -> str:

@@ -264,6 +264,7 @@ class Pattern:
     Attributes:
         root: the node that makes the first result.
         nodes: all nodes, the root first.
+        needs: the operators that make inputs of the root.
     """
 
     def __init__(self, results: Sequence[Output], parameters: Sequence[str], name: str) -> None:
@@ -273,6 +274,7 @@ class Pattern:
         self.root = results[0].node
         self.roots = list(dict.fromkeys(r.node for r in results))
         self.nodes = _reachable(self.roots)
+        self.needs = frozenset(v.node.op_type for v in self.root.inputs if isinstance(v, Output))
         commutative = sum(n.commutative for n in self.nodes)
         if commutative > MOST_COMMUTATIVE:
             fail(messages.TooManyOrders(

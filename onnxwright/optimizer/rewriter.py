@@ -87,7 +87,13 @@ class Rewriter:
         before = self._done.pop(node, None)
         if before is not None:
             return before
-        for rule, pattern in self._table.get((node.domain, node.op_type), ()):
+        tried = self._table.get((node.domain, node.op_type))
+        if tried is None:
+            return None
+        makers = {maker.op_type for v in node.inputs if v is not None and (maker := v.producer())}
+        for rule, pattern in tried:
+            if not pattern.needs <= makers:
+                continue
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)

@@ -7,7 +7,9 @@ alone it takes its kind's default type, or the one type the schema allows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -49,12 +51,18 @@ def call(
     bound = op.bind(args, kwargs)
     if op.name == "Split" and op.domain == "":
         outputs, bound = _split(bound, outputs)
+    if op.name == "OptionalHasElement" and op.domain == "" and not any(_present(bound)):
+        return b.constant(np.array(False))  # an absent value has no element
     inputs = input_values(b, bound)
     count = output_count(bound, outputs)
     # What the user wrote is kept as written; sugar may be dropped where nobody reads it.
     results = b.emit_written(op, inputs, bound.attributes, count)
     # A body of control flow may give more values than anybody asked for.
     return results[0] if len(results) == 1 else results
+
+
+def _present(bound: BoundCall) -> list[bool]:
+    return [x is not None for x in bound.inputs]
 
 
 def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]:
@@ -118,7 +126,9 @@ def _strong_by_variable(
         if is_value(x):
             if b.weak_kind(x) is None:
                 found[param.type_str] = x
-        elif getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param):
+        elif (
+            getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param)
+        ) or _is_sequence(x, param):
             continue
         elif not is_number_like(x) and not hasattr(x, "__ow_as_value__"):
             value = as_value(b, x)
@@ -141,10 +151,28 @@ def _has_typed(
 def _input(b: Backend[Any], x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:
     if is_value(x) and b.weak_kind(x) is None:
         return x
+    if _is_sequence(x, param):
+        return _sequence(b, x)
     like = likes.get(param.type_str) if param.homogeneous else None
     if like is not None and isinstance(b.type_of(like), (TensorType, type(None))):
         return as_value(b, x, like=like)
     return as_value(b, x, dtype=_default_dtype(b, x, param))
+
+
+def _is_sequence(x: object, param: InputParam) -> TypeGuard[list[object] | tuple[object, ...]]:
+    """Whether a Python list is given where the schema takes sequences only."""
+    return isinstance(x, (list, tuple)) and all(t.startswith("seq(") for t in param.types)
+
+
+def _sequence(b: Backend[Any], items: Sequence[object]) -> Any:
+    """A list as a sequence of tensors; numbers take the type of the first tensor in it."""
+    if not items:
+        return b.emit(b.opset["SequenceEmpty"], (), {}, 1)[0]
+    like = next((x for x in items if is_value(x) and b.weak_kind(x) is None), None)
+    values = [
+        x if is_value(x) and b.weak_kind(x) is None else as_value(b, x, like=like) for x in items
+    ]
+    return b.emit(b.opset["SequenceConstruct"], values, {}, 1)[0]
 
 
 def _default_dtype(b: Backend[Any], x: object, param: InputParam) -> DType | None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -97,7 +97,20 @@ def _check_range(b: Backend[Any], array: Array, dtype: DType) -> None:
     high = (1 << (dtype.bits - (1 if dtype.is_signed else 0))) - 1
     for number in (array.min(), array.max()):
         if not low <= int(number) <= high:
-            fail(messages.NumberDoesNotFit(number=str(number), dtype=dtype.name, span=b.here()))
+            _does_not_fit(b, number, dtype)
+
+
+def _does_not_fit(b: Backend[Any], number: object, dtype: DType) -> NoReturn:
+    """Refuse a number that an element type does not hold."""
+    shown = describe(number) if isinstance(number, (list, tuple)) else short_number(number)
+    fail(messages.NumberDoesNotFit(number=shown, dtype=dtype.name, span=b.here()))
+
+
+def short_number(number: object) -> str:
+    """A number as text; a very long integer by its length, which Python may refuse to print."""
+    if isinstance(number, int) and number.bit_length() > 256:
+        return f"an integer of about {int(number.bit_length() * 0.30103) + 1} digits"
+    return str(number)
 
 
 def array_of(b: Backend[Any], x: object, dtype: DType | None = None) -> Array:
@@ -118,12 +131,17 @@ def array_of(b: Backend[Any], x: object, dtype: DType | None = None) -> Array:
                 raise ValueError
         else:
             array = np.array(x)
+    except OverflowError:
+        _does_not_fit(b, x, target)
     except (ValueError, TypeError):
         fail(messages.RaggedList(span=b.here()))
     if kind == "int":
         _check_range(b, array, target)
         if target.is_float or target.is_complex:
-            array = array.astype(np.float64)
+            try:
+                array = array.astype(np.float64)
+            except OverflowError:
+                _does_not_fit(b, max(array.ravel(), key=abs), target)
     if target is DType.STRING:
         fail(messages.NotATensor(what=f"{describe(x)} beside a STRING tensor", span=b.here()))
     if kind == "float" and target.is_integer:
@@ -156,6 +174,8 @@ def describe(x: object) -> str:
     """A short name of a Python object for messages."""
     if x is None:
         return "`None`"
+    if isinstance(x, int) and x.bit_length() > 256:
+        return short_number(x)
     if isinstance(x, (str, bytes, int, float, bool, complex)):
         text = repr(x)
         return f"`{text if len(text) <= 40 else text[:37] + '...'}`"
@@ -325,7 +345,7 @@ def int_constant(b: Backend[V], numbers: Sequence[int] | int) -> V:
     try:
         return b.constant(np.array(numbers, dtype=np.int64))
     except OverflowError:
-        fail(messages.NumberDoesNotFit(number=str(numbers), dtype="INT64", span=b.here()))
+        _does_not_fit(b, numbers, DType.INT64)
 
 
 def unsqueeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:

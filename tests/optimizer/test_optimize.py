@@ -134,3 +134,20 @@ def test_time_is_linear() -> None:
         ow.optimize(model)
         taken.append(time.process_time() - begun)
     assert taken[1] < 40 * taken[0]  # eight times the nodes; what is quadratic takes 64 times
+
+
+def test_exported_programs_take_weights_afterwards() -> None:
+    torch = pytest.importorskip("torch", reason="programs are exported from PyTorch")
+    module = torch.nn.Sequential(
+        torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.BatchNorm1d(3)
+    ).eval()
+    x = torch.randn(2, 4)
+    program = ow.export(module, (x,))
+    made = ow.optimize(program)
+    assert type(made) is type(program)
+    assert [n.op_type for n in made.model.graph].count("Relu") == 1
+    assert torch.allclose(made(x), module(x), atol=1e-5)
+    state = {k: v * 1.5 if v.is_floating_point() else v for k, v in module.state_dict().items()}
+    module.load_state_dict(state)
+    made.apply_weights(state)
+    assert torch.allclose(made(x), module(x), atol=1e-5)

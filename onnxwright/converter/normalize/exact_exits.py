@@ -17,7 +17,8 @@ from onnxwright.converter.normalize.exits import contains
 def exact_exits(node: Any) -> Any:
     """The same tree, with `keep` or `until` set on each `for` that has such a test."""
     if isinstance(node, tuple):
-        return tuple(exact_exits(item) for item in node)
+        made = tuple(exact_exits(item) for item in node)
+        return made if any(a is not b for a, b in zip(made, node)) else node
     if type(node) not in hir.NODE_TYPES:
         return node
     changed: dict[str, Any] = {}
@@ -25,7 +26,7 @@ def exact_exits(node: Any) -> Any:
         before = getattr(node, f.name)
         if isinstance(before, tuple) or type(before) in hir.NODE_TYPES:
             after = exact_exits(before)
-            if after is not before and after != before:
+            if after is not before:
                 changed[f.name] = after
     made = replace(node, **changed) if changed else node
     return _with_condition(made) if isinstance(made, hir.For) else made

@@ -34,7 +34,8 @@ def single_exit(block: hir.Block, flags: FlagNames) -> hir.Block:
 def _functions(node: Any, flags: FlagNames) -> Any:
     """The same tree, with the bodies of nested functions normalized."""
     if isinstance(node, tuple):
-        return tuple(_functions(item, flags) for item in node)
+        made = tuple(_functions(item, flags) for item in node)
+        return made if any(a is not b for a, b in zip(made, node)) else node
     if type(node) not in hir.NODE_TYPES:
         return node
     if isinstance(node, hir.LocalFunction):
@@ -44,6 +45,6 @@ def _functions(node: Any, flags: FlagNames) -> Any:
         before = getattr(node, f.name)
         if isinstance(before, tuple) or type(before) in hir.NODE_TYPES:
             after = _functions(before, flags)
-            if after != before:
+            if after is not before:
                 changed[f.name] = after
     return replace(node, **changed) if changed else node

@@ -189,16 +189,19 @@ class EffectInRegion(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NestedTooDeep(Diagnostic):
-    """Branches and loops are nested deeper than protobuf's readers follow: 100 messages."""
+    """Branches and loops nested deeper than protobuf's readers follow, or expressions deeper than
+    the compiler can.
+    """
 
     code: ClassVar[str] = "OW319"
-    title: ClassVar[str] = "branches and loops are nested more than {limit} deep"
+    title: ClassVar[str] = "{what} are nested more than {limit} deep"
     label: ClassVar[str] = "the innermost one"
     help: ClassVar[str] = (
-        "compute the choices one after the other (`op.Where`), or move parts into functions of "
-        "their own"
+        "give parts names of their own and compute them one after the other; `op.Where` chooses "
+        "without a branch"
     )
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    what: str
     limit: int
 
 

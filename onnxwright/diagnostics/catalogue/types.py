@@ -236,6 +236,20 @@ class ElementwiseChoice(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemainderSign(Diagnostic):
+    """`%` of floating-point tensors: Python's remainder, where files from onnxscript mean C's."""
+
+    code: ClassVar[str] = "OW430"
+    severity: ClassVar[str] = "warning"
+    title: ClassVar[str] = "`%` of floating-point tensors has the sign of the divisor"
+    label: ClassVar[str] = "as in Python and numpy; in onnxscript it has the sign of the dividend"
+    help: ClassVar[str] = (
+        "for C's fmod write `op.Mod(x, y, fmod=1)`; to say that Python's remainder is meant, write "
+        "`x - op.Floor(x / y) * y`"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class RaggedList(Diagnostic):
     """A list that is used as a tensor does not have the shape of one."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from collections.abc import Iterator
+from typing import Any
 
 from onnxwright.optimizer.rules import Rule
 
@@ -19,11 +21,19 @@ def rules() -> tuple[Rule, ...]:
     found: dict[str, Rule] = {}
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda i: i.name):
         module = importlib.import_module(f"{__name__}.{info.name}")
-        for value in vars(module).values():
-            if isinstance(value, Rule) and value.replacement is not None:
+        for value in _rules_of(module):
+            if value.replacement is not None:
                 assert found.get(value.name, value) is value, f"two rules called {value.name}"
                 found[value.name] = value
     return tuple(found.values())
+
+
+def _rules_of(module: Any) -> Iterator[Rule]:
+    """The rules that a module names, alone or in lists."""
+    for value in vars(module).values():
+        for one in value if isinstance(value, list) else (value,):
+            if isinstance(one, Rule):
+                yield one
 
 
 __all__ = ["rules"]

@@ -24,7 +24,7 @@ def _is_zero(value: Any) -> bool:
         return True
     backend, one = value.backend, value.value
     for _ in range(16):
-        known = backend.recorder.known.get(one)
+        known = backend.constant_value(backend.value_of(one))
         if known is not None:
             return bool(known.dtype != object and not known.any())
         node = one.producer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from os import PathLike
 from typing import Any
 
@@ -21,6 +21,7 @@ from onnxwright.optimizer.versions.engine import Conversion
 
 # The oldest version whose operators are converted: before, broadcasting had other rules.
 OLDEST = 7
+ASSUMPTIONS = ("nonempty",)
 _OLDEST = {"": OLDEST, "ai.onnx.ml": 1}
 
 
@@ -30,6 +31,7 @@ def convert_version(
     *,
     domains: Mapping[str, int] | None = None,
     ir_version: int | None = None,
+    assume: Collection[str] = (),
     output: str | PathLike[str] | None = None,
 ) -> Any:
     """A model in another opset version, newer or older, that computes the same.
@@ -46,6 +48,8 @@ def convert_version(
         domains: versions of other domains, such as `{"ai.onnx.ml": 3}`.
         ir_version: the IR version; by default the lowest that has these opsets and the model's
             element types when the version goes down, and at least the model's when it goes up.
+        assume: what holds of every run: "nonempty" (no size is 0), which Reshape needs for some
+            models below opset 14.
         output: a file to write the result to.
 
     Returns:
@@ -73,10 +77,37 @@ def convert_version(
     source = opened(model)
     wanted = _wanted(source, version, domains)
     made = source.clone()
-    _converted(made, wanted)
+    _converted(made, wanted, _assumed(assume))
     lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in wanted.items())
     made.ir_version = _ir_version(made, ir_version, lowered=lowered)
     return returned(made, model, output)
+
+
+def _assumed(assume: Collection[str]) -> Collection[str]:
+    given = [assume] if isinstance(assume, str) else list(assume)
+    unknown = [name for name in given if name not in ASSUMPTIONS]
+    if unknown:
+        fail(messages.ModelNotConvertible(
+            reason=f"{unknown[0]!r} cannot be assumed",
+            advice=f"`assume` may hold {', '.join(map(repr, ASSUMPTIONS))}",
+        ))  # fmt: skip
+    return given
+
+
+def convert_in_place(model: ir.Model, version: int, assume: Collection[str] = ()) -> None:
+    """As `convert_version`, on the model itself, whose values and weights stay the same objects.
+
+    Args:
+        model: the model; it is of no use if this raises.
+        version: the opset version of the default domain.
+        assume: what holds of every run.
+
+    Raises:
+        ConversionError: nodes that have no equivalent (OW870).
+    """
+    before = model.graph.opset_imports.get("", version)
+    _converted(model, {"": version}, assume)
+    model.ir_version = _ir_version(model, None, lowered=version < before)
 
 
 def _wanted(
@@ -122,13 +153,13 @@ def _check_version(domain: str, target: Any) -> None:
         ))  # fmt: skip
 
 
-def _converted(model: ir.Model, wanted: Mapping[str, int]) -> None:
+def _converted(model: ir.Model, wanted: Mapping[str, int], assume: Collection[str]) -> None:
     """Convert in place; functions that need known arguments are inlined first."""
     original = model.clone() if model.functions else None
     problems: list[Any] = []
     inline: set[Any] = set()
     for domain, target in wanted.items():
-        conversion = Conversion(model, domain, target)
+        conversion = Conversion(model, domain, target, assume)
         conversion.run()
         problems += conversion.problems
         inline |= {f.identifier() for f in conversion.unknown}
@@ -139,7 +170,7 @@ def _converted(model: ir.Model, wanted: Mapping[str, int]) -> None:
     InlinePass(lambda f: f.identifier() in inline)(original)
     problems = []
     for domain, target in wanted.items():
-        conversion = Conversion(original, domain, target)
+        conversion = Conversion(original, domain, target, assume)
         conversion.run()
         problems += conversion.problems
     if problems:
@@ -185,4 +216,4 @@ _OF_TYPE = {"FLOAT8E4M3FN": 9, "FLOAT8E4M3FNUZ": 9, "FLOAT8E5M2": 9, "FLOAT8E5M2
             "INT4": 10, "UINT4": 10, "FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13,
             "FLOAT6E2M3": 14, "FLOAT6E3M2": 14, "BFLOAT16": 4}  # fmt: skip
 
-__all__ = ["OLDEST", "convert_version"]
+__all__ = ["OLDEST", "convert_in_place", "convert_version"]

@@ -8,8 +8,8 @@ where the operator's function body takes its place, or raises `Refused`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,8 @@ class Call:
         used: for each output, whether something reads it.
         constants: the array of input `n` if it is constant, read when asked for.
         version: the version of the opset it is written for.
+        backend: builds what replaces the node.
+        assume: what the user says holds of every run, such as "nonempty".
     """
 
     signature: OpSignature
@@ -117,7 +119,7 @@ class Call:
     constants: Callable[[int], Array | None]
     version: int
     backend: Any = None
-    dropped: set[str] = field(default_factory=set)
+    assume: Collection[str] = ()
 
     @property
     def name(self) -> str:

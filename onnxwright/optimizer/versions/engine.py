@@ -6,6 +6,7 @@ builds, so that everything else of the model (names, weights, metadata) is not t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -44,16 +45,20 @@ class Conversion:
         model: the model; it is changed.
         domain: the domain whose version changes.
         target: the version to convert to.
+        assume: what holds of every run.
 
     Attributes:
         problems: what cannot be converted; where there is anything, the model is of no use.
         converted: how many nodes were replaced.
     """
 
-    def __init__(self, model: ir.Model, domain: str, target: int) -> None:
+    def __init__(
+        self, model: ir.Model, domain: str, target: int, assume: Collection[str] = ()
+    ) -> None:
         self.model = model
         self.domain = domain
         self.target = target
+        self.assume = assume
         self.problems: list[messages.NodeNotConvertible] = []
         self.unknown: set[ir.Function] = set()
         self.converted = 0
@@ -246,6 +251,7 @@ class Conversion:
             lambda n: constant_of(node.inputs[n], ir_version),
             version,
             snippet.backend,
+            self.assume,
         )
         return call, snippet
 

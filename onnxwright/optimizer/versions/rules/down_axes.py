@@ -279,14 +279,28 @@ def whole_shape(op: Ops, call: Call) -> Any:
 @down(14, "Reshape")
 def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     """Without `allowzero` a 0 copies a size.  Source: ONNX Reshape 14."""
-    if call.attr("allowzero", 0):
-        known = call.constants(1)
-        sizes: Any = known.tolist() if known is not None else call.input(1).dims
-        if not isinstance(sizes, (list, tuple)) or any(
-            not isinstance(d, int) or d == 0 for d in sizes
-        ):
-            raise Refused("`allowzero=1` came with opset 14, and the sizes may be 0")
-    return call.same(op, None, call.without("allowzero")) if call.given("allowzero") else KEEP
+    if not call.given("allowzero"):
+        return KEEP
+    made = call.same(op, None, call.without("allowzero"))
+    if not call.attr("allowzero", 0):
+        return made
+    known = call.constants(1)
+    sizes: Any = known.tolist() if known is not None else call.input(1).dims
+    before = call.input(0).shape or ()
+    if not isinstance(sizes, (list, tuple)):
+        sizes = [None]
+    if -1 in sizes:
+        return made  # then no other size may be 0
+    for n, size in enumerate(sizes):
+        if isinstance(size, int) and size != 0:
+            continue
+        copied = size is not None and n < len(before) and before[n] == size
+        if not copied and not (size != 0 and "nonempty" in call.assume):
+            raise Refused(
+                "`allowzero=1` came with opset 14, and the sizes may be 0",
+                "say that no size is 0 with `assume={'nonempty'}`, or fix the sizes",
+            )
+    return made
 
 
 @down(12, "Constant")
@@ -333,17 +347,19 @@ def expanded_constant(op: Ops, call: Call) -> Any:
 
 @down(14, "Trilu")
 def triangle_by_a_mask(op: Ops, call: Call) -> Any:
-    """A triangle of known size is chosen by a constant mask.  Source: ONNX Trilu 14."""
-    rows, columns = call.shape(0)[-2:]
-    k = call.ints(1)
-    if not isinstance(rows, int) or not isinstance(columns, int) or rows * columns > 1 << 20:
-        raise Refused("the older version has no such operator, and the size is not known",
-                      "fix the last two sizes with `ow.set_shapes`")  # fmt: skip
-    ones = np.ones((rows, columns), dtype=bool)
-    place = 0 if k is None else k[0]
-    mask = np.triu(ones, place) if call.attr("upper", 1) else np.tril(ones, place)
+    """A triangle is chosen by comparing the indices of rows and columns.  Source: ONNX Trilu 14."""
+    x, k = call.input(0), call.get(1)
     zero = op.constant(np.zeros((), dtype=call.dtype(0).numpy))
-    return [op.Where(op.constant(mask), call.input(0), zero)]
+    sizes, none, one = op.Shape(x), call.int64(op, 0), call.int64(op, 1)
+
+    def indices(place: int, axis: int) -> Any:
+        size = op.Squeeze(op.Slice(sizes, [place], [place + 1 or 2**31 - 1]), [0])
+        return op.Unsqueeze(op.Range(none, size, one), [axis])
+
+    rows, columns = indices(-2, 1), indices(-1, 0)
+    first = rows if k is None else op.Add(rows, k)
+    outside = op.Less(columns, first) if call.attr("upper", 1) else op.Greater(columns, first)
+    return [op.Where(outside, zero, x)]
 
 
 __all__: list[str] = []

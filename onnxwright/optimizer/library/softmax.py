@@ -1,0 +1,32 @@
+"""Softmax that is written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.optimizer.drawing import Draw, floats, sizes
+from onnxwright.optimizer.number import numbers
+from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.rules import rule
+
+
+def _scores(rng: Any) -> Draw:
+    shape = sizes(rng, 1, 3)
+    return {"x": floats(rng, shape), "axes": np.array([int(rng.integers(len(shape)))])}
+
+
+@rule(since=13, level="rounding", cases=_scores)
+def softmax(op: Any, x: Any, axes: Const) -> Any:
+    """Softmax written with the largest element taken away."""
+    e = op.Exp(x - op.ReduceMax(x, axes))
+    return e / op.ReduceSum(e, axes)
+
+
+@softmax.to
+def _(op: Any, x: Any, axes: Any) -> Any:
+    found = numbers(axes)
+    if found is None or len(found) != 1 or x.rank is None:
+        return None
+    return op.Softmax(x, axis=found[0])

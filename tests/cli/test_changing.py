@@ -1,0 +1,87 @@
+"""Commands that change a model: `convert`, `extract`, `compose`, `set-shapes`, `rename`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import parser
+
+from onnxwright.cli.main import main
+
+MODEL = """<ir_version: 8, opset_import: ["" : 12]>
+g (float[1,3] x) => (float[1] y) { h = Relu(x) y = ReduceSum<axes=[1], keepdims=0>(h) }"""
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    onnx.save(parser.parse_model(MODEL), folder / "m.onnx")
+    return folder
+
+
+def head(path: Path) -> str:
+    return onnx.printer.to_text(onnx.load(path).graph).splitlines()[0].rstrip(" {")
+
+
+def test_convert_files_and_pipes(command: Any, model: Path) -> None:
+    done = command("convert", "m.onnx", "--opset", "18", "-o", "new.onnx")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("new.onnx: 3 nodes, ")
+    assert onnx.load(model / "new.onnx").opset_import[0].version == 18
+    data = (model / "m.onnx").read_bytes()
+    done = command("convert", "-", "--opset", "18", "-o", "-", input=data, text=False)
+    assert onnx.load_model_from_string(done.stdout).opset_import[0].version == 18
+    done = command("convert", "m.onnx", "--opset", "9", "--json", "-o", "old.onnx")
+    assert json.loads(done.stdout) == {"path": "old.onnx", "nodes": 2}
+
+
+def test_extract_compose_shapes_and_names(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    for line in (
+        "extract m.onnx --inputs x --outputs h -o a.onnx",
+        "extract m.onnx --inputs h --outputs y -o b.onnx",
+        "compose a.onnx b.onnx -o c.onnx",
+        "set-shapes c.onnx --shape x=batch,? -o d.onnx",
+        "rename d.onnx --inputs x=ids --outputs y=sum --dims batch=N -o e.onnx",
+        "set-shapes e.onnx --dim N=4 -o f.onnx",
+        "compose a.onnx b.onnx --connect h=h --prefix b_ -o g.onnx",
+    ):
+        assert main(line.split()) == 0, line
+        assert capsys.readouterr().err == ""
+    assert head(model / "c.onnx") == "g (float[1,3] x) => (float[1] y)"
+    assert head(model / "e.onnx") == "g (float[N,3] ids) => (float[N] sum)"
+    assert head(model / "f.onnx") == "g (float[4,3] ids) => (float[4] sum)"
+    assert head(model / "g.onnx") == "g (float[1,3] x) => (float[1] b_y)"
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("convert m.onnx -o n.onnx", 2, "say what to convert to"),
+        ("convert m.onnx --domain ml -o n.onnx", 2, "--domain takes DOMAIN=N"),
+        ("convert m.onnx --opset 99 -o n.onnx", 1, "OW871"),
+        ("convert no.onnx --opset 18 -o n.onnx", 2, "there is no file no.onnx"),
+        ("convert m.onnx --opset 18 -o no/n.onnx", 2, "does not exist"),
+        ("extract m.onnx --inputs x --outputs nothing -o n.onnx", 1, "OW876"),
+        ("compose m.onnx m.onnx --connect y -o n.onnx", 2, "--connect takes NAME=VALUE"),
+        ("set-shapes m.onnx -o n.onnx", 2, "say what changes"),
+        ("rename m.onnx -o n.onnx", 2, "say what to rename"),
+    ],
+)
+def test_mistakes(
+    model: Path,
+    line: str,
+    status: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(model)
+    assert main(line.split()) == status
+    assert words in capsys.readouterr().err
+    assert not (model / "n.onnx").exists()

@@ -1,0 +1,136 @@
+"""Annotations inside functions, absent optional values, and lists given to sequence operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxwright as ow
+from onnxwright import FLOAT, INT64, Opset, graph, script
+from onnxwright import opset18 as op
+
+X = np.array([[1.0, -2.0, 3.0, -4.0]] * 3, np.float32)
+
+
+def test_annotated_locals_are_value_infos() -> None:
+    @script
+    def f(x: FLOAT["N", 4]) -> FLOAT["N", 4]:
+        y: FLOAT["N", 4] = op.Relu(x)
+        z = op.Neg(y)
+        w: FLOAT = op.Abs(z)
+        return op.Sqrt(w)
+
+    model = f.to_model_proto()
+    found = {v.name: v.type.tensor_type for v in model.graph.value_info}
+    assert list(found) == ["y", "w"]
+    assert [d.dim_param or d.dim_value for d in found["y"].shape.dim] == ["N", 4]
+    assert found["w"].elem_type == onnx.TensorProto.FLOAT
+    onnx.checker.check_model(model, full_check=True)
+
+
+def test_annotations_of_a_body_are_its_types() -> None:
+    """What the runtime could not infer: the states of a Scan inside a Loop, custom operators."""
+
+    @script
+    def f(x: FLOAT[3, 4], n: INT64[()]):
+        total = op.ReduceSum(x, keepdims=0)
+        for _ in range(n):
+
+            @graph()
+            def body(state: FLOAT[()], row: FLOAT[4]):
+                after = state + op.ReduceSum(row, keepdims=0)
+                return after, after
+
+            last, _rows = op.Scan(op.Constant(value_float=0.0), x, body=body, num_scan_inputs=1)
+            total = total + last
+        return total
+
+    (got,) = ow.run_model(f.to_model_proto(), {"x": X, "n": np.array(2)})
+    np.testing.assert_allclose(got, X.sum() * 3)
+
+    custom = Opset("my.domain", 1)
+
+    @script
+    def g(x: FLOAT[3, 4]):
+        @graph()
+        def body(state: FLOAT[4], index: INT64["M"]):
+            return op.Relu(state), index
+
+        return custom.Fold(x, body=body)
+
+    inputs = g.to_function_proto().node[0].attribute[0].g.input
+    assert [i.type.tensor_type.elem_type for i in inputs] == [1, 7]
+
+
+def test_a_wrong_annotation_of_a_body_is_refused() -> None:
+    @script
+    def f(x: FLOAT[3, 4]):
+        @graph()
+        def body(state: INT64[4], row: FLOAT[4]):
+            return state, row
+
+        return op.Scan(x[0], x, body=body, num_scan_inputs=1)
+
+    with pytest.raises(ow.ScriptError, match="OW316.*`state` is annotated INT64"):
+        f.to_model_proto()
+
+
+def test_an_absent_optional_value_is_decided_when_compiling() -> None:
+    @script
+    def shifted(x: FLOAT["N"], by: FLOAT["N"] | None = None):
+        if op.OptionalHasElement(by):
+            y = x + by
+        else:
+            y = x * 2.0
+        return y
+
+    @script
+    def main(x: FLOAT["N"]):
+        return shifted(x) + shifted(x, x)
+
+    x = np.array([1.0, 2.0], np.float32)
+    model = main.to_model_proto()
+    assert "If" not in [n.op_type for n in model.graph.node]
+    (got,) = ow.run_model(model, {"x": x})
+    np.testing.assert_array_equal(got, x * 4)
+    np.testing.assert_array_equal(main(x), got)
+
+
+LISTS = {
+    "joined": "op.ConcatFromSequence([x, y, x + y], axis=0)",
+    "a tuple, stacked": "op.ConcatFromSequence((x, y), axis=0, new_axis=1)",
+    "through a name": "op.SequenceAt(pair, 1)",
+    "inserted": "op.ConcatFromSequence(op.SequenceInsert([x, y], x * 2.0), axis=0)",
+    "erased": "op.SequenceAt(op.SequenceErase([x, y], 0), 0)",
+    "its length": "op.SequenceLength([x, y])",
+    "an empty one": "op.SequenceLength([])",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_a_sequence_where_the_operator_takes_one(name: str) -> None:
+    text = (
+        '@script\ndef f(x: FLOAT["N"], y: FLOAT["N"]):\n'
+        f"    pair = [x, y]\n    return {LISTS[name]}\n"
+    )
+    space: dict[str, Any] = {"script": script, "op": op, "FLOAT": FLOAT}
+    exec(text, space)
+    x, y = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0], np.float32)
+    (compiled,) = ow.run_model(space["f"].to_model_proto(), {"x": x, "y": y})
+    eager = space["f"](x, y)
+    np.testing.assert_array_equal(compiled, eager)
+    assert compiled.dtype == eager.dtype
+
+
+def test_the_remainder_of_floats_is_announced() -> None:
+    @script
+    def f(x: FLOAT["N"]) -> FLOAT["N"]:
+        return x % 3.0
+
+    with pytest.warns(ow.OnnxwrightWarning, match="OW430"):
+        model = f.to_model_proto()
+    (got,) = ow.run_model(model, {"x": X[0]})
+    np.testing.assert_array_equal(got, X[0] % 3)

@@ -1,0 +1,114 @@
+"""Long chains and deep source: every model compiled can be read back, or the error has a place."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from onnxwright.errors import ScriptError
+
+HEAD = (
+    "from onnxwright import DOUBLE, FLOAT, INT64, script\n"
+    "from onnxwright import opset20 as op\n\n\n"
+    "@script()\n"
+    "def f(x: FLOAT[2], i: INT64[()]) -> FLOAT[2]:\n"
+)
+
+
+def _elif(n: int, call: str = "i == {k}") -> str:
+    word = ("if", "elif")
+    arms = [f"    {word[k > 0]} {call.format(k=k)}:\n        y = x + {k}\n" for k in range(n)]
+    return "".join(arms) + "    else:\n        y = -x\n    return y\n"
+
+
+def _returns(n: int) -> str:
+    arms = [f"    if i == {k}:\n        return x + {k}\n" for k in range(n)]
+    return "".join(arms) + "    return -x\n"
+
+
+def _ternaries(n: int) -> str:
+    return "    return " + " ".join(f"x + {k} if i == {k} else" for k in range(n)) + " -x\n"
+
+
+def _nested(n: int) -> str:
+    heads = ["    " * (k + 1) + f"if i > {k}:\n" for k in range(n)]
+    return "    y = x\n" + "".join(heads) + "    " * (n + 1) + "y = x + 1\n    return y\n"
+
+
+COMPILED = {
+    "elif_12": (_elif(12), 5, 5),
+    "elif_32": (_elif(32), 31, 31),
+    "elif_100": (_elif(100), 64, 64),
+    "elif_else": (_elif(40), 99, None),
+    "elif_calls": (_elif(40, "op.ReduceMax(x) * 0 + op.Cast(i, to=1) == {k}"), 17, 17),
+    "elif_static_arms": (_elif(40, "({k} == 50 or i == {k})"), 39, 39),
+    "elif_static_end": (_elif(40, "i == {k} or {k} == 20"), 33, 20),
+    "returns_60": (_returns(60), 59, 59),
+    "ternaries_150": (_ternaries(150), 149, 149),
+    "ternaries_else": (_ternaries(40), 40, None),
+    "nested_25": (_nested(25), 99, 1),
+    "sum_500": ("    return x" + " + x * 0" * 500 + "\n", 0, 0),
+    "parentheses_150": ("    return " + "-(" * 150 + "x" + ")" * 150 + "\n", 0, 0),
+    "and_200": (
+        "    return x if " + " and ".join(f"i != {k}" for k in range(200)) + " else -x\n",
+        7,
+        None,
+    ),
+}
+REFUSED = {
+    "nested_31": (_nested(31), "OW319"),
+    "nested_60": (_nested(60), "OW319"),
+    "sum_1600": ("    return x" + " + x" * 1600 + "\n", "OW319"),
+    "too_large_beside_floats": ("    return x + 10**400\n", "OW404"),
+    "too_large_literal": (f"    return x * -{'9' * 400}\n", "OW404"),
+    "too_large_in_a_call": ("    return op.Add(x, 10**400)\n", "OW404"),
+    "too_large_to_print": ("    return x + 10**6000\n", "OW404"),
+    "too_large_compared": ("    return op.Where(x < 10**400, x, x)\n", "OW404"),
+    "too_large_in_a_list": ("    return x + [1.0, 10**400]\n", "OW404"),
+    "too_large_beside_ints": ("    return x[i + 10**400]\n", "OW404"),
+}
+
+
+def _load(tmp_path: Path, body: str) -> Any:
+    path = tmp_path / "deep.py"
+    path.write_text(HEAD + body)
+    spec = importlib.util.spec_from_file_location("deep", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.f
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_deep_function_compiles_and_its_model_is_read_back(tmp_path: Path, name: str) -> None:
+    body, i, added = COMPILED[name]
+    before = sys.getrecursionlimit()
+    f = _load(tmp_path, body)
+    data = f.to_model_proto().SerializeToString()
+    assert sys.getrecursionlimit() == before
+    onnx.ModelProto.FromString(data)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    x = np.array([1.0, 2.0], np.float32)
+    given = {"x": x, "i": np.array(i)}
+    (found,) = session.run(None, {v.name: given[v.name] for v in session.get_inputs()})
+    np.testing.assert_allclose(found, -x if added is None else x + added)
+    function = f.to_function_proto()
+    onnx.FunctionProto.FromString(function.SerializeToString())
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_compiled_is_refused_with_a_place(tmp_path: Path, name: str) -> None:
+    body, code = REFUSED[name]
+    f = _load(tmp_path, body)
+    with pytest.raises(ScriptError, match=code) as caught:
+        f.to_model_proto()
+    assert caught.value.diagnostic.span is not None
+    assert caught.value.diagnostic.span.file.endswith("deep.py")
