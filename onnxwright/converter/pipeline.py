@@ -91,8 +91,8 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
             with room_for(depth):
                 found = _front(unit, sink, exact=exact)
         if not sink.errors:
-            unit = replace(parsed.unit, function=cast("FunctionType", _nobody))
-            kept[key] = replace(found, parsed=replace(parsed, unit=unit))
+            unit = replace(found.parsed.unit, function=cast("FunctionType", _nobody))
+            kept[key] = replace(found, parsed=replace(found.parsed, unit=unit))
     unit = found.parsed.unit
     own = replace(
         found.parsed, unit=unit if unit.function is function else _rebound(found, function)
