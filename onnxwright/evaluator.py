@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from onnxwright.eager import Evaluator, OrtEvaluator, ReferenceEvaluator
-from onnxwright.eager import default_evaluator as default
 from onnxwright.eager import evaluator as default_as
 from onnxwright.eager import set_default_evaluator as set_default
+from onnxwright.eager.select import current as default
 
 ORTEvaluator = OrtEvaluator
 OnnxReferenceRuntimeEvaluator = ReferenceEvaluator
@@ -37,7 +37,8 @@ def ORTMixedEvaluator(**options: Any) -> OrtEvaluator:  # noqa: N802 - a class i
 
 
 class _CallableModule(ModuleType):
-    __doc__ = default_as.__doc__
+    # Without its example, which calls the function by the name that the package has for it.
+    __doc__ = (default_as.__doc__ or "").partition("    Example:")[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
         return default_as(*args, **kwargs)

@@ -409,13 +409,7 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
     kinds = [k.dtype for k in types if isinstance(k, TensorType) and k.dtype is not None]
     if facts(op.name).moves_data or not any(k.is_float for k in kinds):
         return False
-    return op.name not in _ROUNDED_BY_IEEE or any(k.is_float and k.bits < 32 for k in kinds)
-
-
-_ROUNDED_BY_IEEE = frozenset(
-    ("Abs", "Add", "Cast", "CastLike", "Ceil", "ConstantOfShape", "Div", "Floor", "Max", "Min",
-     "Mul", "Neg", "Relu", "Sign", "Sqrt", "Sub", "Where")
-)  # fmt: skip
+    return not facts(op.name).correctly_rounded or any(k.is_float and k.bits < 32 for k in kinds)
 
 
 def _is_reference(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from onnxwright.ir.text import clean
 
 _SHOWN = 1000  # elements of an output that JSON holds
 _ITEMS = 20  # elements of a sequence that are printed
+
+
+_MOST = 1 << 30  # elements of a value that is drawn at random
 
 
 def needed(proto: Any) -> dict[str, Any]:
@@ -269,6 +273,10 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
     if not isinstance(kind, TensorType) or kind.dtype is None:
         raise Trouble(f"no value for {name}: {kind} can be drawn at random; give it by --inputs")
     shape = [d if isinstance(d, int) else dims.get(d or "", 2) for d in kind.shape or ()]
+    if any(d < 0 for d in shape):
+        raise Trouble(f"no value for {name}: {kind} has a negative dimension")
+    if math.prod(shape) > _MOST:
+        raise Trouble(f"no value for {name}: {kind} has too many elements to be drawn")
     if kind.dtype is DType.STRING:
         return np.array(rng.choice(["a", "b"], shape), dtype=object)
     if kind.dtype.is_bool:

@@ -64,7 +64,7 @@ def _parse(file: str, text: str) -> ast.Module:
     key = (file, hash(text))
     found = _parsed.get(key)
     if found is None or found[0] != text:
-        if len(_parsed) > 256:
+        if len(_parsed) > 16:
             _parsed.clear()
         found = _parsed[key] = (text, ast.parse(text))
     return found[1]
@@ -107,6 +107,8 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     for text in _candidates(function, depth + 1):
         for variant in dict.fromkeys((text, textwrap.dedent(text), textwrap.dedent(text).strip())):
             if _compiles_to(variant, function.__code__):
+                if len(_last_text) > 64:
+                    _last_text.clear()
                 _last_text[file] = variant
                 return variant
     return None

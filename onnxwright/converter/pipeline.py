@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import FunctionType
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
@@ -56,7 +57,12 @@ class Front:
     chains: tuple[hir.Name | hir.Attribute, ...]
 
 
-_fronts: dict[tuple[Any, ...], Front] = {}
+# By the code they were made from, and gone with it: a file that is loaded anew leaves nothing.
+_fronts: WeakKeyDictionary[CodeType, dict[tuple[Any, ...], Front]] = WeakKeyDictionary()
+
+
+def _nobody() -> None:
+    """Stands for the function in a kept front, which would keep its code alive."""
 
 
 def front(function: FunctionType, source: str | None = None, *, exact: bool = False) -> Front:
@@ -68,8 +74,9 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
         ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
     """
     # NOTE: code objects of two files may be equal.
-    key = (function.__code__.co_filename, function.__code__, source, exact)
-    found = _fronts.get(key)
+    kept = _fronts.setdefault(function.__code__, {})
+    key = (function.__code__.co_filename, source, exact)
+    found = kept.get(key)
     sink = Sink()
     if found is None:
         unit = capture(function, source)
@@ -84,7 +91,8 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
             with room_for(depth):
                 found = _front(unit, sink, exact=exact)
         if not sink.errors:
-            _fronts[key] = found
+            unit = replace(found.parsed.unit, function=cast("FunctionType", _nobody))
+            kept[key] = replace(found, parsed=replace(found.parsed, unit=unit))
     unit = found.parsed.unit
     own = replace(
         found.parsed, unit=unit if unit.function is function else _rebound(found, function)

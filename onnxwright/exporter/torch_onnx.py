@@ -103,7 +103,7 @@ def export(
         ...     torch.nn.Linear(3, 2), torch.ones(1, 3), input_names=["x"], dynamic_axes=axes
         ... )
         >>> program.model.graph.inputs[0].shape
-        Shape([SymbolicDim(batch), 3])
+        Shape([SymbolicDim('batch'), 3])
     """
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
     arguments, named = _inputs(args, kwargs)

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.model import Model
+from onnxwright.ir.validation.schemas import check_schemas
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
@@ -106,6 +107,42 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
     opened = Opened(proto, path)
     checked(proto, opened.folder, external=external, defined=defined)
     return opened
+
+
+def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
+    """Read and check a model, as an object of `onnx_ir`; its weights stay unread.
+
+    Args:
+        source: as for `open_model`; an `onnx_ir.Model` is checked and returned as it is.
+        schemas: whether nodes are checked against the schemas of their operators.
+
+    Returns:
+        The `onnx_ir.Model`.
+
+    Raises:
+        ModelError: as for `open_model`.
+        ModelTypeError: it is a function, a graph or something else (OW752).
+    """
+    import onnx_ir as ir
+
+    opened = open_model(source)
+    if not isinstance(opened.proto, onnx.ModelProto):
+        not_a_model(opened.proto)
+    if schemas:
+        try:
+            check_schemas(opened.proto)
+        except Damage as damage:
+            raise_damage(damage)
+    if isinstance(source, ir.Model):
+        return source
+    try:
+        made: Any = ir.from_proto(opened.proto)
+    except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
+        _unreadable("the model", f"onnx_ir cannot read it: {_first_line(error)}", error)
+    if opened.path is not None:
+        for graph in (made.graph, *(f.graph for f in made.functions.values())):
+            ir.external_data.set_base_dir(graph, opened.folder)
+    return made
 
 
 def checked(
@@ -295,6 +332,7 @@ __all__ = [
     "checked",
     "is_source",
     "not_a_model",
+    "open_ir_model",
     "open_model",
     "parsed",
     "raise_damage",

@@ -52,7 +52,7 @@ FACTS = (
             )
         },
     ),
-    _unary("Relu", exact_on_integers=True, cheap=True),
+    _unary("Relu", correctly_rounded=True, exact_on_integers=True, cheap=True),
     _unary("Selu", flops=per_output(4)),
     _unary("Shrink", cheap=True),
     _unary("Sigmoid", folding=ALWAYS, flops=per_output(4)),

@@ -61,6 +61,7 @@ FACTS = (
     OperatorFacts("BitCast", elementwise=True, cheap=True, flops=free),
     OperatorFacts(
         "Cast",
+        correctly_rounded=True,
         elementwise=True,
         cheap=True,
         infer=first_input,
@@ -70,7 +71,13 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts(
-        "CastLike", elementwise=True, cheap=True, infer=first_input, dims=_cast_dims, flops=free
+        "CastLike",
+        correctly_rounded=True,
+        elementwise=True,
+        cheap=True,
+        infer=first_input,
+        dims=_cast_dims,
+        flops=free,
     ),
 )
 

@@ -67,6 +67,7 @@ _broadcasting = partial(
 FACTS = (
     _unary(
         "Abs",
+        correctly_rounded=True,
         modular=True,
         exact_on_integers=True,
         cheap=True,
@@ -78,6 +79,7 @@ FACTS = (
     _unary("Acosh"),
     _broadcasting(
         "Add",
+        correctly_rounded=True,
         modular=True,
         exact_on_integers=True,
         commutative=True,
@@ -91,12 +93,13 @@ FACTS = (
     _unary("Asinh"),
     _unary("Atan"),
     _unary("Atanh"),
-    _unary("Ceil", cheap=True, fold=keeping_dtype(np.ceil)),
+    _unary("Ceil", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.ceil)),
     _unary("Clip", exact_on_integers=True, cheap=True),
     _unary("Cos", folding=ALWAYS),
     _unary("Cosh"),
     _broadcasting(
         "Div",
+        correctly_rounded=True,
         exact_on_integers=True,
         cheap=True,
         symbol="/",
@@ -106,10 +109,11 @@ FACTS = (
     ),
     _unary("Erf"),
     _unary("Exp", folding=ALWAYS),
-    _unary("Floor", cheap=True, fold=keeping_dtype(np.floor)),
+    _unary("Floor", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.floor)),
     _unary("Log", folding=ALWAYS),
     _broadcasting(
         "Max",
+        correctly_rounded=True,
         exact_on_integers=True,
         commutative=True,
         cheap=True,
@@ -120,6 +124,7 @@ FACTS = (
     _broadcasting("Mean", commutative=True, cheap=True, flops=per_further_input),
     _broadcasting(
         "Min",
+        correctly_rounded=True,
         exact_on_integers=True,
         commutative=True,
         cheap=True,
@@ -130,6 +135,7 @@ FACTS = (
     _broadcasting("Mod", exact_on_integers=True, dims=_mod_dims, fold=_fold_mod),
     _broadcasting(
         "Mul",
+        correctly_rounded=True,
         modular=True,
         exact_on_integers=True,
         commutative=True,
@@ -141,6 +147,7 @@ FACTS = (
     ),
     _unary(
         "Neg",
+        correctly_rounded=True,
         modular=True,
         exact_on_integers=True,
         cheap=True,
@@ -151,12 +158,13 @@ FACTS = (
     _broadcasting("Pow", modular=True, symbol="**", folding=ALWAYS),
     _unary("Reciprocal", cheap=True, folding=ALWAYS),
     _unary("Round", cheap=True),
-    _unary("Sign", exact_on_integers=True, cheap=True),
+    _unary("Sign", correctly_rounded=True, exact_on_integers=True, cheap=True),
     _unary("Sin", folding=ALWAYS),
     _unary("Sinh"),
-    _unary("Sqrt", cheap=True, folding=ALWAYS, fold=keeping_dtype(np.sqrt)),
+    _unary("Sqrt", correctly_rounded=True, cheap=True, folding=ALWAYS, fold=keeping_dtype(np.sqrt)),
     _broadcasting(
         "Sub",
+        correctly_rounded=True,
         modular=True,
         exact_on_integers=True,
         cheap=True,

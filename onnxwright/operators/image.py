@@ -56,6 +56,7 @@ FACTS = (
     OperatorFacts("NonMaxSuppression"),
     OperatorFacts(
         "Resize",
+        takes_sizes=True,
         infer=_resize_shape,
         folding=NEVER,
         changes={

@@ -112,6 +112,7 @@ FACTS = (
     _broadcasting("Or", commutative=True, cheap=True, symbol="|", fold=elementwise(np.logical_or)),
     _broadcasting(
         "Where",
+        correctly_rounded=True,
         copies=True,
         cheap=True,
         dims=_where_dims,

@@ -88,6 +88,9 @@ class OperatorFacts:
             be cast back.
         exact_on_integers: whether its results on integers are the same in a wider type, floats
             that hold the integers among them (`copies` says that too).
+        correctly_rounded: whether it computes as IEEE 754 says, in single and double precision, so
+            that every runtime gives the same bits; operators that move data do anyway.
+        takes_sizes: whether an input holds sizes, which may be constants of a fixed shape.
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
         droppable_outputs: whether its last outputs may be left out without a change to the others.
@@ -117,6 +120,8 @@ class OperatorFacts:
     copies: bool = False
     modular: bool = False
     exact_on_integers: bool = False
+    correctly_rounded: bool = False
+    takes_sizes: bool = False
     cheap: bool = False
     heavy: bool = False
     droppable_outputs: bool = False

@@ -154,6 +154,7 @@ def _fold_expand(call: OpCall) -> Array:
 FACTS = (
     OperatorFacts(
         "Expand",
+        takes_sizes=True,
         copies=True,
         moves_data=True,
         cheap=True,
@@ -184,6 +185,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Reshape",
+        takes_sizes=True,
         copies=True,
         moves_data=True,
         cheap=True,
@@ -206,6 +208,7 @@ FACTS = (
     ),
     OperatorFacts(
         "Tile",
+        takes_sizes=True,
         copies=True,
         moves_data=True,
         cheap=True,

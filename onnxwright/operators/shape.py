@@ -115,13 +115,17 @@ FACTS = (
     OperatorFacts("Constant", cheap=True, flops=free),
     OperatorFacts(
         "ConstantOfShape",
+        takes_sizes=True,
+        correctly_rounded=True,
         cheap=True,
         infer=_constant_of_shape_types,
         fold=_fold_constant_of_shape,
         flops=free,
     ),
     OperatorFacts("EyeLike", cheap=True, flops=free),
-    OperatorFacts("Range", cheap=True, infer=_range_shape, fold=_fold_range, flops=free),
+    OperatorFacts(
+        "Range", takes_sizes=True, cheap=True, infer=_range_shape, fold=_fold_range, flops=free
+    ),
     OperatorFacts(
         "Shape",
         copies=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,10 +11,13 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.loading import is_source, open_ir_model, serialized
+from onnxwright.ir.writing import Save, data_of
 
 Model: TypeAlias = "onnx.ModelProto | ir.Model | str | PathLike[str]"
 # Above this many bytes protobuf cannot hold a model in one message.
 _LIMIT = 2**31 - 2**20
+_SMALL, _ALIGNMENT = 1024, 4096  # bytes of a weight that goes out, and where it begins
 
 
 def opened(model: Any) -> ir.Model:
@@ -29,24 +31,18 @@ def opened(model: Any) -> ir.Model:
         The model.
 
     Raises:
-        ModelToolError: it is not a model, or the file cannot be read (OW875).
+        ModelToolError: it is not a model (OW875).
+        ModelError: it is damaged, or the file cannot be read.
     """
-    if isinstance(model, ir.Model):
-        return model
-    if isinstance(model, (str, PathLike)):
-        try:
-            return ir.load(os.fspath(model))
-        except Exception as error:  # noqa: BLE001 - whatever protobuf and the loader say
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            fail(messages.NotAModel(what=f"`{os.fspath(model)}`", reason=reason))
     proto = getattr(model, "model_proto", model)
-    if not isinstance(proto, onnx.ModelProto):
+    kinds = (onnx.FunctionProto, onnx.GraphProto, ir.Function, ir.Graph, ir.GraphView)
+    if not is_source(proto) or isinstance(proto, kinds):
         what = f"a value of type {type(model).__name__}"
         fail(messages.NotAModel(what=what, reason="a ModelProto, onnx_ir.Model or path is needed"))
-    if not proto.HasField("graph"):
+    if isinstance(proto, onnx.ModelProto) and not proto.HasField("graph"):
         fail(messages.NotAModel(what="this ModelProto", reason="it has no graph"))
-    found: Any = ir.from_proto(proto)
-    return found  # type: ignore[no-any-return]
+    found: ir.Model = open_ir_model(proto)
+    return found
 
 
 def returned(made: ir.Model, given: Any, output: str | PathLike[str] | None) -> Any:
@@ -86,15 +82,39 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
     elsewhere = any(
         isinstance(t, ir.ExternalTensor) and Path(t.base_dir).resolve() != folder for t in tensors
     )
-    external = f"{target.name}.data" if size > _LIMIT or elsewhere else None
-    # To a temporary name first: a file that is there stays whole until the new one is.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        ir.save(model, temporary, external_data=external)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    kept = [(v, v.const_value) for v in model.graph.initializers.values()]
+    with Save(target) as files:
+        try:
+            if size > _LIMIT or elsewhere:
+                _write_weights([v for v, t in kept if t is not None and _goes_out(t)], files)
+            data = serialized(ir.to_proto(model))
+        finally:
+            for value, tensor in kept:
+                value.const_value = tensor
+        files.commit(data, keep=data_of(tensors))
     return target
+
+
+def _goes_out(tensor: Any) -> bool:
+    """Whether a weight is written to the data file: large ones, and those that were in one."""
+    return tensor.nbytes >= _SMALL or isinstance(tensor, ir.ExternalTensor)
+
+
+def _write_weights(values: list[ir.Value], files: Save) -> None:
+    """Write weights to a data file, and let the values point there."""
+    file, places = files.data_file(), []
+    for value in values:
+        tensor: Any = value.const_value
+        file.seek(-(-file.tell() // _ALIGNMENT) * _ALIGNMENT)
+        places.append(file.tell())
+        file.write(tensor.tobytes())
+    location = files.location(file)
+    for value, offset in zip(values, places, strict=True):
+        tensor = value.const_value
+        value.const_value = ir.ExternalTensor(
+            location, offset, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=tensor.name,
+            base_dir=str(files.target.parent),
+        )  # fmt: skip
 
 
 __all__ = ["Model", "opened", "returned", "save"]

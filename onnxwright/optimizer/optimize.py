@@ -17,7 +17,7 @@ from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.ir.loading import open_model
+from onnxwright.ir.loading import open_ir_model
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -378,12 +378,9 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     if isinstance(model, ir.Model):
         return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
-        return ir.from_proto(open_model(model).proto), lambda made: _as_proto(made, model)
-    if isinstance(model, bytes):
-        return ir.from_proto(open_model(model).proto), lambda made: made
-    if isinstance(model, (str, os.PathLike)):
-        open_model(model)  # it is checked, and its weights are not read
-        return ir.load(model), lambda made: made
+        return open_ir_model(model, schemas=True), lambda made: _as_proto(made, model)
+    if isinstance(model, (bytes, str, os.PathLike)):
+        return open_ir_model(model, schemas=True), lambda made: made
     with_model = getattr(model, "with_model", None)
     if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
         return model.model, with_model

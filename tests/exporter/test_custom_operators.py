@@ -200,7 +200,9 @@ def test_values_that_are_lacking_are_told() -> None:
 
 
 def test_an_operator_without_a_function_is_told_by_its_name() -> None:
-    with pytest.raises(ExportError, match="no ONNX for one operator: `onnxwright_users::exchange`"):
+    with pytest.raises(
+        ExportError, match="no ONNX lowering for one operator: `onnxwright_users::exchange`"
+    ):
         _export(None)
 
 

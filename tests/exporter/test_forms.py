@@ -152,3 +152,38 @@ def test_no_metadata_means_none() -> None:
 
     program = ow.export(chooses, (torch.ones(3),), metadata="off", export_modules_as_functions=True)
     assert "onnxwright.origin" not in str(program.model_proto)
+
+
+class Writes(torch.nn.Module):  # type: ignore[misc]
+    """Writes into an input and a buffer, and returns both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x: Any, cache: Any) -> Any:
+        cache.index_copy_(0, torch.tensor([1]), x)
+        self.count.add_(1)
+        return cache, self.count, x * 2
+
+
+def test_what_is_written_and_returned_is_one_output() -> None:
+    args = (torch.ones(1), torch.zeros(3))
+    program = ow.export(Writes(), args, verify=True)
+    assert len(program.model.graph.outputs) == 3
+    _, written = program.run_with_new_values(args)
+    assert written["cache"].tolist() == [0, 1, 0]
+    assert written["count"].tolist() == [1, 1, 1]
+
+
+def test_a_static_cache_with_sliding_layers_has_a_remedy() -> None:
+    hub = pytest.importorskip("transformers", reason="the cache is of transformers")
+    config = hub.MistralConfig(num_hidden_layers=1, sliding_window=4, hidden_size=8)
+    cache = hub.StaticCache(config=config, max_cache_len=8)
+
+    class Reads(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any, cache: Any) -> Any:
+            return x
+
+    with pytest.raises(ow.errors.ExportValueError, match="OW825[\\s\\S]*DynamicCache"):
+        ow.export(Reads(), (torch.ones(1), cache))

@@ -78,6 +78,7 @@ def nested(depth: int) -> onnx.ModelProto:
     graph = made.graph
     for n in range(depth):
         node = graph.node.add(op_type="If", input=["c"], output=[f"q{n}"])
+        node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH).g.name = f"e{n}"
         graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
         graph.name = f"g{n}"
     return made
@@ -152,6 +153,19 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: edited(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 99)),
         "OW750",
     ),
+    "a Loop without a body": (lambda: model("c = Loop(x) y = Relu(x)"), "OW744*"),
+    "an output without a name": (
+        lambda: edited(lambda m: setattr(m.graph.output[0], "name", "")),
+        "OW744*",
+    ),
+    "a huge opset version": (
+        lambda: edited(lambda m: setattr(m.opset_import[0], "version", 1 << 40)),
+        "OW744",
+    ),
+    "a map without a key type": (
+        lambda: edited(lambda m: m.graph.output[0].type.map_type.value_type.SetInParent()),
+        "OW750",
+    ),
     "an operator's name that is not UTF-8": (lambda: not_utf8(b"Relu"), "OW744"),
     "bytes that are not a model": (lambda: b"\x08\x07garbage", "OW741"),
     "no bytes": (lambda: b"", "OW741"),
@@ -188,6 +202,10 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_models_are_refused(name: str, entry: str) -> None:
     make, code = DAMAGED[name]
+    if code.endswith("*") and entry in ("show", "diff", "assert_isomorphic"):
+        ENTRIES[entry](make())  # what is only shown or compared may be incomplete
+        return
+    code = code.rstrip("*")
     with pytest.raises(ModelError) as caught:
         ENTRIES[entry](make())
     assert caught.value.diagnostic.code == code
@@ -199,9 +217,13 @@ def test_damaged_models_are_refused(name: str, entry: str) -> None:
 def test_commands_end_with_status_2(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = DAMAGED[name][0]()
+    made, code = DAMAGED[name][0](), DAMAGED[name][1]
     path = tmp_path / "m.onnx"
     path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    if code.endswith("*"):
+        assert main(["show", str(path)]) == 0
+        assert main(["to-script", str(path)]) == 2
+        return
     for command in (["show"], ["to-script"], ["run", "--random"], ["run", "--trace", "--random"]):
         assert main([command[0], str(path), *command[1:]]) == 2
     for command in (["diff"], ["compare", "--random"]):

@@ -23,10 +23,10 @@ class CaptureFailed(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NoLowering(Diagnostic):
-    """Operators of the program for which there is no ONNX function; all of them are listed."""
+    """Operators of the program that have no ONNX lowering; all of them are listed."""
 
     code: ClassVar[str] = "OW822"
-    title: ClassVar[str] = "there is no ONNX for {count}: {names}"
+    title: ClassVar[str] = "no ONNX lowering for {count}: {names}"
     label: ClassVar[str] = "{target}"
     help: ClassVar[str] = (
         "give a function for each: `def function({signature})` returns what `op` makes, and "
@@ -120,7 +120,9 @@ class NamesToldApart(Diagnostic):
     """One name is given to two dimensions that PyTorch does not know to be equal."""
 
     code: ClassVar[str] = "OW829"
-    title: ClassVar[str] = "{place} is called `{chosen}`: another dimension is `{name}` already"
+    title: ClassVar[str] = (
+        "{place} is named `{chosen}`: another dimension already has the name `{name}`"
+    )
     label: ClassVar[str] = "exported here"
     help: ClassVar[str] = (
         "PyTorch does not see that the two are equal; write `torch.export.Dim({name!r})` in both "
@@ -137,7 +139,7 @@ class VerifyFailed(Diagnostic):
     """The exported model does not compute what PyTorch computes."""
 
     code: ClassVar[str] = "OW828"
-    title: ClassVar[str] = "the model parts from PyTorch: {summary}"
+    title: ClassVar[str] = "exported model does not match PyTorch: {summary}"
     label: ClassVar[str] = "verified here"
     help: ClassVar[str] = (
         "export without `verify`: `program.first_divergence(args)` then finds the first node that "

@@ -375,6 +375,14 @@ def last_uses(nodes: Sequence[Any]) -> dict[str, int]:
     return {name: n for n, node in enumerate(nodes) for name in used_names(node)}
 
 
+# Types of attributes, by number, and the fields that hold their values.
+_HELD = (
+    (1, "f"), (2, "i"), (3, "s"), (4, "t"), (5, "g"), (6, "floats"), (7, "ints"), (8, "strings"),
+    (9, "tensors"), (10, "graphs"), (11, "sparse_tensor"), (12, "sparse_tensors"), (13, "tp"),
+    (14, "type_protos"),
+)  # fmt: skip
+
+
 def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a node as Python values.
 
@@ -391,7 +399,9 @@ def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:
             if proto.ref_attr_name in outer:
                 found[proto.name] = outer[proto.ref_attr_name]
         else:
-            found[proto.name] = attribute_value(proto, outer)
+            value = attribute_value(proto, outer)
+            if value is not None:  # without a type and a value it is as if it were not given
+                found[proto.name] = value
     return found
 
 
@@ -408,6 +418,13 @@ def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
     from onnx import AttributeProto, helper
 
     del outer
+    if proto.type == AttributeProto.UNDEFINED:  # of a model older than the field
+        held = {f.name for f, _ in proto.ListFields()}
+        kinds = [k for k, name in _HELD if name in held]
+        if not kinds:
+            return None
+        proto = AttributeProto.FromString(proto.SerializeToString())
+        proto.type = kinds[0]
     value: Any = helper.get_attribute_value(proto)
     if proto.type == AttributeProto.STRING:
         return _text(value)

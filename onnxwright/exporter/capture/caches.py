@@ -11,6 +11,7 @@ import torch
 from torch.fx import _pytree as fx_pytree
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter import checks
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -81,7 +82,13 @@ def _flatten_static(cache: Any) -> _Flat:
     for layer in cache.layers:
         if type(layer).__name__ != "StaticLayer":
             # It counts its tokens in Python: a program would be right for one count alone.
-            raise RuntimeError(f"a StaticCache with a layer of type {type(layer).__name__}")
+            checks.raise_bad_argument(
+                "kwargs",
+                f"a StaticCache has a layer of type {type(layer).__name__}, which counts its "
+                "tokens in Python",
+                "a program would be right for one count only: export with a `DynamicCache`, or "
+                "with a config without sliding-window layers",
+            )
         ready = bool(layer.is_initialized)
         children.append([layer.keys, layer.values, layer.cumulative_length] if ready else [])
         context.append(layer.max_cache_len)

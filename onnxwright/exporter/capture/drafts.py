@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch._logging.structured import INTERN_TABLE
-from torch.export import ExportedProgram, _draft_export
+from torch.export import ExportedProgram
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -40,6 +40,9 @@ def draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) 
     Returns:
         The program, with torch's report of it.
     """
+    # Slow to import, and few exports end in a draft.
+    from torch.export import _draft_export
+
     kind = _draft_export.CaptureStructuredTrace
     leave = kind.__exit__
 

@@ -41,6 +41,7 @@ from onnxwright.exporter.translate.outlining import (
 )
 from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
+from onnxwright.semantics.graph_backend import GraphValue
 
 # An FX node, and for each of its values the name of the output (None for a plain number) and
 # whether it is a complex pair.
@@ -365,8 +366,15 @@ class _Builder:
         if self.settings.mutations == "outputs":
             order += [n for n, e in enumerate(entries) if e.kind in MUTATIONS]
         sources = list(node.args[0]) + [None] * len(results)
+        returned: dict[int, int] = {}  # a value of the graph -> the result that it is
+        same: dict[int, int] = {}  # a new value -> the result that it is, too
         for n in order:
             value = results[n]
+            if isinstance(value, GraphValue):
+                if entries[n].kind in MUTATIONS and id(value.value) in returned:
+                    same[n] = returned[id(value.value)]
+                    continue
+                returned.setdefault(id(value.value), n)
             if value is None or value is MISSING or isinstance(value, str):
                 continue
             if isinstance(value, (bool, int, float)):
@@ -389,6 +397,8 @@ class _Builder:
                 pairs.add(name)
                 value = pack(self.t.op, value)
             kept.append((name, value))
+        for n, first in same.items():
+            given[n] = given[first]
         return given, kept, pairs
 
     @staticmethod

@@ -52,7 +52,7 @@ def raise_missing(
         notes += _about(name, missing[name], unresolved.get(name, set()), lowerings, report)
         report.ways |= dict.fromkeys((operator_text(n.target) for n in missing[name]), "(nothing)")
         report.failures += [
-            note_of(node, "there is no ONNX for it", report.dimensions) for node in missing[name]
+            note_of(node, "no ONNX lowering for it", report.dimensions) for node in missing[name]
         ]
         span = span_of(missing[name][0])
         if span is not None and first is not None and span != first:

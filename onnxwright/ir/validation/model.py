@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Union
@@ -30,6 +30,11 @@ _HELD: dict[int, str] = {
     _A.SPARSE_TENSORS: "sparse_tensors", _A.TYPE_PROTOS: "type_protos",
 }  # fmt: skip
 _VALUES = frozenset(_HELD.values())
+# Operators of the standard domain that cannot be without their graphs.
+_BODIES: dict[str, tuple[str, ...]] = {
+    "If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",),
+    "SequenceMap": ("body",),
+}  # fmt: skip
 _ELEMENTS = {int(d) for d in DType} | {0}  # 0 stands for an unknown element type
 
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
@@ -101,6 +106,9 @@ class _Checker:
         for entry in proto.opset_import:
             self._texts(f"{where}, opset imports", entry.domain)
             domain = entry.domain or "ai.onnx"
+            if not 0 <= entry.version < 1 << 31:
+                what = f"the opset {quoted(domain)} is imported in version {entry.version}"
+                raise Damage("structure", where, what)
             if versions.setdefault(domain, entry.version) != entry.version:
                 what = f"two versions of {quoted(domain)} are imported"
                 raise Damage("structure", where, what)
@@ -116,7 +124,7 @@ class _Checker:
         self._once("attribute parameter", names, where)
         for attr in proto.attribute_proto:
             self._attribute(attr, where, set(), 0)
-        self._body(list(proto.input), proto.node, proto.output, where, self.around, 0)
+        self._body(list(proto.input), proto.node, list(proto.output), where, self.around, 0)
 
     def _graph(
         self, graph: onnx.GraphProto, where: str, outside: set[str] | None, depth: int
@@ -157,7 +165,7 @@ class _Checker:
         self,
         inputs: list[str],
         nodes: Sequence[onnx.NodeProto],
-        outputs: Iterable[str],
+        outputs: Sequence[str],
         where: str,
         outside: set[str] | None,
         depth: int,
@@ -174,8 +182,13 @@ class _Checker:
                     what = f"it reads {quoted(name)}, which is not defined"
                     raise Damage("structure", place, what)
             self._once("attribute", [a.name for a in node.attribute], place)
+            if inside is not None:
+                _check_bodies(node, place)
             for attr in node.attribute:
                 self._attribute(attr, place, inside, depth)
+        for name in (*inputs, *outputs) if inside is not None else ():
+            if not name:
+                raise Damage("structure", where, "an input or output has no name")
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
@@ -246,6 +259,16 @@ class _Checker:
                 raise Damage("structure", where, f"the {word} {quoted(name)} is defined twice")
 
 
+def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+    """Refuse an If, Loop, Scan or SequenceMap without its graphs."""
+    if node.domain not in ("", "ai.onnx"):
+        return
+    for name in _BODIES.get(node.op_type, ()):
+        given = next((a for a in node.attribute if a.name == name), None)
+        if given is None or not (given.HasField("g") or given.ref_attr_name):
+            raise Damage("structure", where, f"it has no graph {quoted(name)}")
+
+
 def _values(attr: onnx.AttributeProto, held: str, one: str, many: str) -> Sequence[Any]:
     """The values of one kind that an attribute holds."""
     if held == one:
@@ -272,8 +295,10 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
     elif which == "optional_type":
         _check_type(proto.optional_type.elem_type, where, depth + 1)
     elif which == "map_type":
-        if proto.map_type.key_type not in _ELEMENTS:
-            raise Damage("data", where, f"it has the unknown key type {proto.map_type.key_type}")
+        key = proto.map_type.key_type
+        if key not in _ELEMENTS or not key:
+            words = f"the unknown key type {key}" if key else "no key type"
+            raise Damage("data", where, f"its type is a map, and it has {words}")
         _check_type(proto.map_type.value_type, where, depth + 1)
     elif which == "opaque_type":
         opaque = proto.opaque_type

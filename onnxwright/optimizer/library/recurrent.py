@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.operators import facts
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.patterns import Attrs
 from onnxwright.optimizer.rules import rule
-
-# What gives zeros for zeros, whatever else it is given.
-_KEEPS_ZEROS = frozenset(
-    ("Expand", "Slice", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Gather", "Identity",
-     "Split", "Tile", "Flatten")
-)  # fmt: skip
 
 
 def _is_zero(value: Any) -> bool:
@@ -32,7 +27,8 @@ def _is_zero(value: Any) -> bool:
             return False
         if node.op_type == "ConstantOfShape":
             return _fills_zeros(node)
-        if node.op_type not in _KEEPS_ZEROS or node.inputs[0] is None:
+        moves = facts(node.op_type).moves_data and node.op_type != "Concat"
+        if not moves or node.inputs[0] is None:
             return False
         one = node.inputs[0]
     return False

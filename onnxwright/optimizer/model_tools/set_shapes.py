@@ -13,6 +13,7 @@ from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import set_type
+from onnxwright.operators import facts
 from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import find, read_by
 from onnxwright.optimizer.versions.engine import place_of
@@ -21,8 +22,6 @@ from onnxwright.types.kinds import OnnxType, TensorType
 
 Dims = Sequence["int | str | None"]
 _NONE: Mapping[str, int | str] = {}
-# Nodes whose constant input may hold sizes that were fixed when the model was made.
-_WITH_SIZES = frozenset(("Reshape", "Expand", "ConstantOfShape", "Resize", "Tile", "Range"))
 
 
 def set_shapes(
@@ -227,7 +226,9 @@ def _baked_in(node: ir.Node) -> ir.Node | None:
     waiting, seen = [node], {node}
     while waiting and len(seen) < 200:
         now = waiting.pop(0)
-        if now.op_type in _WITH_SIZES and any(constant_of(v) is not None for v in now.inputs):
+        if facts(now.op_type, now.domain).takes_sizes and any(
+            constant_of(v) is not None for v in now.inputs
+        ):
             return now
         for value in read_by(now):
             producer = value.producer()

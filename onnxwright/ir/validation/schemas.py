@@ -1,0 +1,72 @@
+"""Nodes against the schemas of their operators: how many inputs and outputs, which attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.opset.registry import is_known_domain, signature
+
+
+def check_schemas(model: onnx.ModelProto) -> None:
+    """Refuse nodes of standard operators that no runtime can run.
+
+    Args:
+        model: the model, checked by `check_model`.
+
+    Raises:
+        Damage: a node has too few or too many inputs or outputs, lacks an attribute, or names an
+            operator that its opset does not have.
+    """
+    functions = {(f.domain, f.name) for f in model.functions}
+    versions = {o.domain: o.version for o in model.opset_import}
+    where = f"graph {quoted(model.graph.name)}"
+    _nodes(model.graph.node, versions, functions, where)
+    for function in model.functions:
+        own = {o.domain: o.version for o in function.opset_import}
+        _nodes(function.node, own, functions, f"function {quoted(function.name)}")
+
+
+def _nodes(
+    nodes: Sequence[onnx.NodeProto],
+    versions: Mapping[str, int],
+    functions: set[tuple[str, str]],
+    where: str,
+) -> None:
+    for number, node in enumerate(nodes):
+        place = f"{where}, node {number} ({quoted(node.op_type)})"
+        if (node.domain, node.op_type) not in functions:
+            _node(node, versions, place)
+        for attr in node.attribute:
+            for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
+                inner = f"{place}, graph {quoted(graph.name)}"
+                _nodes(graph.node, versions, functions, inner)
+
+
+def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None:
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    version = versions.get(node.domain, versions.get(domain))
+    if version is None:
+        what = f"it is of the domain {quoted(node.domain or 'ai.onnx')}, which is not imported"
+        raise Damage("structure", where, what)
+    if not is_known_domain(domain):
+        return
+    sig = signature(domain, node.op_type, version)
+    if sig is None:
+        raise Damage("structure", where, f"version {version} of its opset has no such operator")
+    for count, low, high, word in (
+        (len(node.input), sig.min_input, sig.max_input, "input"),
+        (len(node.output), sig.min_output, sig.max_output, "output"),
+    ):
+        if not low <= count <= high:
+            takes = f"{low}" if low == high else f"{low} to {high}"
+            raise Damage("structure", where, f"it has {count} {word}s, the operator has {takes}")
+    held = {a.name for a in node.attribute}
+    for name, attr in sig.attributes.items():
+        if attr.required and name not in held:
+            raise Damage("structure", where, f"its attribute {quoted(name)} is missing")
+
+
+__all__ = ["check_schemas"]

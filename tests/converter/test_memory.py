@@ -1,0 +1,56 @@
+"""A script that is loaded anew leaves nothing of the old one behind."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SOURCE = """
+import onnxwright as ow
+from onnxwright import FLOAT, opset18 as op
+
+@ow.script()
+def helper(x: FLOAT["N"]) -> FLOAT["N"]:
+    return op.Relu(x) + 1.0
+
+@ow.script()
+def f(x: FLOAT["N"]) -> FLOAT["N"]:
+    y = helper(x)
+    if op.ReduceSum(y) > 0:
+        y = -y
+    return y
+"""
+
+
+def load(path: Path) -> Any:
+    """The script of a file, as a new module."""
+    spec = importlib.util.spec_from_file_location("loaded_anew", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.f
+
+
+def test_scripts_loaded_anew_are_freed(tmp_path: Path) -> None:
+    alive, sizes = [], []
+    for n in range(24):
+        path = tmp_path / f"m{n % 2 * n}.py"  # the same file every other time, else a new one
+        path.write_text(SOURCE, encoding="utf-8")
+        script = load(path)
+        script.to_model_proto()
+        script(np.ones(3, np.float32))
+        alive += [weakref.ref(script), weakref.ref(script.function)]
+        del script
+        if n in (11, 23):
+            gc.collect()
+            sizes.append(
+                sum(1 for o in gc.get_objects() if "onnxwright" in str(type(o).__module__))
+            )
+    assert sum(ref() is not None for ref in alive) == 0
+    assert sizes[1] - sizes[0] < 60, "objects of ours that each load leaves"

@@ -1,0 +1,1 @@
+"""Random damage to models, bytes, scripts and saves: `python -m tests.fuzzing --seconds N`."""

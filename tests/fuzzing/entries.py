@@ -1,0 +1,152 @@
+# ruff: noqa: S311 - nothing is secret here
+"""What damaged models are given to, and which endings are allowed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import onnxwright as ow
+from onnxwright.cli.main import main
+from onnxwright.errors import InternalError, OnnxwrightError
+from onnxwright.testing import assert_isomorphic, diff
+from tests.fuzzing.damage import damaged_bytes, mutated, sound_models
+
+SECONDS = 20
+"""A case that takes longer than this hangs."""
+
+
+class HangError(BaseException):
+    """A case took too long."""
+
+
+def inputs(model: Any) -> list[Any]:
+    """Values for the inputs, where they can be made; others are missing."""
+    made = []
+    if isinstance(model, bytes):
+        model = onnx.ModelProto()
+    for info in model.graph.input[:4]:
+        dims = [d.dim_value or 2 for d in info.type.tensor_type.shape.dim]
+        small = all(0 <= d < 64 for d in dims) and len(dims) < 6
+        made.append(np.ones(dims if small else [2], np.float32))
+    return made
+
+
+ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
+    "show": lambda m, _: str(ow.show(m)),
+    "summary": lambda m, _: str(ow.show(m).summary),
+    "html": lambda m, _: ow.show(m).html(),
+    "to_script": lambda m, _: ow.to_script(m),
+    "diff": lambda m, o: (str(d := diff(m, o)), d.brief(), d.html()),
+    "debug": lambda m, _: str(ow.debug(m, inputs(m))),
+    "run_model": lambda m, _: ow.run_model(m, inputs(m)),
+    "CompiledModel": lambda m, _: ow.CompiledModel(m),
+    "first_divergence": lambda m, o: str(ow.first_divergence(m, o, inputs(m))),
+    "assert_isomorphic": lambda m, _: assert_isomorphic(m, m),
+    "optimize": lambda m, _: ow.optimize(m),
+    "convert_version": lambda m, _: ow.convert_version(m, 21),
+    "extract": lambda m, _: ow.extract(m, ["x"], ["y"]),
+    "set_shapes": lambda m, _: ow.set_shapes(m, {"x": ["N"]}),
+}
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("show", "{}"),
+    ("show", "{}", "--summary"),
+    ("show", "{}", "--json"),
+    ("to-script", "{}"),
+    ("diff", "{}", "{other}"),
+    ("run", "{}", "--random", "--dim", "N=2"),
+    ("run", "{}", "--random", "--dim", "N=2", "--trace"),
+    ("compare", "{}", "{other}", "--random", "--dim", "N=2"),
+)
+
+
+def case(kind: str, seed: int) -> tuple[str, str]:
+    """Run one case.
+
+    Args:
+        kind: "models" or "bytes".
+        seed: what decides the damage and the entry.
+
+    Returns:
+        How it ended (`done`, `refused`, or `WRONG`), and the entry with the reason.
+    """
+    rng = random.Random(f"{kind} {seed}")
+    model: Any = mutated(rng) if kind == "models" else damaged_bytes(rng)
+    other = rng.choice(sound_models())
+    with tempfile.TemporaryDirectory() as folder, _quiet(folder) as out:
+        name = rng.choice([*ENTRIES, *map(" ".join, COMMANDS)])
+        try:
+            with _limit():
+                if name in ENTRIES:
+                    ENTRIES[name](model, other)
+                    return "done", name
+                return _command(name, model, other, Path(folder), out)
+        except InternalError:
+            return "WRONG", f"{name}: {traceback.format_exc()}"
+        except OnnxwrightError as error:
+            bad = {c for c in str(error) if not (c.isprintable() or c in "\n\t")}
+            return ("WRONG", f"{name}: {bad} in a message") if bad else ("refused", name)
+        except BaseException:  # noqa: BLE001 - that is what is looked for
+            return "WRONG", f"{name}: {traceback.format_exc()}"
+
+
+def _command(
+    name: str, model: Any, other: onnx.ModelProto, folder: Path, out: io.TextIOWrapper
+) -> tuple[str, str]:
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    (folder / "m.onnx").write_bytes(data)
+    (folder / "o.onnx").write_bytes(other.SerializeToString())
+    paths = {"{}": str(folder / "m.onnx"), "{other}": str(folder / "o.onnx")}
+    try:
+        status: Any = main([paths.get(word, word) for word in name.split()])
+    except SystemExit as ended:
+        status = ended.code
+    out.flush()
+    text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]  # it is a BytesIO
+    if status not in (0, 1, 2) or "Traceback" in text:
+        return "WRONG", f"{name}: status {status}: {text[-3000:]}"
+    return ("done" if status != 2 else "refused"), name
+
+
+@contextlib.contextmanager
+def _quiet(folder: str) -> Iterator[io.TextIOWrapper]:
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
+    before = Path.cwd()
+    os.chdir(folder)
+    Path("outside.bin").write_bytes(bytes(8))
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(out):
+            warnings.simplefilter("ignore")
+            with contextlib.redirect_stderr(out):
+                yield out
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _limit() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise HangError(f"more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+__all__ = ["COMMANDS", "ENTRIES", "case"]
