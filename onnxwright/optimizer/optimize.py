@@ -240,7 +240,8 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
         The new model and the count.
     """
     version = int(model.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope("rounding", rule.assume, "onnxruntime", version)
+    target = "any" if rule.avoid else "onnxruntime"
+    scope = Scope("rounding", rule.assume, target, version)
     options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
     made, done = _optimized(model, options)
     if done.declined:
@@ -374,11 +375,9 @@ def _near(root: ir.Node, near: Near) -> NearMiss:
 
 def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     """A model of any kind as one of onnx_ir, and what makes the same kind of one of onnx_ir."""
-    if isinstance(model, ir.Model):
-        return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
         return open_ir_model(model, schemas=True), lambda made: _as_proto(made, model)
-    if isinstance(model, (bytes, str, os.PathLike)):
+    if isinstance(model, (ir.Model, bytes, str, os.PathLike)):
         return open_ir_model(model, schemas=True), lambda made: made
     with_model = getattr(model, "with_model", None)
     if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
