@@ -75,7 +75,7 @@ def _parameters(value: Any) -> str:
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
             shown.append("*")
             keyword_only = True
-        prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        prefix = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         keyword_only = keyword_only or p.kind is p.VAR_POSITIONAL
         shown.append(f"{prefix}{p.name}" + ("" if p.default is p.empty else "="))
     return f"({', '.join(shown)})"
