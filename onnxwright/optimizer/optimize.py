@@ -240,7 +240,8 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
         The new model and the count.
     """
     version = int(model.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope("rounding", rule.assume, "onnxruntime", version)
+    target = "any" if rule.avoid else "onnxruntime"
+    scope = Scope("rounding", rule.assume, target, version)
     options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
     made, done = _optimized(model, options)
     if done.declined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Scope:
         """Whether a rule may be used."""
         if rule.level == "rounding" and self.level == "exact":
             return False
-        if rule.target not in ("any", self.target):
+        if rule.target not in ("any", self.target) or self.target in rule.avoid:
             return False
         return rule.since <= self.version <= rule.until and rule.assume <= self.assume
 
@@ -208,7 +209,12 @@ class _Attempt:
     def _kinds(self, values: Sequence[GraphValue]) -> list[OnnxType | None] | None:
         """The types of the results, if they are surely those of what is replaced."""
         found: list[OnnxType | None] = []
-        for value, old in zip(values, self.match.kinds, strict=True):
+        for value, old, result in zip(
+            values, self.match.kinds, self.match.pattern.results, strict=True
+        ):
+            source = self.match.nodes[result.node].outputs[result.index]
+            if source.is_graph_output():
+                old = _without_new_names(old, source)
             if not fits(old, value.kind, names=not self.replay.verbatim):
                 return None
             found.append(meet(value.kind, old))
@@ -312,6 +318,22 @@ def fits(old: OnnxType | None, new: OnnxType | None, *, names: bool = True) -> b
         or (not names and isinstance(a, str) and isinstance(b, str))
         for a, b in zip(old.shape, new.shape, strict=True)
     )  # fmt: skip
+
+
+def _without_new_names(kind: OnnxType | None, output: ir.Value) -> OnnxType | None:
+    """The declared type of a graph output, without dimensions in names that no input has."""
+    if not isinstance(kind, TensorType) or not any(isinstance(d, str) for d in kind.shape or ()):
+        return kind
+    inputs = output.graph.inputs if output.graph is not None else ()
+    known = {n for v in inputs for d in v.shape or () for n in _NAME.findall(str(d))}
+    shape = [
+        None if isinstance(d, str) and not known.issuperset(_NAME.findall(d)) else d
+        for d in kind.shape or ()
+    ]
+    return TensorType(kind.dtype, tuple(shape))
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def _computed(

@@ -29,6 +29,7 @@ class Rule:
         level: "exact" (bits, NaN, -0.0, empty tensors) or "rounding".
         assume: what the caller must have promised, such as "nonempty".
         target: the runtime it is for; "any" for all.
+        avoid: runtimes it is not used for, because the replacement is slower there.
         always: whether interior values may have other readers.
         grows: whether it may add more nodes than it takes away.
         cases: inputs for its proof: a function of a random generator, or None.
@@ -45,6 +46,7 @@ class Rule:
         level: str = "exact",
         assume: Iterable[str] = (),
         target: str = "any",
+        avoid: Iterable[str] = (),
         always: bool = False,
         grows: bool = False,
         cases: Any = None,
@@ -66,6 +68,7 @@ class Rule:
         self.level = level
         self.assume = frozenset(assume)
         self.target = target
+        self.avoid = frozenset(avoid)
         self.always = always
         self.grows = grows
         self.cases = cases
@@ -160,8 +163,8 @@ class _RuleMaker:
 
         Args:
             function: the pattern: a function of `op` and the values it leaves open.
-            options: `name`, `since`, `until`, `level`, `assume`, `target`, `always`, `grows`,
-                `cases`; see `Rule`.
+            options: `name`, `since`, `until`, `level`, `assume`, `target`, `avoid`, `always`,
+                `grows`, `cases`; see `Rule`.
 
         Returns:
             The rule, or what makes one of a pattern function.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
-from onnxwright.optimizer.patterns import Attr, Attrs
+from onnxwright.optimizer.number import numbers
+from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rules import Rule, rule
 
 # Operators of one input whose result has the order of that input.
@@ -80,3 +83,127 @@ def _of_both(name: str) -> Rule:
 
 
 BEFORE = [_of_both(name) for name in ("Add", "Sub", "Mul", "Div")]
+
+
+def _both_ways(rng: Any) -> Draw:
+    drawn = _two(rng)
+    return {**drawn, "q": [int(n) for n in np.argsort(drawn["p"])]}
+
+
+def _between_both(name: str) -> Rule:
+    """The rule for an operator of two transposed values whose result is transposed back."""
+
+    def pattern(op: Any, x: Any, y: Any, p: Attr, q: Attr) -> Any:
+        both = getattr(op, name)(op.Transpose(x, perm=p), op.Transpose(y, perm=p))
+        return op.Transpose(both, perm=q)
+
+    pattern.__doc__ = f"A {name} of two transposed values, transposed back: it needs none of them."
+    # Others may read the transposed values, as a residual connection does.
+    made = rule(name=f"transposes_around_two_of_{name.lower()}", always=True, cases=_both_ways)(
+        pattern
+    )
+
+    @made.to
+    def _(op: Any, x: Any, y: Any, p: Any, q: Any, match: Any) -> Any:
+        if p is None or q is None or x.rank is None or x.rank != y.rank:
+            return None
+        between = match.roots[0].inputs[0]
+        if between.is_graph_output() or len(between.uses()) != 1:
+            return None
+        if [p[n] for n in q] != list(range(len(p))):
+            return None
+        return getattr(op, name)(x, y)
+
+    return made
+
+
+BETWEEN_BOTH = [_between_both(name) for name in ("Add", "Sub", "Mul", "Div")]
+
+
+def _constant(rng: Any) -> Draw:
+    drawn = _twice(rng)
+    x = drawn["x"]
+    moved = [x.shape[n] for n in drawn["p"]]
+    shape = tuple(d if rng.integers(2) else 1 for d in moved)[int(rng.integers(4)) :]
+    return {**drawn, "c": floats(rng, shape, x.dtype), "d": floats(rng, shape, x.dtype)}
+
+
+def _with_constant(name: str) -> Rule:
+    """The rule for an operator with a constant between two Transposes."""
+
+    def pattern(op: Any, x: Any, c: Const, p: Attr, q: Attr) -> Any:
+        return op.Transpose(getattr(op, name)(op.Transpose(x, perm=p), c), perm=q)
+
+    def swapped(op: Any, x: Any, d: Const, p: Attr, q: Attr) -> Any:
+        return op.Transpose(getattr(op, name)(d, op.Transpose(x, perm=p)), perm=q)
+
+    pattern.__doc__ = f"A {name} with a constant between two Transposes: they are one, or none."
+    made = rule(name=f"transposes_around_constant_{name.lower()}", cases=_constant)(pattern)
+    if name in ("Sub", "Div"):
+        made.also(swapped)
+        made.to(lambda op, x, c, d, p, q: _moved(op, name, x, (c, d), p, q))
+    else:
+        made.to(lambda op, x, c, p, q: _moved(op, name, x, (c, None), p, q))
+    return made
+
+
+def _moved(op: Any, name: str, x: Any, constants: tuple[Any, Any], p: Any, q: Any) -> Any:
+    """The operator after one Transpose, with its constant on the right or left transposed too."""
+    right, left = constants
+    c = left if right is None else right
+    if p is None or q is None or c.shape is None or x.rank is None or c.rank > x.rank:
+        return None
+    if c.rank and any(d != 1 for d in c.shape):
+        missing = list(range(x.rank - c.rank))
+        c = op.Transpose(op.Unsqueeze(c, missing) if missing else c, perm=q)
+    moved = op.Transpose(x, perm=[p[n] for n in q])
+    return getattr(op, name)(moved, c) if left is None else getattr(op, name)(c, moved)
+
+
+WITH_CONSTANT = [_with_constant(name) for name in ("Add", "Sub", "Mul", "Div")]
+
+# Their result does not depend on the order of the elements.
+_ORDERLESS = ("ReduceMax", "ReduceMin")
+
+
+def _reduced(rng: Any) -> Draw:
+    drawn = _twice(rng)
+    axes = [int(n) for n in rng.permutation(3)[: int(rng.integers(1, 4))]]
+    axes = [n - 3 if rng.integers(2) else n for n in axes]
+    return {"x": drawn["x"], "p": drawn["p"], "axes": np.array(axes),
+            "keepdims": int(rng.integers(2))}  # fmt: skip
+
+
+def _reduction(name: str) -> Rule:
+    """The rule for a reduction of a transposed value."""
+
+    def pattern(op: Any, x: Any, axes: Const, p: Attr, keepdims: Attr) -> Any:
+        return getattr(op, name)(op.Transpose(x, perm=p), axes, keepdims=keepdims)
+
+    pattern.__doc__ = f"A {name} of a transposed value: what is left is transposed, if anything."
+    made = rule(
+        name=f"transpose_before_{name.lower()}",
+        level="exact" if name in _ORDERLESS else "rounding",
+        cases=_reduced,
+    )(pattern)
+
+    @made.to
+    def _(op: Any, x: Any, axes: Any, p: Any, keepdims: Any) -> Any:
+        found = numbers(axes)
+        if not found or p is None or x.rank != len(p):
+            return None
+        gone = [n % len(p) for n in found]
+        less = getattr(op, name)(x, sorted(p[n] for n in gone), keepdims=keepdims)
+        if keepdims:
+            return op.Transpose(less, perm=p)
+        left = [d for n, d in enumerate(p) if n not in gone]
+        perm = [sorted(left).index(d) for d in left]
+        return less if perm == sorted(perm) else op.Transpose(less, perm=perm)
+
+    return made
+
+
+REDUCTIONS = [
+    _reduction(name)
+    for name in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceProd")
+]
