@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.carrying import Carrier, kind_of, meet
 from onnxwright.builder.context import BuildContext
+from onnxwright.builder.known_loops import first_row, known_iterations
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
@@ -135,6 +137,10 @@ class Replay:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
             return self.copied(node, inputs, env)
+        if node.op_type == "Loop" and node.domain == "" and self.carrier is not None:
+            results = self._known_loop(node, inputs, env)
+            if results is not None:
+                return results
         if not self.tolerant:
             return self._emitted(node, inputs, env)
         if _has_other_meaning(node, self.imports):
@@ -156,6 +162,28 @@ class Replay:
             inputs = _without_trailing(inputs)
         with self.b.from_origin(node.metadata_props.get(ORIGIN)):
             return self.b.emit(op, inputs, attributes, wanted)
+
+    def _known_loop(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> Results | None:
+        """The results of a Loop that runs once or not at all; None for others."""
+        body, carried = node.attributes.get("body"), inputs[2:]
+        if body is None or body.is_ref() or any(v is None for v in carried):
+            return None
+        count, graph = known_iterations(self.b, inputs), body.as_graph()
+        sizes = (len(carried) + 2, len(carried) + 1)
+        if len(graph.inputs) != sizes[0] or len(graph.outputs) < sizes[1]:
+            return None
+        if count == 0:
+            return carried[: len(node.outputs)] if len(node.outputs) <= len(carried) else None
+        if count != 1:
+            return None
+        first = [self.b.constant(np.array(0, np.int64)), self.b.constant(np.array(True))]
+        inner = {**env, **dict(zip(graph.inputs, [*first, *carried], strict=True))}
+        made = self.run(graph, list(graph.outputs), inner)[1:]
+        rows = made[len(carried) : len(node.outputs)]
+        stacked = [first_row(self.b, row) for row in rows if row is not None]
+        return [*made[: len(carried)], *stacked][: len(node.outputs)]
 
     # -- copies --------------------------------------------------------------------------------
 

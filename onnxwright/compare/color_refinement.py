@@ -141,6 +141,9 @@ class _Refiner:
         self.color[value] = self._id(("u", self.color[value], tuple(sorted(users))))
 
 
+_NO_NUMBERS = (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
+
+
 def _plain(attr: onnx.AttributeProto) -> Any:
     """The value of a small attribute; graphs and large tensors are compared when matching."""
     kind = attribute_kind(attr)
@@ -149,7 +152,7 @@ def _plain(attr: onnx.AttributeProto) -> Any:
     if kind == onnx.AttributeProto.TENSOR:
         t = attr.t
         held: Any = None
-        if t.data_type != onnx.TensorProto.STRING and sum(t.dims) <= _SMALL:
+        if t.data_type not in _NO_NUMBERS and sum(t.dims) <= _SMALL:
             if t.data_location != onnx.TensorProto.EXTERNAL:
                 held = numpy_helper.to_array(t).tobytes()[:_SMALL]
         return ("tensor", t.data_type, tuple(t.dims), held)

@@ -183,6 +183,8 @@ def _form(node: ProtoNode, sugar: Sugar) -> tuple[LoopForm | None, str]:
         return None, "nothing ends it"
     if first == "" and again == "absent":
         return None, "its condition is absent"
+    if first and not is_while and _reads_flag(body, again):
+        return None, "its body reads its condition"
     return LoopForm(node, body, carried, first, again, is_while), ""
 
 
@@ -204,6 +206,14 @@ def _again(body: ProtoGraph, sugar: Sugar) -> str:
     if made.key == ("", "Identity", "") and made.inputs == [flag] and not made.proto.attribute:
         return "identity"
     return "true" if _is_true(sugar.constant(value)) else ""
+
+
+def _reads_flag(body: ProtoGraph, again: str) -> bool:
+    """Whether a body uses its condition, which has no name in a `for`, other than to pass it on."""
+    flag = body.inputs[1]
+    users = [node for node, _ in flag.uses]
+    passed = [body.outputs[0].producer] if again == "identity" else []
+    return users != passed or body.outputs.count(flag) > (again == "same")
 
 
 def _is_true(made: Any) -> bool:

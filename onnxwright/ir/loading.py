@@ -19,6 +19,8 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.model import Model
+from onnxwright.ir.validation.order import check_sorted
+from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_schemas
 
 LIMIT = (1 << 31) - 1
@@ -62,7 +64,9 @@ def is_source(source: Any) -> bool:
     return isinstance(source, plain) or _is_ir(source) or _is_stream(source)
 
 
-def open_model(source: Any, *, external: str = "named", defined: bool = True) -> Opened:
+def open_model(
+    source: Any, *, external: str = "named", defined: bool = True, runs: bool = False
+) -> Opened:
     """Read a model from wherever it is, and check it.
 
     Args:
@@ -72,6 +76,8 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
             "needed" wants them to be there, "skip" does not look at them.
         defined: whether names that are read and not defined are a fault: a tool that shows or
             compares models can do without them.
+        runs: whether the nodes will be gone through one by one: attributes must have values and
+            calls fit their functions, and nodes that are not sorted are sorted in a copy.
 
     Returns:
         The model with its path.
@@ -106,6 +112,11 @@ def open_model(source: Any, *, external: str = "named", defined: bool = True) ->
         not_a_model(source)
     opened = Opened(proto, path)
     checked(proto, opened.folder, external=external, defined=defined)
+    if runs and isinstance(proto, onnx.ModelProto):
+        try:
+            return Opened(runnable(proto), path)
+        except Damage as damage:
+            raise_damage(damage)
     return opened
 
 
@@ -125,14 +136,17 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """
     import onnx_ir as ir
 
-    opened = open_model(source)
+    opened = open_model(source, runs=not isinstance(source, ir.Model))
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
-    if schemas:
-        try:
+    try:
+        if isinstance(source, ir.Model):
+            check_sorted(opened.proto)
+            runnable(opened.proto)
+        if schemas:
             check_schemas(opened.proto)
-        except Damage as damage:
-            raise_damage(damage)
+    except Damage as damage:
+        raise_damage(damage)
     if isinstance(source, ir.Model):
         return source
     try:

@@ -375,11 +375,9 @@ def _near(root: ir.Node, near: Near) -> NearMiss:
 
 def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
     """A model of any kind as one of onnx_ir, and what makes the same kind of one of onnx_ir."""
-    if isinstance(model, ir.Model):
-        return model, lambda made: made
     if isinstance(model, onnx.ModelProto):
         return open_ir_model(model, schemas=True), lambda made: _as_proto(made, model)
-    if isinstance(model, (bytes, str, os.PathLike)):
+    if isinstance(model, (ir.Model, bytes, str, os.PathLike)):
         return open_ir_model(model, schemas=True), lambda made: made
     with_model = getattr(model, "with_model", None)
     if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):

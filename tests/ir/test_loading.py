@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir
 import pytest
 from onnx import TensorProto, helper, parser
 
@@ -88,6 +89,15 @@ def edited(change: Callable[[onnx.ModelProto], Any], body: str = "y = Relu(x)") 
     """A sound model with one thing changed."""
     made = model(body)
     change(made)
+    return made
+
+
+def constant_without(name: str, kind: int) -> onnx.ModelProto:
+    """A Constant whose attribute has no value."""
+    made = model("c = Constant<value_int = 1>() y = Relu(x)")
+    attribute = made.graph.node[0].attribute[0]
+    attribute.Clear()
+    attribute.name, attribute.type = name, kind
     return made
 
 
@@ -238,8 +248,6 @@ def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
     made = model("y = Relu(x)")
     path = tmp_path / "m.onnx"
     path.write_bytes(made.SerializeToString())
-    import onnx_ir
-
     for source in (made, made.SerializeToString(), path, str(path), onnx_ir.from_proto(made)):
         assert "Relu" in str(ow.show(source))
         assert ow.run_model(source, [X])[0].tolist() == [1, 1]
@@ -248,6 +256,97 @@ def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
         assert not diff(file, made)
     with pytest.raises(ModelError, match="binary mode"):
         ow.show(io.StringIO("text"))
+
+
+# What can be shown, written as Python and compared, and not be run or changed.
+NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
+    "a tensor attribute without a tensor": lambda: constant_without("value", 4),
+    "a sparse attribute without a tensor": lambda: constant_without("sparse_value", 11),
+    "an attribute without type and value": lambda: constant_without("value_int", 0),
+    "an attribute without a type": lambda: edited(
+        lambda m: setattr(m.graph.node[0].attribute[0], "type", 0), "y = LeakyRelu<alpha = 1.0>(x)"
+    ),
+    "an attribute of the wrong type": lambda: model("y = LeakyRelu<alpha = 1>(x)"),
+    "a parameter outside a function": lambda: edited(
+        lambda m: m.graph.node[0].attribute.add(name="alpha", type=1, ref_attr_name="k"),
+        "y = LeakyRelu(x)",
+    ),
+    "a call with too many inputs": lambda: edited(
+        lambda m: m.functions.add(name="one", domain="f"), "y = f.one(x)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_RUN)
+def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
+    made = NOT_RUN[name]()
+    for change in (
+        lambda m: ow.debug(m, [X]),
+        lambda m: ow.first_divergence(m, m, [X]),
+        ow.optimize,
+        lambda m: ow.convert_version(m, 21),
+        lambda m: ow.extract(m, ["x"], ["y"]),
+        lambda m: ow.set_shapes(m, {"x": ["N"]}),
+    ):
+        with pytest.raises(ModelError, match="OW744"):
+            change(made)
+    for entry in ("show", "diff", "assert_isomorphic", "to_script"):
+        ENTRIES[entry](made)
+
+
+UNSORTED = {
+    "the main graph": model("y = Relu(b) b = Neg(x)"),
+    "a branch": model(
+        "c = Constant<value_int = 1>() d = Cast<to = 9>(c) y = If(d) <then_branch = t ()"
+        " => (float[2] p) { p = Relu(q) q = Neg(x) }, else_branch = e () => (float[2] r)"
+        " { r = Relu(x) }>"
+    ),
+    "what a branch reads": model(
+        "c = Constant<value_int = 1>() d = Cast<to = 9>(c) y = If(d) <then_branch = t ()"
+        " => (float[2] p) { p = Relu(q) }, else_branch = e () => (float[2] r)"
+        " { r = Relu(q) }> q = Neg(x)"
+    ),
+    "a function": parser.parse_model(
+        f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
+        '<domain: "f", opset_import: ["" : 18]> one (a) => (c) { c = Relu(b) b = Neg(a) }'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSORTED)
+def test_nodes_that_are_not_sorted_are_sorted(name: str) -> None:
+    made = UNSORTED[name]
+    before = made.SerializeToString()
+    assert ow.debug(made, [X]).outputs["y"].tolist() == [0, 0]
+    assert ow.first_divergence(made, made, [X]) is None
+    for change in (
+        ow.optimize,
+        lambda m: ow.convert_version(m, 21),
+        lambda m: ow.extract(m, ["x"], ["y"]),
+        lambda m: ow.set_shapes(m, {"x": ["N"]}),
+    ):
+        assert ow.run_model(change(made), [X])[0].tolist() == [0, 0]
+    assert made.SerializeToString() == before
+
+
+@pytest.mark.parametrize("name", UNSORTED)
+def test_an_object_of_onnx_ir_is_not_sorted_for_the_user(name: str) -> None:
+    made = onnx_ir.from_proto(UNSORTED[name])
+    for change in (ow.optimize, lambda m: ow.convert_version(m, 21)):
+        with pytest.raises(ModelError, match="which comes later"):
+            change(made)
+
+
+def test_values_in_a_cycle_through_a_branch_are_refused() -> None:
+    body = (
+        "c = Cast<to = 9>(y) y = If(c) <then_branch = t () => (float[2] p) { p = Relu(x) },"
+        " else_branch = e () => (float[2] r) { r = Neg(x) }>"
+    )
+    inner = "d = Cast<to = 9>(x) y = If(d) <then_branch = t () => (float[2] p) { p = Relu(q) },"
+    inner += " else_branch = e () => (float[2] r) { r = Neg(x) }> q = Neg(y)"
+    for text in (body, inner):
+        with pytest.raises(ModelError, match="computed from each other"):
+            open_model(model(text))
 
 
 FILES: dict[str, Callable[[Path], Any]] = {

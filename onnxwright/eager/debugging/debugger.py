@@ -239,7 +239,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
-    opened = open_model(model, external="needed")
+    opened = open_model(model, external="needed", runs=True)
     if not isinstance(opened.proto, ModelProto):
         not_a_model(opened.proto)
     base = str(opened.folder)

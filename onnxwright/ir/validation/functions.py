@@ -22,10 +22,23 @@ _GRAPHS = (_A.GRAPH, _A.GRAPHS, _A.UNDEFINED)
 
 def called(nodes: Sequence[onnx.NodeProto]) -> Iterator[Key]:
     """What nodes call, those of subgraphs included: domain, name and overload."""
+    for node in nodes_of(nodes):
+        yield node.domain, node.op_type, node.overload
+
+
+def nodes_of(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those of subgraphs.
+
+    Args:
+        nodes: the nodes of a graph or function.
+
+    Yields:
+        Each of them.
+    """
     stack = [nodes]
     while stack:
         for node in stack.pop():
-            yield node.domain, node.op_type, node.overload
+            yield node
             for attr in node.attribute:
                 if attr.type in _GRAPHS:
                     stack += [graph.node for graph in (attr.g, *attr.graphs)]
@@ -77,4 +90,4 @@ def _check_size(count: int, where: str) -> None:
         raise Damage("limit", where, what, "call the functions fewer times: no runtime runs this")
 
 
-__all__ = ["CALL_DEPTH", "EXPANDED_LIMIT", "called", "check_functions"]
+__all__ = ["CALL_DEPTH", "EXPANDED_LIMIT", "called", "check_functions", "nodes_of"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Union
 
@@ -13,6 +12,7 @@ import onnx
 from onnxwright.ir.validation.damage import Damage, is_text, quoted
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.functions import check_functions
+from onnxwright.ir.validation.order import check_order
 from onnxwright.ir.validation.tensors import check_sparse, check_tensor
 from onnxwright.types.dtypes import DType
 
@@ -192,7 +192,7 @@ class _Checker:
         for name in outputs:
             if name and inside is not None and name not in inside:
                 raise Damage("structure", where, f"its output {quoted(name)} is not defined")
-        _check_order(nodes, where)
+        check_order(nodes, where)
 
     def _node_texts(self, node: onnx.NodeProto, where: str) -> None:
         self._texts(
@@ -304,27 +304,6 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int) -> None:
         opaque = proto.opaque_type
         if not is_text(opaque.domain, opaque.name):
             raise Damage("structure", where, "the name of its type is not UTF-8")
-
-
-def _check_order(nodes: Sequence[onnx.NodeProto], where: str) -> None:
-    """Refuse nodes that read each other's outputs in a cycle."""
-    made: dict[str, int] = {}
-    sorted_so_far = True
-    for number, node in enumerate(nodes):
-        for name in node.output:
-            made.setdefault(name, number)
-    for number, node in enumerate(nodes):
-        if any(made.get(name, -1) >= number for name in node.input if name):
-            sorted_so_far = False
-            break
-    if sorted_so_far:
-        return
-    reads = {n: {made[i] for i in node.input if i in made} for n, node in enumerate(nodes)}
-    try:
-        TopologicalSorter(reads).prepare()
-    except CycleError as error:
-        names = " -> ".join(quoted(next(iter(nodes[n].output), "")) for n in error.args[1])
-        raise Damage("structure", where, f"values are computed from each other: {names}") from None
 
 
 __all__ = ["NESTING", "check_model"]

@@ -167,7 +167,10 @@ def _converted(model: ir.Model, wanted: Mapping[str, int], assume: Collection[st
         return
     if original is None or not inline:
         fail(*problems)
-    InlinePass(lambda f: f.identifier() in inline)(original)
+    try:
+        InlinePass(lambda f: f.identifier() in inline)(original)
+    except ValueError:  # a function that imports another version of an opset than the model
+        fail(*problems)
     problems = []
     for domain, target in wanted.items():
         conversion = Conversion(original, domain, target, assume)

@@ -1,0 +1,168 @@
+"""The order of nodes: cycles are refused, and a model whose nodes are not sorted can be sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, quoted
+
+
+def check_order(nodes: Sequence[onnx.NodeProto], where: str, *, needed: bool = False) -> bool:
+    """Refuse nodes that read each other's outputs in a cycle.
+
+    Args:
+        nodes: the nodes of a graph or function; what their subgraphs read counts as theirs.
+        where: the graph or function, for the message.
+        needed: whether nodes that are not sorted are a fault.
+
+    Returns:
+        Whether each node stands after those whose outputs it reads.
+
+    Raises:
+        Damage: values are computed from each other, or the order is needed.
+
+    Source:
+        The ONNX IR specification: the nodes of a graph are sorted topologically.
+    """
+    made = _made(nodes)
+    reads = [_read(node, made) for node in nodes]
+    late = next(((n, r) for n, r in enumerate(reads) if any(i >= n for i in r)), None)
+    if late is None:
+        return True
+    try:
+        TopologicalSorter(dict(enumerate(reads))).prepare()
+    except CycleError as error:
+        names = " -> ".join(quoted(next(iter(nodes[n].output), "")) for n in error.args[1])
+        raise Damage("structure", where, f"values are computed from each other: {names}") from None
+    if needed:
+        number, read = late
+        first = nodes[max(read)]
+        place = f"{where}, node {number} ({quoted(nodes[number].op_type)})"
+        what = (
+            f"it reads an output of node {max(read)} ({quoted(first.op_type)}), which comes later"
+        )
+        raise Damage("structure", place, what, "sort the nodes topologically")
+    return False
+
+
+def in_order(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model whose nodes are sorted, those of subgraphs and functions too.
+
+    Args:
+        model: a model without cycles.
+
+    Returns:
+        The model itself where its nodes are sorted, else a copy; nodes keep their order where they
+        can.
+
+    Example:
+        >>> from onnx import parser
+        >>> text = "g (float[N] x) => (float[N] y) { y = Relu(a) a = Neg(x) }"
+        >>> model = onnx.helper.make_model(parser.parse_graph(text))
+        >>> [node.op_type for node in in_order(model).graph.node]
+        ['Neg', 'Relu']
+    """
+    bodies = (model.graph, *model.functions)
+    if all(check_order(nodes, "") for body in bodies for nodes in _lists(body.node)):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for body in (made.graph, *made.functions):
+        for nodes in _lists(body.node):
+            _sort(nodes)
+    return made
+
+
+def check_sorted(model: onnx.ModelProto) -> None:
+    """Refuse a model whose nodes are not sorted.
+
+    Args:
+        model: the model.
+
+    Raises:
+        Damage: a node reads what a later one makes.
+    """
+    for body, word in ((model.graph, "graph"), *((f, "function") for f in model.functions)):
+        for nodes in _lists(body.node):
+            check_order(nodes, f"{word} {quoted(body.name)}", needed=True)
+
+
+def _sort(nodes: Any) -> None:
+    """Sort the nodes of one list in place."""
+    made = _made(nodes)
+    order = _stable([_read(node, made) for node in nodes])
+    held = [onnx.NodeProto.FromString(nodes[n].SerializeToString()) for n in order]
+    del nodes[:]
+    nodes.extend(held)
+
+
+def _stable(reads: Sequence[set[int]]) -> list[int]:
+    """Numbers of nodes in order: each as early as it stands now, after what it reads."""
+    order: list[int] = []
+    done: set[int] = set()
+    for start in range(len(reads)):
+        stack = [start]
+        while stack:
+            number = stack[-1]
+            waiting = sorted(reads[number] - done, reverse=True)
+            if waiting and number not in done:
+                stack += waiting
+                continue
+            stack.pop()
+            if number not in done:
+                done.add(number)
+                order.append(number)
+    return order
+
+
+def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
+    """Each output's node."""
+    made: dict[str, int] = {}
+    for number, node in enumerate(nodes):
+        for name in node.output:
+            if name:
+                made.setdefault(name, number)
+    return made
+
+
+def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:
+    """The nodes whose outputs a node reads, itself or in its subgraphs."""
+    found = {made[name] for name in node.input if name in made}
+    for graph in _graphs(node):
+        found |= {made[name] for name in _free(graph) if name in made}
+    return found
+
+
+def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attr in node.attribute:
+        if attr.HasField("g"):
+            yield attr.g
+        yield from attr.graphs
+
+
+def _free(graph: onnx.GraphProto) -> set[str]:
+    """Names that a subgraph reads and does not define."""
+    read = {output.name for output in graph.output}
+    own = {given.name for given in graph.input} | {held.name for held in graph.initializer}
+    own |= {held.values.name for held in graph.sparse_initializer}
+    for node in graph.node:
+        read.update(node.input)
+        own.update(node.output)
+        for inner in _graphs(node):
+            read |= _free(inner)
+    return read - own
+
+
+def _lists(nodes: Any) -> Iterator[Any]:
+    """A list of nodes and those of all subgraphs, the inner ones first."""
+    for node in nodes:
+        for graph in _graphs(node):
+            yield from _lists(graph.node)
+    yield nodes
+
+
+__all__ = ["check_order", "check_sorted", "in_order"]

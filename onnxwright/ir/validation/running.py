@@ -1,0 +1,89 @@
+"""What must hold of a model whose nodes are gone through one by one, to run or to change them."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.ir.validation.order import in_order
+from onnxwright.opset.registry import is_known_domain, signature
+
+_A = onnx.AttributeProto
+# What has no default: an absent number is 0, an absent list is empty.
+_SINGLE = {_A.TENSOR: "t", _A.GRAPH: "g", _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp"}
+
+
+def runnable(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Refuse a model that cannot be gone through, and sort its nodes.
+
+    Args:
+        model: the model, checked by `check_model`.
+
+    Returns:
+        The model itself where its nodes are sorted, else a sorted copy.
+
+    Raises:
+        Damage: an attribute has no value or another type than its operator takes, or a call has
+            more inputs or outputs than its function.
+    """
+    known = {(f.domain, f.name, f.overload): f for f in model.functions}
+    for body, word in ((model.graph, "graph"), *((f, "function") for f in model.functions)):
+        where = f"{word} {quoted(body.name)}"
+        owner = body if isinstance(body, onnx.FunctionProto) else model
+        versions = {o.domain or "ai.onnx": o.version for o in owner.opset_import}
+        names = set(body.attribute) if isinstance(body, onnx.FunctionProto) else set()
+        if isinstance(body, onnx.FunctionProto):
+            names |= {a.name for a in body.attribute_proto}
+        for node in nodes_of(body.node):
+            place = f"{where}, node {quoted(node.name) if node.name else quoted(node.op_type)}"
+            function = known.get((node.domain, node.op_type, node.overload))
+            if function is not None:
+                _check_call(node, function, place)
+            for attr in node.attribute:
+                _check_attribute(attr, names, f"{place}, attribute {quoted(attr.name)}")
+            if function is None:
+                _check_kinds(node, versions, place)
+    return in_order(model)
+
+
+def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto, where: str) -> None:
+    for given, declared, word in (
+        (node.input, function.input, "input"),
+        (node.output, function.output, "output"),
+    ):
+        if len(given) > len(declared):
+            what = f"it has {len(given)} {word}s, the function {quoted(function.name)} has "
+            raise Damage("structure", where, f"{what}{len(declared)}")
+
+
+def _check_attribute(attr: onnx.AttributeProto, names: set[str], where: str) -> None:
+    if attr.type == _A.UNDEFINED:
+        raise Damage("structure", where, "it has no type")
+    if attr.ref_attr_name:
+        if attr.ref_attr_name not in names:
+            what = f"it refers to {quoted(attr.ref_attr_name)}, which is not an attribute parameter"
+            raise Damage("structure", where, what)
+    elif attr.type in _SINGLE and not attr.HasField(_SINGLE[attr.type]):
+        raise Damage("structure", where, "it has no value")
+
+
+def _check_kinds(node: onnx.NodeProto, versions: dict[str, int], where: str) -> None:
+    """Refuse attributes of another type than the operator takes."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    version = versions.get(domain or "ai.onnx")
+    known = None
+    if version is not None and is_known_domain(domain):
+        known = signature(domain, node.op_type, version)
+    if known is None:
+        return
+    for attr in node.attribute:
+        wanted = known.attributes.get(attr.name)
+        kind = _A.AttributeType.Name(attr.type)
+        if wanted is not None and wanted.kind.stored.value != kind:
+            other = wanted.kind.stored.value
+            place = f"{where}, attribute {quoted(attr.name)}"
+            raise Damage("structure", place, f"its type is {kind}, the operator takes {other}")
+
+
+__all__ = ["runnable"]

@@ -1,0 +1,61 @@
+"""Loops that run once or not at all."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import onnxwright as ow
+from onnxwright.testing import first_difference
+
+BODY = """body (int64 i, bool c, float[2] s) => (bool c2, float[2] s2, float[2] row)
+    { c2 = Identity(c)  f = Cast <to: int = 1> (i)  t = Add(s, x)  s2 = Sub(t, f)
+      row = Mul(s2, s) }"""
+PLAIN = """body (int64 i, bool c, float[2] s) => (bool c2, float[2] s2)
+    { c2 = Identity(c)  s2 = Add(s, x) }"""
+SWAP = """body (int64 i, bool c, float[2] s, float[2] u) => (bool c2, float[2] s2, float[2] u2)
+    { c2 = Identity(c)  s2 = Identity(u)  u2 = Identity(s) }"""
+
+
+def optimized(count: int, going: int, call: str, outputs: str, opset: int = 18) -> list[str]:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[2] x, float[2] z) => ({outputs}) '
+        f"<int64 n = {{{count}}}, bool b = {{{going}}}> {{ {call} }}"
+    )
+    made = ow.optimize(model)
+    onnx.checker.check_model(made, full_check=True)
+    assert [v.name for v in made.graph.input] == ["x", "z"]
+    assert first_difference(model, made) is None
+    return [n.op_type for n in made.graph.node]
+
+
+@pytest.mark.parametrize(
+    ("count", "going", "wanted"),
+    [(1, 1, ["Add"]), (0, 1, ["Identity"]), (-2, 1, ["Identity"]), (3, 0, ["Identity"]),
+     (1, 0, ["Identity"]), (2, 1, ["Loop"])],
+)  # fmt: skip
+def test_counts(count: int, going: int, wanted: list[str]) -> None:
+    call = f"y = Loop <body: graph = {PLAIN}> (n, b, z)"
+    assert optimized(count, going, call, "float[2] y") == wanted
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+def test_rows_that_are_stacked(opset: int) -> None:
+    call = f"y, rows = Loop <body: graph = {BODY}> (n, b, z)"
+    made = optimized(1, 1, call, "float[2] y, float[K, 2] rows", opset)
+    assert "Loop" not in made
+    assert "Unsqueeze" in made
+    assert "Loop" in optimized(0, 1, call, "float[2] y, float[K, 2] rows", opset)
+
+
+def test_values_that_are_passed_on() -> None:
+    call = f"y, w = Loop <body: graph = {SWAP}> (n, b, x, z)"
+    assert optimized(1, 1, call, "float[2] y, float[2] w") == ["Identity", "Identity"]
+
+
+def test_without_a_condition_or_without_a_count() -> None:
+    call = f'y = Loop <body: graph = {PLAIN}> (n, "", z)'
+    assert optimized(1, 1, call, "float[2] y") == ["Add"]
+    assert optimized(1, 0, f'y = Loop <body: graph = {PLAIN}> ("", b, z)', "float[2] y") == [
+        "Identity"
+    ]
