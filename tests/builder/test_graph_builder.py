@@ -73,7 +73,6 @@ KEPT = {
     "sum over nothing": lambda op, x: op.ReduceSum(x, noop_with_empty_axes=1),
     "negated twice": lambda op, x: op.Neg(-x),
     "max of one": lambda op, x: op.Max(x),
-    "clip without bounds": lambda op, x: op.Clip(x),
     "dropout in inference": lambda op, x: op.Dropout(x, 0.5),
     "split into one": lambda op, x: op.Split(x, num_outputs=1, _outputs=1),
     "flat already": lambda op, x: op.Flatten(x),
