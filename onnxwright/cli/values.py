@@ -204,12 +204,15 @@ def _file(path: Path, kind: Any) -> Any:
         if path.suffix == ".pb":
             import onnx
 
+            from onnxwright.ir.loading import checked_value
+
             protos: dict[str, Any] = {
                 "SequenceType": onnx.SequenceProto,
                 "OptionalType": onnx.OptionalProto,
             }
             made = protos.get(type(kind).__name__, onnx.TensorProto)()
             made.ParseFromString(path.read_bytes())
+            checked_value(made, "the value")
             return made
         import numpy as np
 
