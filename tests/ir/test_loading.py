@@ -271,6 +271,8 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
         lambda m: m.graph.node[0].attribute.add(name="alpha", type=1, ref_attr_name="k"),
         "y = LeakyRelu(x)",
     ),
+    "a Cast to a type that is not one": lambda: model("y = Cast<to = 99>(x)"),
+    "a Cast to no type": lambda: model("y = Cast<to = 0>(x)"),
     "a branch without outputs": lambda: model(
         "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => () { p = Relu(x) },"
         " else_branch = e () => (float[2] r) { r = Neg(x) }>"
