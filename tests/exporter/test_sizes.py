@@ -77,6 +77,18 @@ class Window(torch.nn.Module):  # type: ignore[misc]
         return x.sum(0)
 
 
+def cut_before(x: Any) -> Any:
+    """The slice narrows torch's range of the size, which then decides without a guard."""
+    last = x[-7:]
+    return last * 2 if x.shape[0] >= 8 else last + 1
+
+
+def cut_to_other(x: Any, y: Any) -> Any:
+    """The same by two sizes."""
+    both = x[: y.shape[0]].sum(0) + y.sum(0)
+    return both * 2 if y.shape[0] < x.shape[0] else both
+
+
 CASES: dict[str, Case] = {
     "dim": Case(
         by_length, (10,), (Dim("n", min=1, max=64),), "n > 5", ((6,), (64,)), ((3,), (5,), (65,))
@@ -92,6 +104,8 @@ CASES: dict[str, Case] = {
     "unequal": Case(masked, (4, 5), ("n", "m"), "n != m", ((6, 3),), ((4, 4),)),
     "equal": Case(masked, (4, 4), ("n", "m"), "n == m", ((6, 6),), ((4, 3),)),
     "long": Case(scaled, (10,), ("n",), "n <= 16", ((16,), (1,)), ((17,),)),
+    "cut_before": Case(cut_before, (5,), ("n",), "n < 8", ((7,), (1,)), ((8,), (20,))),
+    "cut_to_other": Case(cut_to_other, (5, 3), ("n", "m"), "m < n", ((9, 2),), ((3, 5),)),
     "window": Case(Window(), (6,), ("n",), "n <= 8", ((8,),), ((9,),)),
 }
 

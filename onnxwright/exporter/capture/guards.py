@@ -22,6 +22,7 @@ from torch.utils._sympy.printers import PythonPrinter
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.decisions import Decision
+from onnxwright.exporter.capture.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -30,7 +31,6 @@ from onnxwright.exporter.signature import inputs_of
 RANGES = "onnxwright.size_ranges"
 GUARDS = "onnxwright.size_guards"
 
-Range = tuple[int, "int | None"]
 Place = tuple[int, "int | None"]
 
 
@@ -298,40 +298,41 @@ def _guards(
             continue
         text = guard_text(guard.expr, names)
         found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
+    demands = list(_equalities(program, known, larger=True))
     for decision in decisions:
         expression, span = decision.expression, line_of(decision.file, decision.line)
         text = guard_text(expression, names)
-        if {str(s) for s in expression.free_symbols} <= known and text not in found:
-            one = SizeGuard(expression, text, span, _is_demand(span), small=True)
-            if "site-packages" in decision.file:
-                continue  # `verify` runs the model at a size of 1
-            if _excludes_small(one, ranges, list(found.values())):
-                found[text] = one
+        if not {str(s) for s in expression.free_symbols} <= known or text in found:
+            continue
+        one = SizeGuard(expression, text, span, _is_demand(span))
+        others = list(found.values())
+        if excludes_larger(one, ranges, [*others, *demands]):
+            found[text] = one
+        elif "site-packages" in decision.file:
+            continue  # `verify` runs the model at a size of 1
+        elif excludes_small(one, ranges, others):
+            found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
 
 
-def _equalities(program: ExportedProgram, known: frozenset[str]) -> Iterable[SizeGuard]:
-    """What operators of torch demand to be equal, such as sizes of operands."""
+def _equalities(
+    program: ExportedProgram, known: frozenset[str], *, larger: bool = False
+) -> Iterable[SizeGuard]:
+    """What operators of torch demand to be equal, such as sizes of operands.
+
+    Args:
+        program, known: as above.
+        larger: also those of more or fewer than two sizes.
+    """
     environment = shape_environment(program)
     for guard in environment.guards if environment is not None else ():
         symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
         file = str(getattr(guard.sloc.framework_loc, "filename", ""))
-        if type(guard.expr).__name__ == "Equality" and len(symbols) == 2 and symbols <= known:
+        if type(guard.expr).__name__ == "Equality" and symbols and symbols <= known:
+            if len(symbols) != 2 and not larger:
+                continue
             if not is_of_user(file):
                 yield SizeGuard(guard.expr, str(guard.expr), None, demand=True)
-
-
-def _excludes_small(
-    guard: SizeGuard, ranges: Mapping[str, Range], others: Sequence[SizeGuard]
-) -> bool:
-    """Whether a guard excludes a size of 0 or 1 that nothing else excludes."""
-    for symbol in map(str, guard.expression.free_symbols):
-        for size in (0, 1):
-            given = {symbol: size}
-            if size >= ranges.get(symbol, (0, None))[0] and not guard.holds(given):
-                if all(other.holds(given) for other in others):
-                    return True
-    return False
 
 
 def guard_text(expression: Any, names: Mapping[str, str]) -> str:
