@@ -204,15 +204,12 @@ def _file(path: Path, kind: Any) -> Any:
         if path.suffix == ".pb":
             import onnx
 
-            from onnxwright.ir.loading import checked_value
-
             protos: dict[str, Any] = {
                 "SequenceType": onnx.SequenceProto,
                 "OptionalType": onnx.OptionalProto,
             }
             made = protos.get(type(kind).__name__, onnx.TensorProto)()
             made.ParseFromString(path.read_bytes())
-            checked_value(made, "the value")
             return made
         import numpy as np
 
@@ -227,7 +224,14 @@ def _value(value: Any) -> Any:
     from onnx import numpy_helper
 
     from onnxwright.eager.values import SequenceValue
+    from onnxwright.errors import ModelError
+    from onnxwright.ir.loading import checked_value
 
+    if isinstance(value, (onnx.TensorProto, onnx.SequenceProto, onnx.OptionalProto)):
+        try:
+            checked_value(value, "the value")
+        except ModelError as error:
+            raise Trouble(f"a .pb file holds no value: {_words(error)}") from error
     try:
         if isinstance(value, onnx.TensorProto):
             return numpy_helper.to_array(value)

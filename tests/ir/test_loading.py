@@ -447,4 +447,4 @@ def test_damaged_values_for_a_run_are_refused(
     assert main(["run", str(tmp_path / "m.onnx"), "--inputs", str(tmp_path / "x.pb")]) == 2
     err = capsys.readouterr().err
     assert "bug" not in err
-    assert "x.pb" in err
+    assert ".pb" in err
