@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
+from onnxwright.ir.serialize import model_to_proto
 from onnxwright.semantics.graph_backend import GraphValue
 
 
@@ -81,7 +82,7 @@ class Results:
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
         """
-        model: onnx.ModelProto = ir.to_proto(self.to_ir_model())
+        model = model_to_proto(self.to_ir_model())
         external = any(
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )

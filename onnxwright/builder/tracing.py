@@ -21,6 +21,7 @@ from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.infer import schema_kinds
+from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, as_array, axis_in
 from onnxwright.operators.shape_values import decided, values_of
@@ -391,8 +392,7 @@ class TracingBackend(GraphBackend):
         Returns:
             The model.
         """
-        made: onnx.ModelProto = ir.to_proto(self.to_ir_model(outputs, names, facts))
-        return made
+        return model_to_proto(self.to_ir_model(outputs, names, facts))
 
 
 def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:

@@ -18,6 +18,7 @@ from onnxwright.dsl.exact import Details, ModelFacts, exact_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.initializers import add_initializers
+from onnxwright.ir.serialize import model_to_proto
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.kinds import OnnxType, TensorType, fits, refine_types
@@ -349,7 +350,7 @@ def _assemble(
         functions=functions,
         metadata_props=dict(options.metadata),
     )
-    made: onnx.ModelProto = ir.to_proto(model)
+    made = model_to_proto(model)
     known = {(f.domain, f.name, f.overload) for f in made.functions}
     add_initializers(made.graph, main.recorder.scopes[0].initializers)
     made.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in known)

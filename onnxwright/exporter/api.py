@@ -46,6 +46,7 @@ def export(
     report: bool | str | Path = False,
     strict: bool = False,
     size_branches: bool = False,
+    **unknown: Any,
 ) -> ONNXProgram:
     """Export a PyTorch model.
 
@@ -85,6 +86,7 @@ def export(
             sizes that the model takes as it was for the example inputs.
         size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
             `If`; the module is captured once for each side.
+        unknown: refused; arguments of `torch.onnx.export` with the way to say the same here.
 
     Returns:
         The program.
@@ -107,6 +109,7 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
+    checks.unknown(unknown)
     checks.inputs(args, kwargs)
     checks.opset(opset_version)
     for name, value, allowed in (

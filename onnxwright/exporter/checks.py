@@ -37,6 +37,42 @@ def raise_bad_argument(name: str, reason: str, hint: str) -> NoReturn:
     fail(messages.BadExportArgument(name=name, reason=reason, hint=hint, span=user_span()))
 
 
+# What torch.onnx.export takes, and how the same is said here.
+_OF_TORCH_ONNX = {
+    "f": "write the result: `export(...).save(path)`",
+    "dynamic_axes": "use `dynamic_shapes`, for example `({0: 'batch'},)`",
+    "export_params": "`export(...).save(path, include_initializers=False)`",
+    "keep_initializers_as_inputs": "`export(...).save(path, keep_initializers_as_inputs=True)`",
+    "do_constant_folding": "use `optimize`",
+    "training": "call `model.eval()` or `model.train()` before",
+    "verbose": "print the result, or its `report`",
+    "dynamo": "leave it out: a model is always captured by torch.export",
+    "profile": "use `report=True`",
+    "dump_exported_program": "`torch.export.save(program.exported_program, path)`",
+    "artifacts_dir": "give `report` a path",
+    "operator_export_type": "leave it out: a model always holds ONNX operators",
+    "custom_opsets": "leave it out: domains of custom operators come with their calls",
+    "autograd_inlining": "leave it out: autograd functions are traced through",
+}
+
+
+def unknown(given: Mapping[str, Any]) -> None:
+    """Refuse arguments that `export` does not have.
+
+    Raises:
+        ExportValueError: it is one of torch.onnx.export (OW825).
+        TypeError: it is any other.
+    """
+    for name in given:
+        if name in _OF_TORCH_ONNX:
+            hint = (
+                f"{_OF_TORCH_ONNX[name]}; `onnxwright.torch_onnx.export` takes every argument of "
+                "`torch.onnx.export`"
+            )
+            raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
+        raise TypeError(f"export() got an unexpected keyword argument {name!r}")
+
+
 def inputs(args: Any, kwargs: Any) -> None:
     """Refuse a single tensor, which would be taken apart into its rows, and a path in its place.
 

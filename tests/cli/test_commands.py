@@ -41,6 +41,7 @@ def commands() -> list[str]:
 def test_the_commands_are_those_that_were_promised() -> None:
     assert set(commands()) == {
         "check", "compile", "run", "to-script", "show", "view", "diff", "compare", "explain",
+        "migrate",
         "gen-stubs", "sweep", "coverage", "completion", "convert", "extract", "compose",
         "set-shapes", "rename", "optimize",
     }  # fmt: skip

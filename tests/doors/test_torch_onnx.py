@@ -171,3 +171,20 @@ def test_names_of_torch_onnx_are_there() -> None:
     assert torch_onnx.ops is torch.onnx.ops
     with pytest.raises(AttributeError, match="custom_translation_table"):
         torch_onnx.register_custom_op_symbolic("my::op", len, 9)
+
+
+NOT_OURS = sorted(
+    set(inspect.signature(torch.onnx.export).parameters)
+    - set(inspect.signature(ow.export).parameters)
+)
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
+    with pytest.raises(ow.ExportError, match=rf"OW825.*`{name}`(?s:.*)torch_onnx"):
+        ow.export(Net().eval(), (X,), **{name: None})
+
+
+def test_an_argument_of_nobody_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'opsett'"):
+        ow.export(Net().eval(), (X,), opsett=18)

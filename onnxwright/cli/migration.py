@@ -1,0 +1,225 @@
+"""Files written for onnxscript or torch.onnx, rewritten for this package: imports and names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# Modules of onnxscript that are here under the same name.
+_SAME = frozenset({"onnx_opset", "onnx_types", "values", "evaluator", "tensor", "testing"})
+# What is here under another name or in another form: a note, the file is not changed there.
+_OTHER = {
+    "optimizer": "`onnxwright.optimize(model)` returns the optimized model",
+    "rewriter": "rules have another form: see `onnxwright.rule` and `onnxwright.rewrite`",
+    "version_converter": "`onnxwright.convert_version(model, version)` returns the converted model",
+    "function_libs": "PyTorch's operators are in `onnxwright.atenlib`",
+    "ir": "the package `onnx_ir` is the same IR: `import onnx_ir as ir`",
+    "nn": "there are no modules: use `onnxwright.GraphBuilder`",
+    "utils": "there is no counterpart",
+    "backend": "`onnxwright.to_script(model)` writes a model as Python",
+}
+_REMAINDER = "`%` of floating-point tensors has the sign of the divisor here: see `op.Mod(fmod=1)`"
+
+
+@dataclass(frozen=True, order=True)
+class Note:
+    """A place that needs a look.
+
+    Fields:
+        line: its line, from 1.
+        text: what is different there.
+    """
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """What came of a file.
+
+    Fields:
+        text: the new text; the old one where nothing changes.
+        notes: places that mean something else here, or have no counterpart.
+    """
+
+    text: str
+    notes: tuple[Note, ...]
+
+
+def migrate(text: str) -> Migrated:
+    """Rewrite the imports of a file written for onnxscript or torch.onnx.
+
+    Calls of `torch.onnx.export` become calls of `torch_onnx.export`, with the import they need.
+
+    Args:
+        text: the text of a Python file.
+
+    Returns:
+        The new text, with notes on what it does not settle.
+
+    Raises:
+        SyntaxError: it is not Python.
+
+    Example:
+        >>> migrate("from onnxscript import script").text
+        'from onnxwright import script'
+    """
+    tree = ast.parse(text)
+    lines = text.splitlines(keepends=True)
+    edits: list[_Edit] = []
+    notes: list[Note] = []
+    imported = _imports(tree, edits, notes)
+    exports = _torch_exports(tree, edits, notes)
+    if imported:
+        _names(tree, edits, notes)
+        notes += [
+            Note(node.lineno, _REMAINDER)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mod)
+            and not isinstance(node.left, (ast.Constant, ast.JoinedStr))
+        ]
+    for edit in sorted(set(edits), reverse=True):
+        lines[edit.line - 1] = _replaced(lines[edit.line - 1], edit)
+    if exports and "torch_onnx" not in text:
+        at = _after_imports(tree)
+        lines.insert(at, "from onnxwright import torch_onnx\n")
+    return Migrated("".join(lines), tuple(sorted(set(notes))))
+
+
+@dataclass(frozen=True, order=True)
+class _Edit:
+    """Bytes of one line that give way to a text; columns are those of `ast`: of UTF-8."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+def _replaced(line: str, edit: _Edit) -> str:
+    data = line.encode()
+    return (data[: edit.start] + edit.text.encode() + data[edit.end :]).decode()
+
+
+def _imports(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> bool:
+    """Imports of onnxscript; whether there are any."""
+    found = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] != "onnxscript":
+                    continue
+                found = True
+                if len(parts) > 1 and parts[1] not in _SAME:
+                    notes.append(Note(node.lineno, _without(alias.name, parts[1])))
+                    continue
+                edits.append(_word(alias.lineno, alias.col_offset))
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            parts = (node.module or "").split(".")
+            if parts[0] != "onnxscript":
+                continue
+            found = True
+            if len(parts) > 1 and parts[1] not in _SAME:
+                notes.append(Note(node.lineno, _without(".".join(parts), parts[1])))
+                continue
+            missing = list(_missing(parts, node))
+            if missing:
+                notes += missing
+                continue
+            edits.append(_word(node.lineno, node.col_offset + len("from ")))
+    return found
+
+
+def _word(line: int, start: int) -> _Edit:
+    return _Edit(line, start, start + len("onnxscript"), "onnxwright")
+
+
+def _missing(parts: list[str], node: ast.ImportFrom) -> Iterator[Note]:
+    """Names of an import that this package does not have: the statement is left as it is."""
+    home = importlib.import_module(".".join(["onnxwright", *parts[1:]]))
+    for alias in node.names:
+        if alias.name != "*" and (alias.name in _OTHER or not hasattr(home, alias.name)):
+            yield Note(node.lineno, _without(f"{'.'.join(parts)}.{alias.name}", alias.name))
+
+
+def _without(name: str, part: str) -> str:
+    return f"`{name}` is not here: {_OTHER.get(part, 'there is no counterpart')}"
+
+
+def _names(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> None:
+    """`onnxscript.x` in the code, where the module was imported under its own name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id != "onnxscript":
+                continue
+            if node.attr in _OTHER:
+                notes.append(Note(node.lineno, _without(f"onnxscript.{node.attr}", node.attr)))
+        if isinstance(node, ast.Name) and node.id == "onnxscript":
+            edits.append(_word(node.lineno, node.col_offset))
+
+
+def _torch_exports(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> bool:
+    """`torch.onnx.export(...)` and imports from torch.onnx; whether a call was rewritten."""
+    rewritten = False
+    known = importlib.import_module("onnxwright.torch_onnx") if _uses_torch_onnx(tree) else None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.onnx."):
+            name = node.attr
+            if not _is_torch_onnx(node.value) or node.value.end_col_offset is None:
+                continue
+            if name in ("export", "ONNXProgram", "OnnxExporterError"):
+                value = node.value
+                assert value.end_col_offset is not None
+                if value.lineno == value.end_lineno:
+                    start, end = value.col_offset, value.end_col_offset
+                    edits.append(_Edit(value.lineno, start, end, "torch_onnx"))
+                    rewritten = True
+            elif known is not None and not hasattr(known, name):
+                notes.append(Note(node.lineno, f"`torch.onnx.{name}` has no counterpart here"))
+        elif isinstance(node, ast.ImportFrom) and node.module == "torch.onnx" and not node.level:
+            missing = [a.name for a in node.names if known is None or not hasattr(known, a.name)]
+            if missing:
+                text = f"`torch.onnx.{missing[0]}` has no counterpart here"
+                notes.append(Note(node.lineno, text))
+            else:
+                start = node.col_offset + len("from ")
+                edits.append(
+                    _Edit(node.lineno, start, start + len("torch.onnx"), "onnxwright.torch_onnx")
+                )
+    return rewritten
+
+
+def _uses_torch_onnx(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and _is_torch_onnx(node))
+        or (isinstance(node, ast.ImportFrom) and node.module == "torch.onnx")
+        for node in ast.walk(tree)
+    )
+
+
+def _is_torch_onnx(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "onnx"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+    )
+
+
+def _after_imports(tree: ast.Module) -> int:
+    """How many lines are before the place of another import: after the last one at the top."""
+    found = 0
+    for node in tree.body:
+        is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_import or (is_docstring and not found):
+            found = node.end_lineno or node.lineno
+    return found
+
+
+__all__ = ["Migrated", "Note", "migrate"]

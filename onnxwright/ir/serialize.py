@@ -1,0 +1,211 @@
+"""An onnx_ir model as a ModelProto, written directly: the same message as `onnx_ir.to_proto`.
+
+The nodes and types that compiled scripts and built graphs consist of are written here, without the
+checks and wrappers around each element; everything else is left to `onnx_ir`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+# From this IR version on, functions hold types of their values.
+_FUNCTION_VALUE_INFO = 10
+_KIND = ir.AttributeType
+_QUANTIZATION = "quant_parameter_tensor_names"
+
+# Attribute kinds whose value goes into one field as it is.
+_PLAIN: dict[ir.AttributeType, str] = {
+    _KIND.INT: "i",
+    _KIND.FLOAT: "f",
+    _KIND.INTS: "ints",
+    _KIND.FLOATS: "floats",
+}
+
+
+def model_to_proto(model: ir.Model) -> onnx.ModelProto:
+    """The ModelProto of a model.
+
+    Args:
+        model: the model.
+
+    Returns:
+        A message equal to `onnx_ir.to_proto(model)`.
+
+    Raises:
+        onnx_ir.serde.SerdeError: a value cannot be written.
+
+    Example:
+        >>> x, y = ir.Value(name="x"), ir.Value(name="y")
+        >>> graph = ir.Graph([x], [y], nodes=[ir.Node("", "Relu", [x], outputs=[y])], name="g")
+        >>> model_to_proto(ir.Model(graph, ir_version=10)).graph.node[0].op_type
+        'Relu'
+    """
+    if getattr(model, "device_configurations", ()) or model.ir_version < _FUNCTION_VALUE_INFO:
+        left: onnx.ModelProto = ir.to_proto(model)
+        return left
+    proto = onnx.ModelProto(ir_version=model.ir_version)
+    for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        value = getattr(model, name)
+        if value:
+            setattr(proto, name, value)
+    for domain, version in model.opset_imports.items():
+        proto.opset_import.add(domain=domain, version=version)
+    _metadata(proto, model.metadata_props)
+    _graph(proto.graph, model.graph)
+    proto.functions.extend(ir.to_proto(function) for function in model.functions.values())
+    return proto
+
+
+def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
+    for key in sorted(entries):
+        proto.metadata_props.add(key=key, value=entries[key])
+
+
+def _graph(proto: onnx.GraphProto, graph: ir.Graph) -> None:
+    """Fill in a graph."""
+    if graph.name:
+        proto.name = graph.name
+    if graph.doc_string:
+        proto.doc_string = graph.doc_string
+    _metadata(proto, graph.metadata_props)
+    held = graph.initializers
+    for value in graph.inputs:
+        _value(proto.input, value)
+        if value.name not in held:
+            _quantization(proto, value)
+    names = {value.name for value in graph.inputs}
+    for value in held.values():
+        _quantization(proto, value)
+        if value.name not in names:
+            _value_info(proto, value)
+        tensor = value.const_value
+        if tensor is not None:
+            tensor.name = value.name
+            _tensor(proto.initializer.add(), tensor)
+    for node in graph:
+        _node(proto.node, node)
+        for value in node.outputs:
+            if not value.is_graph_output():
+                _quantization(proto, value)
+                _value_info(proto, value)
+    for value in graph.outputs:
+        _value(proto.output, value)
+        _quantization(proto, value)
+
+
+def _node(nodes: Any, node: ir.Node) -> None:
+    """Add a node; outputs without a name at the end are left out."""
+    if getattr(node, "device_configurations", ()):
+        nodes.append(ir.to_proto(node))
+        return
+    outputs = [value.name for value in node.outputs]
+    while outputs and not outputs[-1]:
+        outputs.pop()
+    proto = nodes.add(
+        op_type=node.op_type,
+        input=["" if value is None else value.name for value in node.inputs],
+        output=outputs,
+    )
+    if node.domain:
+        proto.domain = node.domain
+    if node.name:
+        proto.name = node.name
+    if node.overload:
+        proto.overload = node.overload
+    if node.doc_string:
+        proto.doc_string = node.doc_string
+    if node.metadata_props:
+        _metadata(proto, node.metadata_props)
+    for attr in node.attributes.values():
+        _attribute(proto.attribute, attr)
+
+
+def _attribute(attributes: Any, attr: ir.Attr) -> None:
+    """Add an attribute."""
+    kind = attr.type
+    if attr.is_ref():
+        proto = attributes.add(name=attr.name, ref_attr_name=attr.ref_attr_name, type=kind.value)
+    elif kind in _PLAIN:
+        proto = attributes.add(name=attr.name, type=kind.value, **{_PLAIN[kind]: attr.value})
+    elif kind is _KIND.STRING and type(attr.value) is str:
+        proto = attributes.add(name=attr.name, type=kind.value, s=attr.value.encode())
+    elif kind is _KIND.TENSOR:
+        proto = attributes.add(name=attr.name, type=kind.value)
+        _tensor(proto.t, attr.value)
+    elif kind is _KIND.GRAPH:
+        proto = attributes.add(name=attr.name, type=kind.value)
+        _graph(proto.g, attr.value)
+    else:
+        attributes.append(ir.to_proto(attr))
+        return
+    if attr.doc_string:
+        proto.doc_string = attr.doc_string
+
+
+def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
+    """Fill in a tensor."""
+    if type(tensor) is not ir.Tensor:
+        ir.serde.serialize_tensor_into(proto, tensor)
+        return
+    if tensor.name:
+        proto.name = tensor.name
+    if tensor.doc_string:
+        proto.doc_string = tensor.doc_string
+    proto.data_type = tensor.dtype.value
+    proto.dims.extend(tensor.shape.numpy())
+    proto.raw_data = tensor.tobytes()
+    if tensor.metadata_props:
+        _metadata(proto, tensor.metadata_props)
+
+
+def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
+    """Add the quantization parameters of a value."""
+    entries = value.meta.get(_QUANTIZATION)
+    if entries:
+        made = proto.quantization_annotation.add(tensor_name=value.name)
+        for key in sorted(entries):
+            made.quant_parameter_tensor_names.add(key=key, value=entries[key])
+
+
+def _value_info(proto: onnx.GraphProto, value: ir.Value) -> None:
+    """Add what is known of a value inside, where anything is."""
+    known = value.type is not None or value.shape is not None
+    if (known or value.metadata_props or value.doc_string) and value.name:
+        _value(proto.value_info, value)
+
+
+def _value(values: Any, value: ir.Value) -> None:
+    """Add a value with its type and shape."""
+    kind, shape = value.type, value.shape
+    if type(kind) is not ir.TensorType or kind.denotation:
+        values.append(ir.to_proto(value))
+        return
+    proto = values.add(name=value.name)
+    tensor = proto.type.tensor_type
+    tensor.elem_type = kind.dtype.value
+    if shape is not None:
+        _dims(tensor.shape, shape)
+    if value.doc_string:
+        proto.doc_string = value.doc_string
+    if value.metadata_props:
+        _metadata(proto, value.metadata_props)
+
+
+def _dims(proto: onnx.TensorShapeProto, shape: Iterable[Any]) -> None:
+    """Fill in a shape; one without dimensions is there all the same."""
+    proto.SetInParent()
+    denotation = getattr(shape, "get_denotation", None)
+    for n, dim in enumerate(shape):
+        if type(dim) is int:
+            made = proto.dim.add(dim_value=dim)
+        elif dim.value is None:
+            made = proto.dim.add()
+        else:
+            made = proto.dim.add(dim_param=str(dim.value))
+        meaning = denotation(n) if denotation is not None else None
+        if meaning:
+            made.denotation = meaning

@@ -1,0 +1,86 @@
+"""`onnxwright migrate`: what is rewritten, what is left with a note, and what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onnxwright.cli.main import main
+from onnxwright.cli.migration import migrate
+
+REWRITTEN = {
+    "from onnxscript import script, FLOAT\n": "from onnxwright import script, FLOAT\n",
+    "from onnxscript.onnx_opset import opset15 as op\n": (
+        "from onnxwright.onnx_opset import opset15 as op\n"
+    ),
+    "import onnxscript\n\n@onnxscript.script()\ndef f(x):\n    return x\n": (
+        "import onnxwright\n\n@onnxwright.script()\ndef f(x):\n    return x\n"
+    ),
+    "import onnxscript as oxs\noxs.script\n": "import onnxwright as oxs\noxs.script\n",
+    "import onnxscript.testing\nonnxscript.testing.assert_isomorphic\n": (
+        "import onnxwright.testing\nonnxwright.testing.assert_isomorphic\n"
+    ),
+    "é = 1; from onnxscript import script\n": "é = 1; from onnxwright import script\n",
+    "def f():\n    from onnxscript import (\n        script,\n    )\n": (
+        "def f():\n    from onnxwright import (\n        script,\n    )\n"
+    ),
+    "x = 'onnxscript'  # onnxscript\n": "x = 'onnxscript'  # onnxscript\n",
+}
+TORCH = {
+    '"""Doc."""\nimport torch\n\ntorch.onnx.export(m, (x,), "m.onnx", opset_version=18)\n': (
+        '"""Doc."""\nimport torch\nfrom onnxwright import torch_onnx\n\n'
+        'torch_onnx.export(m, (x,), "m.onnx", opset_version=18)\n'
+    ),
+    "from torch.onnx import export\n": "from onnxwright.torch_onnx import export\n",
+}
+NOTED = {
+    "from onnxscript import ir\n": (1, "import onnx_ir as ir"),
+    "from onnxscript.rewriter import pattern\n": (1, "onnxwright.rewrite"),
+    "import onnxscript.optimizer\n": (1, "onnxwright.optimize"),
+    "import onnxscript\n\nonnxscript.version_converter\n": (3, "convert_version"),
+    "from onnxscript import script\n\ndef f(x, y):\n    return x % y\n": (4, "op.Mod(fmod=1)"),
+    "from onnxscript import no_such_name\n": (1, "there is no counterpart"),
+}
+
+
+@pytest.mark.parametrize("text", REWRITTEN)
+def test_imports_of_onnxscript_are_rewritten(text: str) -> None:
+    assert migrate(text).text == REWRITTEN[text]
+    assert migrate(migrate(text).text).text == REWRITTEN[text]
+
+
+@pytest.mark.parametrize("text", TORCH)
+def test_exports_of_torch_onnx_are_rewritten(text: str) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    assert migrate(text).text == TORCH[text]
+
+
+@pytest.mark.parametrize("text", NOTED)
+def test_what_is_different_has_a_note(text: str) -> None:
+    line, words = NOTED[text]
+    notes = migrate(text).notes
+    assert [n.line for n in notes] == [line]
+    assert words in notes[0].text
+
+
+def test_torch_onnx_without_a_counterpart_has_a_note() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    made = migrate("import torch\ntorch.onnx.register_custom_op_symbolic('a::b', f, 9)\n")
+    assert [n.line for n in made.notes] == [2]
+
+
+def test_a_file_is_changed_only_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("from onnxscript import script\n")
+    assert main(["migrate", str(path)]) == 1
+    assert main(["migrate", str(path), "--diff"]) == 0
+    assert "+from onnxwright import script" in capsys.readouterr().out
+    assert path.read_text() == "from onnxscript import script\n"
+    assert main(["migrate", str(path), "--write"]) == 0
+    assert path.read_text() == "from onnxwright import script\n"
+    assert main(["migrate", str(path)]) == 0
+    path.write_text("def broken(:\n")
+    assert main(["migrate", str(path)]) == 2
