@@ -58,9 +58,6 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.opset.op", "onnxwright.eager"): (
         "calling an op with no dispatcher set is the first eager call of the process"
     ),
-    ("onnxwright.converter.scripts", "onnxwright.converter.lower"): (
-        "a script that calls a script is lowered by what lowers scripts"
-    ),
     ("onnxwright.dsl.function", "onnxwright.converter.*"): (
         "decorating only registers; the first compile loads the converter"
     ),
@@ -93,11 +90,7 @@ LAZY: dict[tuple[str, str], str] = {
 }
 
 # Circles within a package that are still there, with the reason; the list can only shrink.
-KNOWN_CIRCLES: dict[tuple[str, ...], str] = {
-    ("onnxwright.converter.frame", "onnxwright.converter.values"): (
-        "a nested function is a value that knows the frame it was defined in"
-    ),
-}
+KNOWN_CIRCLES: dict[tuple[str, ...], str] = {}
 
 # Third-party packages that may be imported inside functions: they are slow to import, and
 # `import onnxwright` must not pay for them.

@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue import names as call_messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
+from onnxwright.ir.loading import open_ir_function
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value
@@ -51,7 +52,7 @@ class Functions:
                 return self.known[key]
             made = source.lowered_functions(self.b.opset.version)
         else:
-            made = [ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source]
+            made = [open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source]
         for function in (*_called_by(made[-1]), *made):
             self._register(function)
         key = made[-1].identifier()
@@ -77,7 +78,9 @@ class Functions:
         Returns:
             A value, or a tuple of them.
         """
-        function: Any = ir.from_proto(source) if isinstance(source, onnx.FunctionProto) else source
+        function: Any = (
+            open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source
+        )
         inputs, attributes = self._bind(function, args, kwargs)
         known = {**self.known, **{f.identifier(): f for f in _called_by(function)}}
         return _results(call_function(self.b, function, inputs, attributes, known))

@@ -93,7 +93,7 @@ def _view(given: Any) -> int:
     name = Path(loaded.label).stem if loaded.path is not None else "model"
     handle, path = tempfile.mkstemp(prefix=f"{name}.", suffix=".html")
     os.close(handle)
-    Path(path).write_text(page, encoding="utf-8")
+    write(path, page)
     print(path)
     if not given.no_browser and not _opened(Path(path).as_uri()):
         print("onnxwright view: no browser was found; open the file above", file=sys.stderr)

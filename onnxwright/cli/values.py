@@ -224,7 +224,14 @@ def _value(value: Any) -> Any:
     from onnx import numpy_helper
 
     from onnxwright.eager.values import SequenceValue
+    from onnxwright.errors import ModelError
+    from onnxwright.ir.loading import checked_value
 
+    if isinstance(value, (onnx.TensorProto, onnx.SequenceProto, onnx.OptionalProto)):
+        try:
+            checked_value(value, "the value")
+        except ModelError as error:
+            raise Trouble(f"a .pb file holds no value: {_words(error)}") from error
     try:
         if isinstance(value, onnx.TensorProto):
             return numpy_helper.to_array(value)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from abc import abstractmethod
 from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
+from onnxwright.converter.annotations import annotated_type
 from onnxwright.converter.context import is_script
-from onnxwright.converter.exact_calls import ExactCalls
+from onnxwright.converter.frame import Closure
 from onnxwright.converter.regions import Region
-from onnxwright.converter.values import Closure
+from onnxwright.converter.state import Lowering
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -22,110 +22,97 @@ from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, refine_types
 
 
-class Bodies(ExactCalls):
-    """Builds the graphs that callables stand for."""
-
-    @abstractmethod
-    def apply(
-        self,
-        function: Any,
-        args: list[Any],
-        kwargs: dict[str, Any],
-        span: Span,
-        wanted: int | None = None,
-    ) -> Any:
-        """Call an evaluated function with evaluated arguments."""
-
-    def body_graph(
-        self,
-        op: Op,
-        name: str,
-        body: Any,
-        inputs: Sequence[GraphValue | None],
-        kwargs: dict[str, Any],
-        span: Span,
-    ) -> Any:
-        """A graph attribute from a Python callable: its parameters become the graph's inputs."""
-        recorder = self.b.recorder
-        kinds = self._body_inputs(op, body, inputs, kwargs)
-        names = _parameter_names(body)
-        if kinds is None or len(kinds) != len(names):
-            loose = kinds is None or self.context.exact
-            kinds = [None] * len(names) if loose or kinds is None else kinds
-            if len(kinds) != len(names):
-                reason = f"takes {len(names)} parameters, where `op.{op.name}` gives {len(kinds)}"
-                fail(
-                    messages.BadCall(
-                        name=name_of(body), reason=reason, signature=signature_text(body), span=span
-                    )
+def body_graph(
+    low: Lowering,
+    op: Op,
+    name: str,
+    body: Any,
+    inputs: Sequence[GraphValue | None],
+    kwargs: dict[str, Any],
+    span: Span,
+) -> Any:
+    """A graph attribute from a Python callable: its parameters become the graph's inputs."""
+    recorder = low.b.recorder
+    kinds = _body_inputs(op, body, inputs, kwargs)
+    names = _parameter_names(body)
+    if kinds is None or len(kinds) != len(names):
+        loose = kinds is None or not low.handlers.checked
+        kinds = [None] * len(names) if loose or kinds is None else kinds
+        if len(kinds) != len(names):
+            reason = f"takes {len(names)} parameters, where `op.{op.name}` gives {len(kinds)}"
+            fail(
+                messages.BadCall(
+                    name=name_of(body), reason=reason, signature=signature_text(body), span=span
                 )
-        before = self.frame.env
-        recorder.push()
-        try:
-            self.frame.env = dict(before)
-            values = []
-            annotations = _parameter_annotations(body)
-            for param, given in zip(names, kinds, strict=True):
-                kind = given
-                if param in annotations:
-                    stated = self.annotated_type(param, annotations[param], given, span)
-                    kind = refine_types(given, stated)
-                values.append(self.b.wrap(recorder.input(param, kind), kind))
-            with self.regions.inside(Region(f"`op.{op.name}`", span)):
-                result = self.apply(body, list(values), {}, span)
-            outputs = self._body_outputs(op, result, inputs, span)
-            own = name_of(body) if recorder.exact else name
-            return recorder.pop([v.value for v in outputs], own)
-        except BaseException:
-            if recorder.scopes and len(recorder.scopes) > 1:
-                recorder.drop()
-            raise
-        finally:
-            self.frame.env = before
+            )
+    before = low.frame.env
+    recorder.push()
+    try:
+        low.frame.env = dict(before)
+        values = []
+        annotations = _parameter_annotations(body)
+        for param, given in zip(names, kinds, strict=True):
+            kind = given
+            if param in annotations:
+                stated = annotated_type(low, param, annotations[param], given, span)
+                kind = refine_types(given, stated)
+            values.append(low.b.wrap(recorder.input(param, kind), kind))
+        with low.regions.inside(Region(f"`op.{op.name}`", span)):
+            result = low.apply(body, list(values), {}, span)
+        outputs = _body_outputs(low, op, result, inputs, span)
+        own = name_of(body) if recorder.exact else name
+        return recorder.pop([v.value for v in outputs], own)
+    except BaseException:
+        if recorder.scopes and len(recorder.scopes) > 1:
+            recorder.drop()
+        raise
+    finally:
+        low.frame.env = before
 
-    def _body_inputs(
-        self,
-        op: Op,
-        body: Any,
-        inputs: Sequence[GraphValue | None],
-        kwargs: dict[str, Any],
-    ) -> list[OnnxType | None] | None:
-        """The types of a body's inputs, as the operator gives them."""
-        kinds = [None if v is None else v.kind for v in inputs]
-        if op.name == "If" and not op.domain:
-            return []
-        if op.name == "Loop" and not op.domain:
-            carried = [_any_shape(k) for k in kinds[2:]]
-            return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
-        if op.name == "Scan" and not op.domain:
-            count = int(kwargs.get("num_scan_inputs", 1))
-            states = len(kinds) - count
-            axes = list(kwargs.get("scan_input_axes") or [0] * count)
-            scanned = [_without_axis(k, a) for k, a in zip(kinds[states:], axes, strict=False)]
-            return [*kinds[:states], *scanned]
-        if op.name == "SequenceMap" and not op.domain:
-            return [k.elem if isinstance(k, SequenceType) else k for k in kinds]
-        return None
 
-    def _body_outputs(
-        self, op: Op, result: Any, inputs: Sequence[GraphValue | None], span: Span
-    ) -> list[GraphValue]:
-        items = list(result) if isinstance(result, (list, tuple)) else [result]
-        outputs = []
-        for n, item in enumerate(items):
-            like = None
-            if op.name == "Loop" and n > 0 and n + 1 < len(inputs):
-                like = inputs[n + 1]
-            elif op.name == "Scan" and n < len(inputs):
-                like = inputs[n]
-            dtype = DType.BOOL if op.name == "Loop" and n == 0 else None
-            b = self.at(span)
-            value = self.value(item)
-            if not isinstance(value, GraphValue) or value.weak is not None:
-                known = like.dtype if like is not None else dtype
-                value = as_value(b, value, dtype=known)
-            outputs.append(value)
-        return outputs
+def _body_inputs(
+    op: Op,
+    body: Any,
+    inputs: Sequence[GraphValue | None],
+    kwargs: dict[str, Any],
+) -> list[OnnxType | None] | None:
+    """The types of a body's inputs, as the operator gives them."""
+    kinds = [None if v is None else v.kind for v in inputs]
+    if op.name == "If" and not op.domain:
+        return []
+    if op.name == "Loop" and not op.domain:
+        carried = [_any_shape(k) for k in kinds[2:]]
+        return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
+    if op.name == "Scan" and not op.domain:
+        count = int(kwargs.get("num_scan_inputs", 1))
+        states = len(kinds) - count
+        axes = list(kwargs.get("scan_input_axes") or [0] * count)
+        scanned = [_without_axis(k, a) for k, a in zip(kinds[states:], axes, strict=False)]
+        return [*kinds[:states], *scanned]
+    if op.name == "SequenceMap" and not op.domain:
+        return [k.elem if isinstance(k, SequenceType) else k for k in kinds]
+    return None
+
+
+def _body_outputs(
+    low: Lowering, op: Op, result: Any, inputs: Sequence[GraphValue | None], span: Span
+) -> list[GraphValue]:
+    items = list(result) if isinstance(result, (list, tuple)) else [result]
+    outputs = []
+    for n, item in enumerate(items):
+        like = None
+        if op.name == "Loop" and n > 0 and n + 1 < len(inputs):
+            like = inputs[n + 1]
+        elif op.name == "Scan" and n < len(inputs):
+            like = inputs[n]
+        dtype = DType.BOOL if op.name == "Loop" and n == 0 else None
+        b = low.at(span)
+        value = low.value(item)
+        if not isinstance(value, GraphValue) or value.weak is not None:
+            known = like.dtype if like is not None else dtype
+            value = as_value(b, value, dtype=known)
+        outputs.append(value)
+    return outputs
 
 
 def is_body(x: Any) -> bool:
@@ -162,7 +149,7 @@ def signature_text(body: Any) -> str:
 
 
 def _any_shape(kind: OnnxType | None) -> OnnxType | None:
-    """A carried value may change its shape from turn to turn, but hardly its rank."""
+    """A carried value may change its shape from one iteration to the next, but hardly its rank."""
     if isinstance(kind, TensorType) and kind.shape is not None:
         return TensorType(kind.dtype)
     return kind

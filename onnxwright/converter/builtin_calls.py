@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from onnxwright.converter.base import always
-from onnxwright.converter.loops import Loops
+from onnxwright.converter.expressions import apply_binary
+from onnxwright.converter.items import items_of
+from onnxwright.converter.iterables import iterations_of
+from onnxwright.converter.logic import always, short_circuit, warn_elementwise
+from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import AttributeRef, is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
@@ -18,51 +21,51 @@ from onnxwright.types.dtypes import DType
 
 
 def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
-    def handle(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        b = self.at(span)
+    def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        b = low.at(span)
         if kwargs:
-            self.needed_now(f"`{name.lower()}` with keywords", span, "use `op.Min` or `op.Max`")
+            low.needed_now(f"`{name.lower()}` with keywords", span, "use `op.Min` or `op.Max`")
         items = args if len(args) > 1 else None
         if items is None:
-            only = self.value(args[0])
+            only = low.value(args[0])
             if isinstance(only, GraphValue):
                 made = arithmetic.reduce_all(b, reduce_name, only)
                 return b.as_weak(made, only.weak)
             items = list(only)
-        items = [self.value(i) for i in items]
+        items = [low.value(i) for i in items]
         if len(items) == 1:
             return items[0]
         if not any(isinstance(i, GraphValue) for i in items):
             items = [as_value(b, i) if is_dynamic(i) else i for i in items]
-        self.warn_elementwise(name.lower(), items, span)
+        warn_elementwise(low, name.lower(), items, span)
         return arithmetic.minimum_maximum(b, name, items)
 
     return handle
 
 
-def _sum(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _sum(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    only = self.value(args[0])
+    only = low.value(args[0])
     if isinstance(only, GraphValue):
-        b = self.at(span)
+        b = low.at(span)
         total: Any = b.as_weak(arithmetic.reduce_all(b, "ReduceSum", only), only.weak)
         if start == 0 and not is_dynamic(start):
             return total
-        return self.apply_binary("add", start, total, span)
+        return apply_binary(low, "add", start, total, span)
     total = start
     for item in only:
         total = (
             item
             if total is start and not is_dynamic(start) and start == 0 and is_dynamic(item)
-            else self.apply_binary("add", total, item, span)
+            else apply_binary(low, "add", total, item, span)
         )
     return total
 
 
 def _number(kind: str) -> Callable[..., Any]:
-    def handle(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        value = self.value(args[0])
-        b = self.at(span)
+    def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        value = low.value(args[0])
+        b = low.at(span)
         if not isinstance(value, GraphValue):
             value = as_value(b, value)
         shape = shape_of(b, value)
@@ -73,50 +76,50 @@ def _number(kind: str) -> Callable[..., Any]:
     return handle
 
 
-def _len(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    value = self.value(args[0])
+def _len(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    value = low.value(args[0])
     if not isinstance(value, GraphValue):
         return len(value)
-    return self.turns_of(value, span).count
+    return iterations_of(low, value, span).count
 
 
-def _abs(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    value = self.value(args[0])
-    b = self.at(span)
+def _abs(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    value = low.value(args[0])
+    b = low.at(span)
     return arithmetic.unary(
         b, "abs", value if isinstance(value, GraphValue) else as_value(b, value)
     )
 
 
-def _round(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _round(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
     if is_dynamic(digits):
-        self.needed_now("the number of digits of `round`", span)
-    return arithmetic.round_half_even(self.at(span), self.value(args[0]), digits)
+        low.needed_now("the number of digits of `round`", span)
+    return arithmetic.round_half_even(low.at(span), low.value(args[0]), digits)
 
 
-def _pow(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _pow(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     if len(args) != 2:
-        self.needed_now("`pow` with a modulus", span, "use `x ** y % z`")
-    return self.apply_binary("pow", args[0], args[1], span)
+        low.needed_now("`pow` with a modulus", span, "use `x ** y % z`")
+    return apply_binary(low, "pow", args[0], args[1], span)
 
 
-def _divmod(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _divmod(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     x, y = args
-    return (self.apply_binary("floordiv", x, y, span), self.apply_binary("mod", x, y, span))
+    return (apply_binary(low, "floordiv", x, y, span), apply_binary(low, "mod", x, y, span))
 
 
 def _as_container(make: Callable[[Any], Any]) -> Callable[..., Any]:
-    def handle(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        return make(self.items_of(args[0], span))
+    def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        return make(items_of(low, args[0], span))
 
     return handle
 
 
 def _any_all(op: str) -> Callable[..., Any]:
-    def handle(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-        value = self.value(args[0])
-        b = self.at(span)
+    def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        value = low.value(args[0])
+        b = low.at(span)
         if isinstance(value, GraphValue):
             flags = cast(b, arithmetic.truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
@@ -124,13 +127,13 @@ def _any_all(op: str) -> Callable[..., Any]:
             return b.as_weak(cast(b, made, DType.BOOL), "bool")
         result: Any = op == "and"
         for item in value:
-            result = self.both(op, result, always(item), span)
+            result = short_circuit(low, op, result, always(item), span)
         return result
 
     return handle
 
 
-def _isinstance(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _isinstance(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     value, types = args
     kinds = types if isinstance(types, tuple) else (types,)
     if isinstance(value, GraphValue):
@@ -139,27 +142,25 @@ def _isinstance(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span
             return any(isinstance(k, type) and issubclass(plain, k) for k in kinds)
         return any(getattr(k, "__name__", "") == "Tensor" for k in kinds)
     if isinstance(value, AttributeRef):
-        self.needed_now(f"the type of attribute `{value.name}`", span)
+        low.needed_now(f"the type of attribute `{value.name}`", span)
     return isinstance(value, types)
 
 
-def _range(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    self.needed_now(
-        "a `range` outside a `for`", span, "loop over it directly: `for i in range(n):`"
-    )
+def _range(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    low.needed_now("a `range` outside a `for`", span, "loop over it directly: `for i in range(n):`")
 
 
-def _dict(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _dict(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     return dict(*args, **kwargs)
 
 
-def _zip(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
-    return list(zip(*(self.items_of(a, span) for a in args), strict=False))
+def _zip(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+    return list(zip(*(items_of(low, a, span) for a in args), strict=False))
 
 
-def _enumerate(self: Loops, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+def _enumerate(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    return list(enumerate(self.items_of(args[0], span), start))
+    return list(enumerate(items_of(low, args[0], span), start))
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {

@@ -8,8 +8,9 @@ from typing import Any, Union
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import target_names
-from onnxwright.converter.branches import Branches
+from onnxwright.converter.branches import placeholder, witness
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
+from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     Poison,
     ShapeTuple,
@@ -43,8 +44,8 @@ class Slot:
 class Carried:
     """What a loop carries: for each name the structure of its value, for each leaf a slot."""
 
-    def __init__(self, loops: Branches, s: AnyLoop, at_least_once: bool) -> None:
-        self.loops = loops
+    def __init__(self, low: Lowering, s: AnyLoop, at_least_once: bool) -> None:
+        self.low = low
         self.s = s
         self.at_least_once = at_least_once
         self.slots: list[Slot] = []
@@ -52,7 +53,7 @@ class Carried:
         self.late: dict[str, Any] = {}
         self.lost: dict[str, Poison] = {}
         self.unstable = ""
-        env = loops.frame.env
+        env = low.frame.env
         targets = target_names(s.target) if isinstance(s, hir.For) else []
         for name in s.carried:
             value = env.get(name)
@@ -66,7 +67,7 @@ class Carried:
 
     def _slot(self, name: str, x: Any) -> Any:
         """A slot for a leaf that a value can stand for; anything else must stay what it is."""
-        kind = leaf_type(self.loops.b, x)
+        kind = leaf_type(self.low.b, x)
         if kind is None or isinstance(x, str):
             return x
         slot = Slot(name, x, kind)
@@ -75,7 +76,7 @@ class Carried:
 
     def enter(self, env: dict[str, Any]) -> None:
         """Give the names their values inside the body."""
-        b = self.loops.b
+        b = self.low.b
         for slot in self.slots:
             made = b.recorder.input(
                 slot.name if not slot.name.startswith(hir.INTERNAL) else "carried", slot.kind.kind
@@ -132,7 +133,7 @@ class Carried:
         return stable and not self._drop_unchanged(env)
 
     def _drop_unchanged(self, env: dict[str, Any]) -> bool:
-        """Stop carrying what every turn leaves as it was; it is then known inside the body too."""
+        """Stop carrying what every iteration leaves as it was; the body then knows it too."""
         same = set()
         for name, before in self.shape.items():
             for slot, value in zip(leaves(before), leaves(env[name]), strict=True):
@@ -166,7 +167,7 @@ class Carried:
                     describe(end) if not isinstance(end, GraphValue) else "a tensor",
                 )
             return True
-        kind = leaf_type(self.loops.b, end)
+        kind = leaf_type(self.low.b, end)
         if kind is None:
             self._clash(name, str(slot.kind), describe(end))
         assert kind is not None
@@ -186,8 +187,8 @@ class Carried:
 
     def outer_witness(self, x: Any) -> GraphValue | None:
         """A value from outside the body whose (unknown) element type is that of `x`."""
-        outer = self.loops.b.recorder.scopes[:-1]
-        return self.loops.witness(x, outer[-1], outer)
+        outer = self.low.b.recorder.scopes[:-1]
+        return witness(self.low, x, outer[-1], outer)
 
     def _settle(self, name: str, env: dict[str, Any]) -> bool:
         """A name that has no value before the loop, but may have one after it."""
@@ -204,7 +205,7 @@ class Carried:
         end = tuple(end) if isinstance(end, ShapeTuple) else end
 
         def one(x: Any) -> Any:
-            kind = leaf_type(self.loops.b, x)
+            kind = leaf_type(self.low.b, x)
             if kind is None or isinstance(x, str):
                 return x
             like = None
@@ -218,14 +219,14 @@ class Carried:
         return False
 
     def results(self, env: dict[str, Any]) -> list[GraphValue]:
-        """What the body gives to the next turn, one value for each slot, in their order."""
+        """What the body gives to the next iteration, one value for each slot, in their order."""
         made: dict[int, GraphValue] = {}
         for name, before in self.shape.items():
             end = env[name]
             for slot, value in zip(leaves(before), leaves(end), strict=True):
                 if isinstance(slot, Slot):
                     like = slot.inside if slot.kind.dtype is None else None
-                    made[id(slot)] = bring(self.loops.b, value, slot.kind, like)
+                    made[id(slot)] = bring(self.low.b, value, slot.kind, like)
         return [made[id(slot)] for slot in self.slots]
 
     def inits(self) -> list[GraphValue]:
@@ -234,9 +235,9 @@ class Carried:
         for slot in self.slots:
             if slot.init is FILLER:
                 like = slot.like
-                result.append(self.loops.placeholder(slot.kind, like))
+                result.append(placeholder(self.low, slot.kind, like))
             else:
-                result.append(bring(self.loops.b, slot.init, slot.kind, slot.like))
+                result.append(bring(self.low.b, slot.init, slot.kind, slot.like))
         return result
 
     def finish(self, env: dict[str, Any], values: list[GraphValue]) -> None:

@@ -57,7 +57,7 @@ def is_script(x: object) -> bool:
 
 @dataclass(frozen=True)
 class ExactPlan:
-    """What exact lowering of one function must know beside its text.
+    """What verbatim lowering of one function must know beside its text.
 
     Attributes:
         shared: equal constants are made once, as they are when compiling as usual.
@@ -83,7 +83,7 @@ class Context:
         opset_version: the ai.onnx version asked for, if any.
         default_version: the ai.onnx version of functions that name no opset.
         exact: nodes as they are written: nothing shared, copied, removed or added.
-        plans: for exact lowering, by Python function.
+        plans: for verbatim lowering, by Python function.
     """
 
     choose: Callable[[Script], str] = lambda script: "auto"

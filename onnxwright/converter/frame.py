@@ -108,6 +108,22 @@ class Frame:
         return [*self.local_names, *around]
 
 
+@dataclass(frozen=True)
+class Closure:
+    """A nested function or lambda, with the frame its free names live in.
+
+    `defaults` are the values of parameters with defaults, taken where the function is defined.
+    """
+
+    function: hir.LocalFunction
+    frame: Frame
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+
 def unknown_name(name: str, frame: Frame, span: Span | None) -> Diagnostic:
     """The message for a name that is nowhere, with the nearest one that is."""
     known = [n for n in frame.visible() if n.isidentifier()]

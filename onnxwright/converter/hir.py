@@ -267,7 +267,7 @@ class For:
     """A `for` loop.
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
-    values go from one iteration to the next or out of the loop.  `keep` is for exact lowering:
+    values go from one iteration to the next or out of the loop.  `keep` is for verbatim lowering:
     where it is set, `broken` is true as long as the loop goes on; `until` is the test of a last
     `break`.
     """

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.converter import hir
-from onnxwright.converter.branches import Branches
 from onnxwright.converter.effects import is_iterator
+from onnxwright.converter.expressions import apply_binary
+from onnxwright.converter.items import item_at, items_of
+from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
     is_dynamic,
@@ -46,164 +48,169 @@ class DynamicTripCount:
     item: Callable[[GraphValue], Any]
 
 
-class Iterables(Branches):
-    """Reads the iterable of a `for`: a static list or range, or turns decided at run time."""
+def read_iterable(low: Lowering, node: hir.Expr) -> Any:
+    """A static list or range, or the trip count of a run-time loop."""
+    if isinstance(node, hir.Call) and isinstance(node.func, hir.Name):
+        function = low.frame.lookup(node.func.id, node.func.span)
+        if function in (range, enumerate, zip, reversed) and not node.keywords:
+            parts = [a.value if isinstance(a, hir.Star) else a for a in node.args]
+            if len(parts) == len(node.args) and not any(isinstance(a, hir.Star) for a in node.args):
+                return _builtin_iterable(low, function, node)
+    return iterations_of(low, low.evaluate(node), node.span)
 
-    def iterable(self, node: hir.Expr) -> Any:
-        """A static list or range, or the turns of a run-time loop."""
-        if isinstance(node, hir.Call) and isinstance(node.func, hir.Name):
-            function = self.frame.lookup(node.func.id, node.func.span)
-            if function in (range, enumerate, zip, reversed) and not node.keywords:
-                parts = [a.value if isinstance(a, hir.Star) else a for a in node.args]
-                if len(parts) == len(node.args) and not any(
-                    isinstance(a, hir.Star) for a in node.args
-                ):
-                    return self._builtin_iterable(function, node)
-        return self.turns_of(self.evaluate(node), node.span)
 
-    def _builtin_iterable(self, function: Any, node: hir.Call) -> Any:
-        span = node.span
-        if function is range:
-            args = [self.value(self.evaluate(a)) for a in node.args]
-            return self.range_of(args, span)
-        if function is enumerate:
-            inner = self.iterable(node.args[0])
-            start = self.value(self.evaluate(node.args[1])) if len(node.args) > 1 else 0
-            return self._enumerated(inner, start, span)
-        if function is reversed:
-            inner = self.iterable(node.args[0])
-            if not isinstance(inner, DynamicTripCount):
-                return list(reversed(self.items_of(inner, span)))
-            last = self.apply_binary("sub", inner.count, 1, span)
-            return DynamicTripCount(
-                inner.count, lambda n: inner.item(self.apply_binary("sub", last, n, span))
-            )
-        return self._zipped([self.iterable(a) for a in node.args], span)
-
-    def turns_of(self, value: Any, span: Span) -> Any:
-        value = self.value(value)
-        b = self.at(span)
-        if isinstance(value, GraphValue):
-            if isinstance(b.type_of(value), SequenceType):
-                count = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-                return DynamicTripCount(
-                    count, lambda n: emit1(self.b, "SequenceAt", (value, self.index_value(n)))
-                )
-            return self._over_tensor(value, span)
-        if isinstance(value, np.ndarray):
-            if value.ndim == 0:
-                fail(messages.NotIterable(what="an array of rank 0", span=span))
-            return self._over_tensor(b.constant(value), span)
-        if isinstance(value, (range, list, tuple, dict, set, frozenset, str)):
-            return value
-        if isinstance(value, AttributeRef):
-            return self._over_tensor(value.__ow_as_value__(b), span)
-        return value if is_iterator(value) else self.items_of(value, span)
-
-    def index_value(self, n: Any) -> GraphValue:
-        """A turn number as a tensor for indexing."""
-        if isinstance(n, int):
-            made: GraphValue = int_constant(self.b, n)
-            return made
-        return self.b.as_weak(n, None)
-
-    def _over_tensor(self, x: GraphValue, span: Span) -> DynamicTripCount:
-        b = self.b
-        if rank_of(b, x) == 0:
-            fail(messages.NotIterable(what="a tensor of rank 0", span=span))
-        weak = x.weak
-        x = b.as_weak(x, None)
-        shape = shape_of(b, x)
-        if shape is not None and isinstance(shape[0], int):
-            count: Any = shape[0]
-        else:
-            whole = emit1(b, "Shape", (x,))
-            count = b.as_weak(gather(b, whole, int_constant(b, 0)), "int")
+def _builtin_iterable(low: Lowering, function: Any, node: hir.Call) -> Any:
+    span = node.span
+    if function is range:
+        args = [low.value(low.evaluate(a)) for a in node.args]
+        return range_of(low, args, span)
+    if function is enumerate:
+        inner = read_iterable(low, node.args[0])
+        start = low.value(low.evaluate(node.args[1])) if len(node.args) > 1 else 0
+        return _enumerated(low, inner, start, span)
+    if function is reversed:
+        inner = read_iterable(low, node.args[0])
+        if not isinstance(inner, DynamicTripCount):
+            return list(reversed(items_of(low, inner, span)))
+        last = apply_binary(low, "sub", inner.count, 1, span)
         return DynamicTripCount(
-            count, lambda n: self.b.as_weak(gather(self.b, x, self.index_value(n)), weak)
+            inner.count, lambda n: inner.item(apply_binary(low, "sub", last, n, span))
         )
+    return _zipped(low, [read_iterable(low, a) for a in node.args], span)
 
-    def _enumerated(self, inner: Any, start: Any, span: Span) -> Any:
-        if is_iterator(inner) and not is_dynamic(start):
-            return enumerate(inner, start)
-        if not isinstance(inner, DynamicTripCount) and not is_dynamic(start):
-            return list(enumerate(self.items_of(inner, span), start))
-        turns = self._as_turns(inner, span)
 
-        def item(n: GraphValue) -> Any:
-            number = n if same_static(start, 0) else self.apply_binary("add", n, start, span)
-            return (number, turns.item(n))
-
-        return DynamicTripCount(turns.count, item)
-
-    def _zipped(self, parts: list[Any], span: Span) -> Any:
-        if any(map(is_iterator, parts)) and not any(isinstance(p, DynamicTripCount) for p in parts):
-            return zip(*parts, strict=False)
-        if not any(isinstance(p, DynamicTripCount) for p in parts):
-            return list(zip(*(self.items_of(p, span) for p in parts), strict=False))
-        turns = [self._as_turns(p, span) for p in parts]
-        static = [t.count for t in turns if isinstance(t.count, int)]
-        dynamic = [t.count for t in turns if not isinstance(t.count, int)]
-        counts = [*([min(static)] if static else []), *dynamic]
-        b = self.b
-        count = counts[0] if len(counts) == 1 else arithmetic.minimum_maximum(b, "Min", counts)
-        return DynamicTripCount(count, lambda n: tuple(t.item(n) for t in turns))
-
-    def _as_turns(self, iterable: Any, span: Span) -> DynamicTripCount:
-        if isinstance(iterable, DynamicTripCount):
-            return iterable
-        if isinstance(iterable, range):
-            start, step = iterable.start, iterable.step
+def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
+    """What a loop goes over for an evaluated iterable: itself, or a trip count with its items."""
+    value = low.value(value)
+    b = low.at(span)
+    if isinstance(value, GraphValue):
+        if isinstance(b.type_of(value), SequenceType):
+            count = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
             return DynamicTripCount(
-                len(iterable),
-                lambda n: self.apply_binary(
-                    "add", self.apply_binary("mul", n, step, span), start, span
-                ),
+                count, lambda n: emit1(low.b, "SequenceAt", (value, index_value(low, n)))
             )
-        items = self.items_of(iterable, span)
-        return DynamicTripCount(len(items), lambda n: self.item(items, n, span, self.at(span)))
+        return _over_tensor(low, value, span)
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            fail(messages.NotIterable(what="an array of rank 0", span=span))
+        return _over_tensor(low, b.constant(value), span)
+    if isinstance(value, (range, list, tuple, dict, set, frozenset, str)):
+        return value
+    if isinstance(value, AttributeRef):
+        return _over_tensor(low, value.__ow_as_value__(b), span)
+    return value if is_iterator(value) else items_of(low, value, span)
 
-    def range_of(self, args: list[Any], span: Span) -> Any:
-        """`range(...)` of one to three arguments, static or not."""
-        if not is_dynamic(args):
-            return self.python(span, range, *args)
-        if not 1 <= len(args) <= 3:
-            return self.python(span, range, *args)
-        b = self.at(span)
-        args = [self._range_argument(a, span) for a in args]
-        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-        if isinstance(step, int) and step == 0:
-            return self.python(span, range, 0, 0, 0)
-        if same_static(start, 0) and same_static(step, 1):
-            count = stop
-        elif same_static(step, 1):
-            count = self.apply_binary("sub", stop, start, span)
-        else:
-            # The number of turns, rounded up, is minus the floor of (start - stop) / step.
-            distance = self.apply_binary("sub", start, stop, span)
-            turns = self.apply_binary("floordiv", distance, step, span)
-            count = arithmetic.unary(b, "neg", turns) if isinstance(turns, GraphValue) else -turns
 
-        def item(n: GraphValue) -> Any:
-            scaled = n if same_static(step, 1) else self.apply_binary("mul", n, step, span)
-            if same_static(start, 0):
-                return scaled
-            return self.apply_binary("add", scaled, start, span)
+def index_value(low: Lowering, n: Any) -> GraphValue:
+    """An iteration number as a tensor for indexing."""
+    if isinstance(n, int):
+        made: GraphValue = int_constant(low.b, n)
+        return made
+    return low.b.as_weak(n, None)
 
-        return DynamicTripCount(count, item)
 
-    def _range_argument(self, x: Any, span: Span) -> Any:
-        """An argument of `range` as an int or a weak INT64 scalar."""
-        b = self.b
-        if not isinstance(x, GraphValue):
-            array = np.asarray(x)
-            if array.size == 1 and array.dtype.kind in "iu":
-                return int(array.reshape(()))
-            return self.python(span, range, x).stop
-        dtype = x.dtype
-        if dtype is not None and not dtype.is_integer and dtype is not DType.BOOL:
-            fail(messages.NotIterable(what=f"a range of {dtype.name}", span=span))
-        value = cast(b, b.as_weak(x, None), DType.INT64)
-        if rank_of(b, value) != 0:
-            value = emit1(b, "Reshape", (value, int_constant(b, [])))
-        return b.as_weak(value, "int")
+def _over_tensor(low: Lowering, x: GraphValue, span: Span) -> DynamicTripCount:
+    b = low.b
+    if rank_of(b, x) == 0:
+        fail(messages.NotIterable(what="a tensor of rank 0", span=span))
+    weak = x.weak
+    x = b.as_weak(x, None)
+    shape = shape_of(b, x)
+    if shape is not None and isinstance(shape[0], int):
+        count: Any = shape[0]
+    else:
+        whole = emit1(b, "Shape", (x,))
+        count = b.as_weak(gather(b, whole, int_constant(b, 0)), "int")
+    return DynamicTripCount(
+        count, lambda n: low.b.as_weak(gather(low.b, x, index_value(low, n)), weak)
+    )
+
+
+def _enumerated(low: Lowering, inner: Any, start: Any, span: Span) -> Any:
+    if is_iterator(inner) and not is_dynamic(start):
+        return enumerate(inner, start)
+    if not isinstance(inner, DynamicTripCount) and not is_dynamic(start):
+        return list(enumerate(items_of(low, inner, span), start))
+    trips = _as_iterations(low, inner, span)
+
+    def item(n: GraphValue) -> Any:
+        number = n if same_static(start, 0) else apply_binary(low, "add", n, start, span)
+        return (number, trips.item(n))
+
+    return DynamicTripCount(trips.count, item)
+
+
+def _zipped(low: Lowering, parts: list[Any], span: Span) -> Any:
+    if any(map(is_iterator, parts)) and not any(isinstance(p, DynamicTripCount) for p in parts):
+        return zip(*parts, strict=False)
+    if not any(isinstance(p, DynamicTripCount) for p in parts):
+        return list(zip(*(items_of(low, p, span) for p in parts), strict=False))
+    trips = [_as_iterations(low, p, span) for p in parts]
+    static = [t.count for t in trips if isinstance(t.count, int)]
+    dynamic = [t.count for t in trips if not isinstance(t.count, int)]
+    counts = [*([min(static)] if static else []), *dynamic]
+    b = low.b
+    count = counts[0] if len(counts) == 1 else arithmetic.minimum_maximum(b, "Min", counts)
+    return DynamicTripCount(count, lambda n: tuple(t.item(n) for t in trips))
+
+
+def _as_iterations(low: Lowering, iterable: Any, span: Span) -> DynamicTripCount:
+    if isinstance(iterable, DynamicTripCount):
+        return iterable
+    if isinstance(iterable, range):
+        start, step = iterable.start, iterable.step
+        return DynamicTripCount(
+            len(iterable),
+            lambda n: apply_binary(
+                low, "add", apply_binary(low, "mul", n, step, span), start, span
+            ),
+        )
+    items = items_of(low, iterable, span)
+    return DynamicTripCount(len(items), lambda n: item_at(low, items, n, span, low.at(span)))
+
+
+def range_of(low: Lowering, args: list[Any], span: Span) -> Any:
+    """`range(...)` of one to three arguments, static or not."""
+    if not is_dynamic(args):
+        return low.python(span, range, *args)
+    if not 1 <= len(args) <= 3:
+        return low.python(span, range, *args)
+    b = low.at(span)
+    args = [_range_argument(low, a, span) for a in args]
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    if isinstance(step, int) and step == 0:
+        return low.python(span, range, 0, 0, 0)
+    if same_static(start, 0) and same_static(step, 1):
+        count = stop
+    elif same_static(step, 1):
+        count = apply_binary(low, "sub", stop, start, span)
+    else:
+        # The trip count, rounded up, is minus the floor of (start - stop) / step.
+        distance = apply_binary(low, "sub", start, stop, span)
+        floored = apply_binary(low, "floordiv", distance, step, span)
+        count = arithmetic.unary(b, "neg", floored) if isinstance(floored, GraphValue) else -floored
+
+    def item(n: GraphValue) -> Any:
+        scaled = n if same_static(step, 1) else apply_binary(low, "mul", n, step, span)
+        if same_static(start, 0):
+            return scaled
+        return apply_binary(low, "add", scaled, start, span)
+
+    return DynamicTripCount(count, item)
+
+
+def _range_argument(low: Lowering, x: Any, span: Span) -> Any:
+    """An argument of `range` as an int or a weak INT64 scalar."""
+    b = low.b
+    if not isinstance(x, GraphValue):
+        array = np.asarray(x)
+        if array.size == 1 and array.dtype.kind in "iu":
+            return int(array.reshape(()))
+        return low.python(span, range, x).stop
+    dtype = x.dtype
+    if dtype is not None and not dtype.is_integer and dtype is not DType.BOOL:
+        fail(messages.NotIterable(what=f"a range of {dtype.name}", span=span))
+    value = cast(b, b.as_weak(x, None), DType.INT64)
+    if rank_of(b, value) != 0:
+        value = emit1(b, "Reshape", (value, int_constant(b, [])))
+    return b.as_weak(value, "int")

@@ -11,31 +11,29 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter import hir
-from onnxwright.converter.calls import Calls
 from onnxwright.converter.context import Context, ExactPlan, Script
-from onnxwright.converter.depth import room_for
 from onnxwright.converter.frame import Frame, OuterNames
+from onnxwright.converter.opsets import default_opset, sugar_opset
 from onnxwright.converter.pipeline import Front, front
 from onnxwright.converter.reconcile import reconcile
-from onnxwright.converter.regions import Region, Regions
-from onnxwright.converter.scripts import default_opset, sugar_opset
-from onnxwright.converter.values import AttributeRef, Poison, is_dynamic
-from onnxwright.diagnostics.catalogue import control_flow as messages
+from onnxwright.converter.regions import Region
+from onnxwright.converter.results import function_result
+from onnxwright.converter.state import Lowering
+from onnxwright.converter.tables import USUAL
+from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.verbatim.tables import VERBATIM
 from onnxwright.diagnostics.catalogue import models
-from onnxwright.diagnostics.diagnostic import collecting, fail, located
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.verify import verify
-from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
-from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
+from onnxwright.semantics.literals import as_value
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.initializers import Initializer
-from onnxwright.types.kinds import OnnxType, TensorType, fits
-from onnxwright.types.signature import EMPTY, FunctionSignature, Param
+from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.signature import EMPTY, Param
 
 
 @dataclass
@@ -67,128 +65,6 @@ class Lowered:
     values: dict[str, ir.Value]
     recorder: Recorder
     versions: frozenset[int] = frozenset()
-
-
-class Lowering(Calls):
-    """One function being lowered into a backend."""
-
-    def __init__(
-        self,
-        b: GraphBackend,
-        frame: Frame,
-        context: Context,
-        around: Sequence[Region] = (),
-    ) -> None:
-        self.b = b
-        self.frame = frame
-        self.context = context
-        self.named = set()
-        self.regions = Regions(around)
-        self.callers = []
-
-    def result(self, signature: FunctionSignature, made: Front) -> Any:
-        """Lower the body; what it returns, as a value or a tuple or list of values.
-
-        Raises:
-            ScriptError: something in it cannot be lowered, or a path returns nothing.
-            InternalError: a bug of ours, with the place in the user's program.
-        """
-        try:
-            with (
-                room_for(made.parsed.depth),
-                collecting(self.b.recorder.warnings),
-                located(lambda: self.b.span),
-            ):
-                self.block(made.body)
-                value = self.frame.env.get(hir.RESULT, _MISSING)
-                return self._checked_result(value, signature, made)
-        except (OnnxwrightError, RecursionError, Warning):
-            raise
-        except Exception as error:
-            reason = str(error).replace("{", "(").replace("}", ")")
-            name = type(error).__name__
-            bug = models.CompilerBug(exception=name, reason=reason, span=self.b.span)
-            raise InternalError(bug) from error
-
-    def _checked_result(self, value: Any, signature: FunctionSignature, made: Front) -> Any:
-        name = made.parsed.name
-        span = self.result_span or made.parsed.unit.span
-        if value is _MISSING or value is None:
-            if signature.returns == () and value is not _MISSING:
-                return ()
-            what = "it ends without one" if value is _MISSING else "a `return` without a value"
-            at = made.parsed.unit.span if value is _MISSING else span
-            fail(messages.MissingReturn(name=name, what=what, span=at))
-        if isinstance(value, Poison):
-            fail(value.diagnostic.at(span))
-        single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
-        items = [value] if single else list(value)
-        wanted = signature.returns
-        if wanted is not None and len(wanted) != len(items) and not self.context.exact:
-            fail(
-                messages.ReturnCount(
-                    name=name,
-                    got=_values(len(items)),
-                    wanted=f"its annotation says {_values(len(wanted))}",
-                    span=span,
-                )
-            )
-        results = []
-        for n, item in enumerate(items):
-            spec = wanted[n] if wanted is not None and not self.context.exact else None
-            results.append(self._result_value(item, spec, name, span))
-        return results[0] if single else tuple(results)
-
-    def _result_value(self, item: Any, spec: ValueSpec | None, name: str, span: Span) -> GraphValue:
-        b = self.at(span)
-        if isinstance(item, Poison):
-            fail(item.diagnostic.at(span))
-        item = self.value(item)
-        usable = is_value(item) or own_array(item) is not None or isinstance(item, (list, tuple))
-        if not usable and not is_number_like(item) and not hasattr(item, "__ow_as_value__"):
-            fail(messages.NothingReturned(name=name, what=describe(item), span=span))
-        kinds = [] if spec is None else list(spec.types)
-        weak = item.weak if isinstance(item, GraphValue) else None
-        if not isinstance(item, GraphValue) or weak is not None:
-            only = kinds[0].dtype if len(kinds) == 1 and isinstance(kinds[0], TensorType) else None
-            if weak is not None and only is None:
-                return item  # type: ignore[no-any-return]
-            made: GraphValue = as_value(b, item, dtype=only)
-            if only is None and not isinstance(item, GraphValue) and _kind(item) is not None:
-                return self._weak_constant(item, made)
-            return made
-        if kinds and item.kind is not None and not any(fits(item.kind, k) for k in kinds):
-            shown = str(spec)
-            fail(messages.ReturnType(name=name, got=str(item.kind), wanted=shown, span=span))
-        return item
-
-    def _weak_constant(self, item: Any, made: GraphValue) -> GraphValue:
-        """A number returned: for a caller it still is a number."""
-        return self.b.as_weak(made, _kind(item))
-
-
-_MISSING: Any = object()
-
-
-def _kind(item: Any) -> str | None:
-    if isinstance(item, bool):
-        return "bool"
-    if isinstance(item, (int, float)):
-        return type(item).__name__ if type(item) in (int, float) else "float"
-    return None
-
-
-def _is_one_tensor(value: Any, signature: FunctionSignature) -> bool:
-    """A returned list of numbers is one tensor, unless the annotation says several."""
-    if isinstance(value, tuple) or is_dynamic(value):
-        return False
-    if signature.returns is not None and len(signature.returns) != 1:
-        return False
-    return is_number_like(value) and bool(value)
-
-
-def _values(n: int) -> str:
-    return f"{n} value{'' if n == 1 else 's'}"
 
 
 def lower_function(script: Script, context: Context, around: Sequence[Region] = ()) -> Lowered:
@@ -253,14 +129,15 @@ def _lower(
         inputs.append(value)
         env[p.name] = value
     frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
-    lowering = Lowering(b, frame, context, around)
+    handlers = VERBATIM if context.exact else USUAL
+    lowering = Lowering(b, frame, context, handlers, lower_function, around)
     lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)
     if entered:
-        result = lowering.result(script.signature, made)
+        result = function_result(lowering, script.signature, made)
     else:
         with context.entering(script.function, script.name, b.span):
-            result = lowering.result(script.signature, made)
+            result = function_result(lowering, script.signature, made)
     low = _finish(script, made, lowering, result, [v.value for v in inputs], context)
     used = {op.version for _, op, _ in b.recorder.uses if op.domain == ""}
     low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
@@ -356,4 +233,4 @@ def _attribute_value(
     return p.default
 
 
-__all__ = ["Lowered", "Lowering", "input_type", "lower_function", "lower_main"]
+__all__ = ["Lowered", "input_type", "lower_function", "lower_main"]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from onnxwright.converter import hir
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import cast, emit1, gather, int_constant
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, TensorType
-
-if TYPE_CHECKING:
-    from onnxwright.converter.frame import Frame
 
 
 class AttributeRef:
@@ -109,22 +105,6 @@ class Poison:
     """The value of a name that has none: reading it raises `diagnostic` at the reader."""
 
     diagnostic: Diagnostic
-
-
-@dataclass(frozen=True)
-class Closure:
-    """A nested function or lambda, with the frame its free names live in.
-
-    `defaults` are the values of parameters with defaults, taken where the function is defined.
-    """
-
-    function: hir.LocalFunction
-    frame: Frame
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def __name__(self) -> str:
-        return self.function.name
 
 
 class ShapeTuple(tuple[Any, ...]):  # noqa: SLOT001 - it carries its tensor
@@ -236,7 +216,6 @@ def same_structure(a: Any, b: Any) -> bool:
 
 __all__ = [
     "AttributeRef",
-    "Closure",
     "Poison",
     "ShapeTuple",
     "is_dynamic",

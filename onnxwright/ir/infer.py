@@ -38,6 +38,7 @@ from onnxwright.types.shapes import Shape
 # What ONNX's inference raises for inputs that cannot go together.
 INFERENCE_ERRORS = (shape_inference.InferenceError, onnx.checker.ValidationError)
 
+_ELEMENTS = {int(dtype) for dtype in DType}
 # Values up to this size are shown to inference (shapes, axes, paddings).
 _DATA_LIMIT = 1024
 
@@ -108,7 +109,7 @@ def _by_rule(call: OpCall, rule: InferRule) -> list[OnnxType | None]:
     assert isinstance(made, tuple)
     if call.name == "Cast":
         to = call.attr("to")
-        if type(to) is not int:
+        if type(to) is not int or to not in _ELEMENTS:
             raise UnknownError
         return [TensorType(DType(to), made)]
     if call.count != 1 or dtypes is None:

@@ -22,6 +22,7 @@ from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_schemas
+from onnxwright.ir.validation.tensors import Value, check_value
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
@@ -181,6 +182,47 @@ def checked(
         check_model(proto, place, needed=external == "needed", defined=defined)
     except Damage as damage:
         raise_damage(damage)
+
+
+def checked_value(value: Value, where: str) -> None:
+    """Check a tensor, sequence or optional that is in memory already.
+
+    Args:
+        value: the value.
+        where: what it is, for messages.
+
+    Raises:
+        ModelError: as for `open_model`.
+    """
+    try:
+        check_value(value, where)
+    except Damage as damage:
+        raise_damage(damage)
+
+
+def open_ir_function(source: onnx.FunctionProto) -> Any:
+    """Check a function, as an object of `onnx_ir`.
+
+    Args:
+        source: the function.
+
+    Returns:
+        The `onnx_ir.Function`.
+
+    Raises:
+        ModelError: as for `open_model`; also where its nodes are not sorted.
+    """
+    import onnx_ir as ir
+
+    checked(source)
+    try:
+        check_sorted(onnx.ModelProto(functions=[source]))
+    except Damage as damage:
+        raise_damage(damage)
+    try:
+        return ir.from_proto(source)
+    except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
+        _unreadable("the function", f"onnx_ir cannot read it: {_first_line(error)}", error)
 
 
 def not_a_model(source: object) -> NoReturn:
@@ -344,8 +386,10 @@ __all__ = [
     "LIMIT",
     "Opened",
     "checked",
+    "checked_value",
     "is_source",
     "not_a_model",
+    "open_ir_function",
     "open_ir_model",
     "open_model",
     "parsed",

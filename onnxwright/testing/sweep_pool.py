@@ -18,6 +18,7 @@ import onnx
 import onnxruntime
 import torch
 
+from onnxwright.ir.writing import write_file
 from onnxwright.testing.sweep import MODES, OPSET, Outcome, Unit, run_unit, units
 from onnxwright.testing.sweep_export import EXPORT, export_units, run_export
 from onnxwright.version import __version__
@@ -276,7 +277,7 @@ class Journal:
             self.done = _read_journal(path, head)
         lines = [head, *(r.data() for r in self.done)]
         # Written again whole: the last line of a sweep that was stopped may be half a line.
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_file(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def add(self, result: UnitResult) -> None:
         """Note a finished unit."""

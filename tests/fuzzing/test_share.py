@@ -17,10 +17,17 @@ def test_damaged_models_end_well(kind: str, start: int) -> None:
 
 
 # Cases that once ended wrong.
-FOUND = (10661, 10704, 10944, 11049, 20523, 21107, 500802)
+FOUND = (
+    *(("models", seed) for seed in (
+        10661, 10704, 10944, 11049, 20523, 21107, 500802, 501293, 501310, 501768, 501953, 502016,
+        503544, 503888, 504585, 900064,
+    )),
+    *(("bytes", seed) for seed in (504291, 504590, 505542)),
+    *(("tokens", seed) for seed in (10060, 500144)),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", FOUND)
-def test_what_ended_wrong_ends_well(seed: int) -> None:
-    how, text = one("models", seed)
+@pytest.mark.parametrize(("kind", "seed"), FOUND)
+def test_what_ended_wrong_ends_well(kind: str, seed: int) -> None:
+    how, text = one(kind, seed)
     assert how != "WRONG", text

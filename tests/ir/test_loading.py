@@ -271,6 +271,18 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
         lambda m: m.graph.node[0].attribute.add(name="alpha", type=1, ref_attr_name="k"),
         "y = LeakyRelu(x)",
     ),
+    "a Cast to a type that is not one": lambda: model("y = Cast<to = 99>(x)"),
+    "a Cast to no type": lambda: model("y = Cast<to = 0>(x)"),
+    "a branch without outputs": lambda: model(
+        "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => () { p = Relu(x) },"
+        " else_branch = e () => (float[2] r) { r = Neg(x) }>"
+    ),
+    "a Loop whose body lacks an input": lambda: model(
+        "y = Loop(, , x) <body = b (int64 i, bool c) => (bool c, float[2] r) { r = Neg(x) }>"
+    ),
+    "a Loop whose body lacks an output": lambda: model(
+        "y = Loop(, , x) <body = b (int64 i, bool c, float[2] v) => (bool c) { r = Neg(v) }>"
+    ),
     "a call with too many inputs": lambda: edited(
         lambda m: m.functions.add(name="one", domain="f"), "y = f.one(x)"
     ),
@@ -387,3 +399,52 @@ def test_external_data_inside_the_folder_is_read(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(with_external(location="w.bin", offset="5", length="8").SerializeToString())
     assert ow.debug(path, [X]).outputs["y"].tolist() == [2, 3]
+
+
+FUNCTIONS = {
+    "a cycle": "{ c = Relu(b) b = Neg(c) }",
+    "not sorted": "{ c = Relu(b) b = Neg(a) }",
+    "defined twice": "{ c = Relu(a) c = Neg(a) }",
+    "not defined": "{ c = Relu(nothing) }",
+}
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_builder_refuses_damaged_functions(name: str, inline: bool) -> None:
+    text = f'<opset_import: ["" : 18], domain: "f"> one (a) => (c) {FUNCTIONS[name]}'
+    function = parser.parse_function(text)
+    g = ow.GraphBuilder(opset=18)
+    x = g.input("x", ow.FLOAT[2])
+    with pytest.raises(ModelError, match="OW744"):
+        g.call(function, x, inline=inline)
+
+
+def test_a_builder_refuses_damaged_tensors() -> None:
+    g = ow.GraphBuilder(opset=18)
+    with pytest.raises(ModelError, match="OW750"):
+        g.initializer(TensorProto(name="w", data_type=1, dims=[1 << 40], raw_data=b"1234"))
+
+
+VALUES: dict[str, Callable[[], Any]] = {
+    "too few bytes": lambda: TensorProto(data_type=1, dims=[4], raw_data=b"1234"),
+    "no type": lambda: TensorProto(dims=[1], raw_data=b"1234"),
+    "another file": lambda: TensorProto(
+        data_type=2, dims=[4], data_location=TensorProto.EXTERNAL,
+        external_data=[onnx.StringStringEntryProto(key="location", value="/etc/passwd")],
+    ),
+    "cut": lambda: b"\x08\x02\x10",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_damaged_values_for_a_run_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = VALUES[name]()
+    (tmp_path / "m.onnx").write_bytes(model("y = Relu(x)").SerializeToString())
+    (tmp_path / "x.pb").write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    assert main(["run", str(tmp_path / "m.onnx"), "--inputs", str(tmp_path / "x.pb")]) == 2
+    err = capsys.readouterr().err
+    assert "bug" not in err
+    assert ".pb" in err

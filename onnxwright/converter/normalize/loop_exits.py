@@ -1,7 +1,7 @@
 """Pass: `break`, `continue` and `return` inside loops, and the `else` of loops, become flags.
 
-Afterwards a loop has one exit: its `broken` flag, tested before the next turn.  A `return` inside
-a loop is a value and a flag set inside, and a `return` after the loop.
+Afterwards a loop has one exit: its `broken` flag, tested before the next iteration.  A `return`
+inside a loop is a value and a flag set inside, and a `return` after the loop.
 """
 
 from __future__ import annotations

@@ -8,9 +8,15 @@ from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.ir.validation.order import in_order
 from onnxwright.opset.registry import is_known_domain, signature
+from onnxwright.types.dtypes import DType
 
 _A = onnx.AttributeProto
+# Outputs that the graph of a node has beside those of the node: the condition of a Loop.
+_EXTRA = {"If": 0, "Loop": 1, "Scan": 0, "SequenceMap": 0}
 # What has no default: an absent number is 0, an absent list is empty.
+# Attributes of standard operators that name an element type; 0 stands for none in some.
+_TYPES = {"to": 1, "dtype": 1, "output_dtype": 0, "precision": 0, "softmax_precision": 0}
+_ELEMENTS = {int(dtype) for dtype in DType}
 _SINGLE = {_A.TENSOR: "t", _A.GRAPH: "g", _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp"}
 
 
@@ -25,7 +31,7 @@ def runnable(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Raises:
         Damage: an attribute has no value or another type than its operator takes, or a call has
-            more inputs or outputs than its function.
+            more inputs or outputs than its function, or a node more than its graphs.
     """
     known = {(f.domain, f.name, f.overload): f for f in model.functions}
     for body, word in ((model.graph, "graph"), *((f, "function") for f in model.functions)):
@@ -40,6 +46,8 @@ def runnable(model: onnx.ModelProto) -> onnx.ModelProto:
             function = known.get((node.domain, node.op_type, node.overload))
             if function is not None:
                 _check_call(node, function, place)
+            else:
+                _check_bodies(node, place)
             for attr in node.attribute:
                 _check_attribute(attr, names, f"{place}, attribute {quoted(attr.name)}")
             if function is None:
@@ -55,6 +63,23 @@ def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto, where: str) 
         if len(given) > len(declared):
             what = f"it has {len(given)} {word}s, the function {quoted(function.name)} has "
             raise Damage("structure", where, f"{what}{len(declared)}")
+
+
+def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+    """Refuse an If, Loop, Scan or SequenceMap whose graphs have too few inputs or outputs."""
+    extra = _EXTRA.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+    for attr in node.attribute if extra is not None else ():
+        if not attr.HasField("g"):
+            continue
+        assert extra is not None
+        takes, gives = (0 if node.op_type == "If" else len(node.input)), len(node.output) + extra
+        place = f"{where}, graph {quoted(attr.g.name)}"
+        for given, wanted, word in (
+            (len(attr.g.input), max(takes, 2 * extra), "input"),
+            (len(attr.g.output), gives, "output"),
+        ):
+            if given < wanted:
+                raise Damage("structure", place, f"it has {given} {word}s, the node needs {wanted}")
 
 
 def _check_attribute(attr: onnx.AttributeProto, names: set[str], where: str) -> None:
@@ -84,6 +109,11 @@ def _check_kinds(node: onnx.NodeProto, versions: dict[str, int], where: str) -> 
             other = wanted.kind.stored.value
             place = f"{where}, attribute {quoted(attr.name)}"
             raise Damage("structure", place, f"its type is {kind}, the operator takes {other}")
+        lowest = _TYPES.get(attr.name) if wanted is not None and kind == "INT" else None
+        if lowest is None or attr.ref_attr_name or attr.i in _ELEMENTS or attr.i == lowest == 0:
+            continue
+        place = f"{where}, attribute {quoted(attr.name)}"
+        raise Damage("structure", place, f"{attr.i} does not stand for an element type")
 
 
 __all__ = ["runnable"]

@@ -6,6 +6,8 @@ its bytes in the file, but for sparse ones, whose dense size is limited.
 
 from __future__ import annotations
 
+from typing import Union
+
 import numpy as np
 import onnx
 
@@ -16,6 +18,14 @@ from onnxwright.types.dtypes import DType
 SPARSE_LIMIT = 1 << 31
 """The most bytes that a sparse tensor may have when it is written out."""
 
+VALUE_NESTING = 8
+"""The most sequences and optionals inside each other."""
+
+Value = Union[onnx.TensorProto, onnx.SparseTensorProto, onnx.SequenceProto, onnx.OptionalProto]
+
+_VALUES = (
+    onnx.TensorProto, onnx.SparseTensorProto, onnx.SequenceProto, onnx.OptionalProto
+)  # fmt: skip
 _T = onnx.TensorProto
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 # Where the numbers of a type are, and how many entries of the field one element takes.
@@ -81,6 +91,36 @@ def check_tensor(tensor: onnx.TensorProto, where: str, data: Files | None) -> No
         array = np.array(tensor.int32_data, np.int64)
         if int(array.min()) < low or int(array.max()) > high:
             raise Damage("data", where, f"its numbers do not fit in {kind}")
+
+
+def check_value(value: Value, where: str, depth: int = 0) -> None:
+    """Refuse a value that stands on its own, such as one of a `.pb` file, and cannot be read.
+
+    Args:
+        value: a tensor, a sequence or an optional.
+        where: where it is, for messages.
+        depth: how many values it is inside.
+
+    Raises:
+        Damage: a tensor in it does not fit, is in another file, or values are nested too deeply.
+    """
+    if depth > VALUE_NESTING:
+        raise Damage("limit", where, f"values are nested more than {VALUE_NESTING} deep")
+    if isinstance(value, onnx.TensorProto):
+        if value.data_location == _T.EXTERNAL:
+            raise Damage("external", where, "its data is in another file, which is not read")
+        check_tensor(value, where, None)
+    elif isinstance(value, onnx.SparseTensorProto):
+        check_sparse(value, where, None)
+    else:
+        if not is_text(value.name):
+            raise Damage("structure", where, "its name is not UTF-8 text")
+        for field, held in value.ListFields():
+            if field.message_type is not None:
+                repeated = isinstance(value, onnx.SequenceProto)
+                for inner in held if repeated else (held,):
+                    if isinstance(inner, _VALUES):
+                        check_value(inner, where, depth + 1)
 
 
 def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
@@ -205,4 +245,4 @@ def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None)
         raise Damage("data", where, f"an index is outside the shape {shape_text(sparse)}")
 
 
-__all__ = ["SPARSE_LIMIT", "check_sparse", "check_tensor", "nbytes_of"]
+__all__ = ["SPARSE_LIMIT", "Value", "check_sparse", "check_tensor", "check_value", "nbytes_of"]

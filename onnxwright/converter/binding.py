@@ -1,0 +1,121 @@
+"""Binding: what a target, a name or an item of a container holds from now on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from onnxwright.converter import hir
+from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.state import Lowering
+from onnxwright.converter.values import (
+    is_dynamic,
+)
+from onnxwright.diagnostics.catalogue import ops, syntax
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.span import Span
+from onnxwright.semantics.graph_backend import GraphValue
+
+
+def bind_target(low: Lowering, target: hir.Target, value: Any) -> None:
+    """Bind a target to a value."""
+    if isinstance(target, hir.NameTarget):
+        bind_name(low, target.id, value)
+    elif isinstance(target, hir.ItemTarget):
+        bind_item(low, target, value)
+    else:
+        unpack(low, target, value)
+
+
+def unpack(low: Lowering, target: hir.TupleTarget, value: Any) -> None:
+    """Bind several names to the parts of a value.
+
+    Raises:
+        ScriptValueError: the numbers differ (OW535).
+    """
+    items = items_of(low, value, target.span)
+    count = len(target.items)
+    short = len(items) < count - (target.star is not None)
+    if short or (target.star is None and len(items) != count):
+        fail(
+            ops.WrongOutputCount(
+                what=what_it_is(value),
+                got=_count(len(items), "value"),
+                wanted=_count(count, "name"),
+                span=target.span,
+            )
+        )
+    if target.star is not None:
+        after = count - target.star - 1
+        middle = items[target.star : len(items) - after]
+        items = [*items[: target.star], middle, *items[len(items) - after :]]
+    for part, item in zip(target.items, items, strict=True):
+        bind_target(low, part, item)
+
+
+def change_container(
+    low: Lowering, name: str, container: Any, span: Span, change: Callable[[Any], Any]
+) -> Any:
+    """Change a container: itself where Python's objects may change, else a copy for `name`.
+
+    Raises:
+        ScriptError: other names hold it too, so that a copy would not be what Python makes
+            (OW318, OW512).
+    """
+    regions = low.regions
+    crossed = regions.between(container)
+    if regions.is_own(container) and not crossed:
+        return change(container)
+    shared = regions.is_shared(container, low.frames())
+    held = low.frame.env.get(name, low) is container
+    if crossed and (shared or not held or any(name in r.shared for r in crossed)):
+        regions.refuse(container, f"changing `{name}`" if name else "this", span, crossed[0])
+    if shared or not held:
+        advice = f"copy it first: `{name} = list({name})`"
+        what = f"changing `{name}`, which is outside this function,"
+        low.needed_now(what, span, advice)
+    return change(regions.own(container.copy()))
+
+
+def bind_item(low: Lowering, target: hir.ItemTarget, value: Any) -> None:
+    """`container[index] = value` on a Python list or dict."""
+    container = low.frame.lookup(target.id, target.span)
+    index = low.evaluate(target.index)
+    if isinstance(container, (list, dict, deque)) and not is_dynamic(index):
+
+        def change(held: Any) -> Any:
+            low.python(target.span, held.__setitem__, index, value)
+            return held
+
+        changed = change_container(low, target.id, container, target.span, change)
+        if changed is not container:
+            low.frame.env[target.id] = changed
+        return
+    advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
+    construct = f"a part of `{target.id}`"
+    fail(syntax.UnsupportedTarget(construct=construct, advice=advice, span=target.span))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def bind_name(low: Lowering, name: str, value: Any) -> None:
+    """Bind a name, and name a new graph value after it."""
+    if isinstance(value, GraphValue) and not name.startswith(hir.INTERNAL):
+        name_value(low, value, name)
+        if low.b.recorder.exact:
+            low.b.recorder.name_owner.setdefault(name, value.value)
+    low.frame.env[name] = value
+
+
+def name_value(low: Lowering, value: GraphValue, name: str) -> None:
+    """Name a value after the first variable that holds it."""
+    made = value.value
+    producer = made.producer()
+    if producer is None or made in low.named or producer.op_type == "Constant":
+        return
+    if made in low.b.recorder.scope.made:
+        low.named.add(made)
+        low.b.recorder.rename(made, name)

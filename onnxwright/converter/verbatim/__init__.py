@@ -1,0 +1,1 @@
+"""Lowering of decompiled scripts, node for node: what is written, and nothing else."""

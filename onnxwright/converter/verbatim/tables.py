@@ -1,0 +1,19 @@
+"""The handlers of decompiled scripts, whose calls and loops are lowered as they are written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onnxwright.converter import hir
+from onnxwright.converter.tables import USUAL
+from onnxwright.converter.verbatim.calls import call_op, call_script
+from onnxwright.converter.verbatim.loops import execute_for, execute_while
+
+# A callee that is lowered for its types only: its calls as written, its loops as usual.
+VERBATIM_TYPES = replace(USUAL, call_op=call_op, call_script=call_script, checked=False)
+
+VERBATIM = replace(
+    VERBATIM_TYPES,
+    scratch=VERBATIM_TYPES,
+    statements={**USUAL.statements, hir.For: execute_for, hir.While: execute_while},
+)
