@@ -367,3 +367,75 @@ def test_training_mode_is_reported_where_it_matters(name: str) -> None:
             ow.export(make().train(training), (x,))
         texts = [str(w.message) for w in found if "OW832" in str(w.message)]
         assert [f"`{wanted}`" in t for t in texts] == ([True] if wanted else [])
+
+
+@pytest.fixture(scope="module")
+def mistral() -> Any:
+    """A decoder whose layers all have a sliding window of 8 tokens."""
+    hub = pytest.importorskip("transformers")
+    config = hub.MistralConfig(
+        vocab_size=16,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        sliding_window=8,
+    )
+    torch.manual_seed(0)
+    return hub.MistralForCausalLM(config).eval()
+
+
+def _after(model: Any, tokens: int, *, positions: bool) -> dict[str, Any]:
+    """Inputs of one more token after some."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache(config=model.config)
+    with torch.no_grad():
+        model(input_ids=torch.arange(tokens)[None], past_key_values=cache)
+    more = {"position_ids": torch.tensor([[tokens]])} if positions else {}
+    return {"input_ids": torch.tensor([[1]]), "past_key_values": cache, **more}
+
+
+def _sliding_program(model: Any, *, positions: bool) -> tuple[Any, list[str]]:
+    shapes = {"input_ids": {}, "past_key_values": [[{2: Dim.DYNAMIC}], [{2: Dim.DYNAMIC}]]}
+    if positions:
+        shapes["position_ids"] = {}
+    with warnings.catch_warnings(record=True) as found, torch.no_grad():
+        warnings.simplefilter("always")
+        inputs = _after(model, 4, positions=positions)
+        program = ow.export(model, kwargs=inputs, dynamic_shapes=shapes)
+    return program, [str(one.message) for one in found]
+
+
+def test_a_sliding_cache_that_dropped_tokens_is_refused_without_positions(mistral: Any) -> None:
+    program, found = _sliding_program(mistral, positions=False)
+    assert any("OW836" in text and "up to 7" in text for text in found)
+    for tokens in (2, 7):
+        wanted = mistral(**_after(mistral, tokens, positions=False)).logits
+        got = program(**_after(mistral, tokens, positions=False))
+        torch.testing.assert_close(got.logits, wanted, atol=1e-4, rtol=1e-4)
+    # The result keeps 7 tokens of 8.
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826[\\s\\S]*may have seen more"):
+        program(input_ids=torch.tensor([[1]]), past_key_values=got.past_key_values)
+    with pytest.raises(ow.errors.ExportTypeError, match="keeps 7 tokens and has seen 9"):
+        program(**_after(mistral, 9, positions=False))
+
+
+def test_a_sliding_cache_that_dropped_tokens_is_right_with_positions(mistral: Any) -> None:
+    program, found = _sliding_program(mistral, positions=True)
+    assert not any("OW836" in text for text in found)
+    for tokens in (1, 7, 8, 12):
+        wanted = mistral(**_after(mistral, tokens, positions=True)).logits
+        got = program(**_after(mistral, tokens, positions=True)).logits
+        torch.testing.assert_close(got, wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_a_cache_of_another_form_is_refused(mistral: Any) -> None:
+    hub = pytest.importorskip("transformers")
+    program, _ = _sliding_program(mistral, positions=True)
+    given = _after(mistral, 2, positions=True)
+    given["past_key_values"] = hub.DynamicCache([(torch.ones(1, 1, 2, 8),) * 2])
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826.*nested in another way"):
+        program(**given)

@@ -240,6 +240,24 @@ class SizeBranchesDiffer(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlidingCache(Diagnostic):
+    """The model counts positions from a sliding-window cache, which drops tokens."""
+
+    code: ClassVar[str] = "OW836"
+    title: ClassVar[str] = (
+        "positions are counted from a sliding-window cache: the model is only right while all "
+        "tokens are kept, up to {kept}"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "export with `position_ids` among the inputs, and give them in each call; without, "
+        "`program(...)` refuses longer pasts, other runtimes do not"
+    )
+    severity: ClassVar[str] = "warning"
+    kept: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoEffectHere(Diagnostic):
     """An argument of `torch.onnx.export` is given that changes nothing in this exporter."""
 

@@ -30,6 +30,7 @@ from onnxwright.exporter.capture.branches import (
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.sliding import warn_sliding
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
@@ -95,6 +96,7 @@ def capture_model(
     checks.dense(module)
     with recording.warnings_recorded(report):
         warn_training_mode(module)
+        warn_sliding(module, args, kwargs)
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)

@@ -17,6 +17,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.branches import BranchedSizes
 from onnxwright.exporter.capture.guards import Sizes
+from onnxwright.exporter.capture.sliding import check_sliding
 from onnxwright.exporter.signature import ProgramInput
 
 
@@ -45,12 +46,14 @@ def flat_inputs(
         A value for each flattened input.
 
     Raises:
-        ExportTypeError: arguments are missing or too many, or nested in another way (OW826).
+        ExportTypeError: arguments are missing or too many, or nested in another way; a cache has
+            dropped tokens (OW826).
     """
     wanted = program.call_spec.in_spec
     assert wanted is not None
     order = [*(wanted.children()[1].context or [])]
     args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs)
+    check_sliding({**dict(zip(_parameters(program), args, strict=False)), **kwargs})
     flat: list[Any]
     args, kwargs = _in_order((args, kwargs), wanted)
     flat, spec = pytree.tree_flatten((args, kwargs))
@@ -105,7 +108,7 @@ def _raise_not_fitting(
 ) -> None:
     positional = wanted.children()[0].num_children
     known = _parameters(program)
-    call = _call(*pytree.tree_unflatten([_Word(n) for n in names], wanted))
+    call = _call_of(wanted, names)
     unknown = [k for k in kwargs if k not in keywords and k not in known]
     given = {*known[: len(args)], *kwargs}
     missing = [n for n in known if n not in given]
@@ -121,7 +124,7 @@ def _raise_not_fitting(
         wrong = len(args) + len(kwargs)
         reason = f"{wrong} arguments are given, the program takes {positional + len(keywords)}"
     else:
-        reason = f"the inputs are nested in another way: `{_call(*_shown(args, kwargs))}`"
+        reason = f"the inputs are nested in another way: `{_call_of(*_shown(args, kwargs))}`"
     fail(
         messages.BadProgramInput(
             reason=reason,
@@ -131,12 +134,18 @@ def _raise_not_fitting(
     )
 
 
-def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Arguments with a short word for each value."""
-    return pytree.tree_map(
-        lambda x: _Word(repr(x) if isinstance(x, (bool, int, float, str)) else "..."),
-        (args, kwargs),
-    )
+def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[pytree.TreeSpec, list[str]]:
+    """The form of arguments, and a short word for each value."""
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    return spec, [repr(x) if isinstance(x, (bool, int, float, str)) else "..." for x in flat]
+
+
+def _call_of(spec: pytree.TreeSpec, words: Sequence[str]) -> str:
+    """A call of the program with words in place of values."""
+    try:
+        return _call(*pytree.tree_unflatten([_Word(w) for w in words], spec))
+    except Exception:  # noqa: BLE001 - classes that take tensors only, such as caches
+        return f"program({', '.join(words)})"
 
 
 def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.capture.sliding import mark_sliding
 from onnxwright.exporter.program import calling, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.running import Session, hollow
@@ -291,7 +292,9 @@ class ONNXProgram:
             flat.append(entry.value if entry.constant else self._tensor(name, by_name))
         spec = self.exported_program.call_spec.out_spec
         assert spec is not None
-        return pytree.tree_unflatten(flat, spec)
+        result = pytree.tree_unflatten(flat, spec)
+        mark_sliding(result)
+        return result
 
     def _tensor(self, name: str | None, by_name: dict[str | None, Any]) -> Any:
         if name is None:
