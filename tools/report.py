@@ -29,6 +29,10 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("builder/simplify.py", "_RULES"): "rewrites by the operator at their root",
     ("builder/simplify.py", "_reshape"): "the pattern of a rewrite",
     ("ir/validation/model.py", "_BODIES"): "attributes that have to hold a graph",
+    (
+        "ir/validation/running.py",
+        "_EXTRA",
+    ): "inputs and outputs that a body has beside those of its node",
     ("optimizer/library/transposing.py", "BETWEEN_BOTH"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "WITH_CONSTANT"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "REDUCTIONS"): "operators that rules are made for",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any, cast
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
@@ -57,8 +57,18 @@ class Front:
     chains: tuple[hir.Name | hir.Attribute, ...]
 
 
-# By the code they were made from, and gone with it: a file that is loaded anew leaves nothing.
-_fronts: WeakKeyDictionary[CodeType, dict[tuple[Any, ...], Front]] = WeakKeyDictionary()
+# By the identity of the code they were made from, and gone with it: a file that is loaded anew
+# leaves nothing.  Code objects are compared by value, and those of two files may be equal.
+_fronts: dict[int, tuple[ref[CodeType], dict[tuple[Any, ...], Front]]] = {}
+
+
+def _kept_for(code: CodeType) -> dict[tuple[Any, ...], Front]:
+    """The fronts of a code object."""
+    number = id(code)
+    found = _fronts.get(number)
+    if found is None or found[0]() is not code:
+        found = _fronts[number] = (ref(code, lambda _: _fronts.pop(number, None)), {})
+    return found[1]
 
 
 def _nobody() -> None:
@@ -73,9 +83,8 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
     Raises:
         ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
     """
-    # NOTE: code objects of two files may be equal.
-    kept = _fronts.setdefault(function.__code__, {})
-    key = (function.__code__.co_filename, source, exact)
+    kept = _kept_for(function.__code__)
+    key = (source, exact)
     found = kept.get(key)
     sink = Sink()
     if found is None:
