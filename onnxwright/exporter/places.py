@@ -114,7 +114,7 @@ def is_of_user(file: str) -> bool:
         (True, False, False)
     """
     if not file or file.startswith((TORCH, "torch/", "<", HOME)):
-        return file.startswith(("<stdin>", "<ipython"))
+        return file.startswith(("<stdin>", "<ipython", "<string>", "<doctest", "<console>"))
     return "site-packages" in file or not file.startswith(STDLIB)
 
 

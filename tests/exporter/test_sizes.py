@@ -105,6 +105,9 @@ CASES: dict[str, Case] = {
     "equal": Case(masked, (4, 4), ("n", "m"), "n == m", ((6, 6),), ((4, 3),)),
     "long": Case(scaled, (10,), ("n",), "n <= 16", ((16,), (1,)), ((17,),)),
     "cut_before": Case(cut_before, (5,), ("n",), "n < 8", ((7,), (1,)), ((8,), (20,))),
+    "cut_before_strict_capture": Case(
+        cut_before, (5,), ("n",), "n < 8", ((7,),), ((8,),), {"capture": "strict"}
+    ),
     "cut_to_other": Case(cut_to_other, (5, 3), ("n", "m"), "m < n", ((9, 2),), ((3, 5),)),
     "window": Case(Window(), (6,), ("n",), "n <= 8", ((8,),), ((9,),)),
 }
@@ -144,6 +147,17 @@ def test_a_decision_by_sizes_is_reported_and_enforced(name: str) -> None:
 def test_strict_makes_it_an_error(name: str) -> None:
     with pytest.raises(ow.errors.ExportError, match="OW834"):
         exported(CASES[name], strict=True)
+
+
+def test_code_without_a_file_is_the_users() -> None:
+    """As in a console, or of a text given to `exec`."""
+    space: dict[str, Any] = {}
+    exec("def f(x):\n    return x + 1 if x.shape[0] > 5 else x - 1\n", space)
+    case = Case(space["f"], (10,), ("n",), "n > 5", (), ())
+    program, found = exported(case)
+    assert any("OW833" in text and "`n > 5`" in text for text in found)
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.randn(3, 3))
 
 
 def test_ranges_and_guards_are_metadata_of_the_model() -> None:

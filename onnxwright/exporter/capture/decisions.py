@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.exporter.places import TORCH, is_of_user
 
 # What lies between a decision of Python and torch's answer.
-_BETWEEN = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
+_BETWEEN = (
+    f"{TORCH}/__init__.py",
+    f"{TORCH}/fx/experimental/sym_node.py",
+    f"{TORCH}/fx/experimental/symbolic_shapes.py",
+)
+# What interprets the user's code in a strict capture.
+_STRICT = f"{TORCH}/_dynamo"
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,13 @@ def _asking_line() -> tuple[str, int] | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename in _BETWEEN:
         frame = frame.f_back
-    if frame is None or not is_of_user(frame.f_code.co_filename):
+    if frame is None:
         return None
-    return frame.f_code.co_filename, frame.f_lineno
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if file.startswith(_STRICT):
+        # A strict capture interprets the user's code: that code has no frame of its own.
+        stack = TracingContext.extract_stack()
+        if not stack:
+            return None
+        file, line = stack[-1].filename, stack[-1].lineno or 1
+    return (file, line) if is_of_user(file) else None
