@@ -33,7 +33,7 @@ def entry_of(body: Any, *names: str) -> AtenFunction:
 
 WRONG = {
     "no such operator": (lambda op, self: self, "aten::nope"),
-    "there is no parameter `memory`": (lambda op, self: self, "aten::tril"),
+    "missing parameter `memory`": (lambda op, self: self, "aten::tril"),
     "torch has no parameter `k`": (lambda op, self, diagonal=0, k=1: self, "aten::tril"),
     "`diagonal` is 1 by default, in torch 0": (lambda op, self, diagonal=1: self, "aten::tril"),
     "`diagonal` must be given": (lambda op, self, diagonal: self, "aten::tril"),

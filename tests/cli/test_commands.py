@@ -388,7 +388,7 @@ def test_bash_completes_commands_options_choices_and_files(command: Any, models:
         )
         return done.stdout.split("\n")[:-1]
 
-    assert complete("onnxwright", "comp") == ["compile", "compare", "completion"]
+    assert complete("onnxwright", "comp") == ["compile", "compose", "compare", "completion"]
     assert complete("onnxwright", "show", "--su") == ["--summary"]
     assert complete("onnxwright", "run", "--evaluator", "r") == ["reference"]
     assert complete("onnxwright", "show", "on") == ["one model.onnx"]

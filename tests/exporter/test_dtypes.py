@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch import nn, randint, randn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
+from onnxwright import errors  # noqa: E402
 from onnxwright.exporter import checks, export  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, run, shapes  # noqa: E402
 
@@ -257,14 +258,32 @@ OPSETS = {
 }
 
 
-@pytest.mark.parametrize("version", checks.OPSETS)
+@pytest.mark.parametrize("version", [v for v in checks.OPSETS if v >= 13])
 @pytest.mark.parametrize("name", OPSETS)
 def test_every_opset_is_right(name: str, version: int) -> None:
-    """18 to 26: the model says so, and computes the same."""
+    """From 13 on: the model says so, and computes the same."""
     model, inputs, dynamic = OPSETS[name]
     torch.manual_seed(0)
     program = check(model(), inputs(), None, dynamic, opset_version=version, sizes=({"*": 0},))
     assert program.model.opset_imports[""] == version
+
+
+@pytest.mark.parametrize("version", [v for v in checks.OPSETS if v < 13])
+@pytest.mark.parametrize("name", OPSETS)
+def test_older_opsets_are_right_or_refused(name: str, version: int) -> None:
+    """Below 13 some operators have no meaning; each is named, and nothing wrong is written."""
+    model, inputs, dynamic = OPSETS[name]
+    torch.manual_seed(0)
+    reason = ""
+    try:
+        program = check(model(), inputs(), None, dynamic, opset_version=version, sizes=())
+    except errors.ConversionError as error:
+        reason = str(error)
+    if reason:
+        assert "OW870" in reason
+        assert f"to {version}" in reason
+    else:
+        assert program.model.opset_imports[""] == version
 
 
 def test_complex_tensors_are_real_pairs_in_the_model() -> None:

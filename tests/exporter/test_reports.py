@@ -156,7 +156,7 @@ def test_a_report_says_who_translated_what(tmp_path: Path) -> None:
     text = (tmp_path / "v1.2.md").read_text()
     for words in (
         "# ONNX export: done",
-        "verified: 4 outputs agree",
+        "verified: 6 outputs agree",
         "## Translated by the fallback",
         "| calls | calls.new |",
         "| input | x: FLOAT[batch,8] |",

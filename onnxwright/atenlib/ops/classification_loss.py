@@ -136,9 +136,9 @@ def cross_entropy_loss(
 def linear_cross_entropy(
     op: Op,
     input: Value,
-    linear_weight: Any,
+    linear_weight: Value,
     target: Value,
-    linear_bias: Any,
+    linear_bias: Value | None,
     weight: Value,
     reduction: str,
     ignore_index: Any,
@@ -171,9 +171,9 @@ def linear_cross_entropy(
 def linear_cross_entropies(
     op: Op,
     input: Value,
-    linear_weight: Any,
+    linear_weight: Value,
     target: Value,
-    linear_bias: Any,
+    linear_bias: Value | None,
     weight: Value,
     ignore_index: Any,
     batch_chunk_size: Any,

@@ -25,7 +25,7 @@ _ROI_OPS_UNTIL = 21
 
 
 @aten("torchvision::nms", rule=custom(lambda _: DType.INT64), untested=_UNTESTED)
-def nms(op: Op, dets: Any, scores: Any, iou_threshold: float) -> Any:
+def nms(op: Op, dets: Value, scores: Value, iou_threshold: float) -> Any:
     """The boxes that no box of a higher score overlaps by more than a threshold."""
     if not 0 <= iou_threshold <= 1:
         unsupported(f"iou_threshold={iou_threshold}; it must be from 0 to 1")
@@ -41,7 +41,7 @@ def _column(op: Op, x: Value, start: int, end: int) -> Value:
     return op.Slice(x, [start], [end], [1])
 
 
-def _batches(op: Op, rois: Any) -> Value:
+def _batches(op: Op, rois: Value) -> Value:
     """Which image each region is of."""
     return op.Cast(op.Squeeze(_column(op, rois, 0, 1), [1]), to=DType.INT64)
 
@@ -53,7 +53,7 @@ def _known(pooled_height: Any, pooled_width: Any) -> tuple[int, int]:
 
 
 def _aligned(
-    op: Op, x: Value, rois: Any, scale: float, pooled: tuple[int, int], ratio: int, aligned: bool
+    op: Op, x: Value, rois: Value, scale: float, pooled: tuple[int, int], ratio: int, aligned: bool
 ) -> Any:
     if op.version > _ROI_OPS_UNTIL and is_for_onnxruntime(op):
         down, across = (
@@ -80,7 +80,7 @@ def _aligned(
 
 
 def _weights(
-    op: Op, x: Value, rois: Any, scale: float, axis: int, count: int, ratio: int, aligned: bool
+    op: Op, x: Value, rois: Value, scale: float, axis: int, count: int, ratio: int, aligned: bool
 ) -> Value:
     """What each line of an image counts in each bin of each region, `[K, count, length]`.
 
@@ -120,7 +120,7 @@ def _weights(
 def roi_align(
     op: Op,
     input: Value,
-    rois: Any,
+    rois: Value,
     spatial_scale: float,
     pooled_height: Any,
     pooled_width: Any,
@@ -148,7 +148,7 @@ def _groups(op: Op, x: Value, bins: int) -> Size:
     return op.Div(channels, bins)
 
 
-def _mapping(op: Op, x: Value, rois: Any, pooled: tuple[int, int]) -> Value:
+def _mapping(op: Op, x: Value, rois: Value, pooled: tuple[int, int]) -> Value:
     """The channel that each bin of a position sensitive pooling is of, INT32."""
     bins = pooled[0] * pooled[1]
     channels = _groups(op, x, bins)
@@ -165,7 +165,7 @@ def _mapping(op: Op, x: Value, rois: Any, pooled: tuple[int, int]) -> Value:
 def ps_roi_align(
     op: Op,
     input: Value,
-    rois: Any,
+    rois: Value,
     spatial_scale: float,
     pooled_height: Any,
     pooled_width: Any,
@@ -190,7 +190,7 @@ class _Bins:
     """
 
     def __init__(
-        self, op: Op, rois: Any, scale: float, axis: int, count: int, length: Size, *, last: bool
+        self, op: Op, rois: Value, scale: float, axis: int, count: int, length: Size, *, last: bool
     ) -> None:
         dtype = rois.onnx_dtype
         ends = [_rounded(op, op.Mul(_column(op, rois, n, n + 1), scale)) for n in (axis, axis + 2)]
@@ -215,7 +215,7 @@ class _Bins:
 
 @aten("torchvision::ps_roi_pool", rule=like("input"), untested=_UNTESTED)
 def ps_roi_pool(
-    op: Op, input: Value, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
+    op: Op, input: Value, rois: Value, spatial_scale: float, pooled_height: Any, pooled_width: Any
 ) -> Any:
     """Means over bins of whole pixels, where each bin has channels of its own."""
     pooled = _known(pooled_height, pooled_width)
@@ -239,7 +239,7 @@ def ps_roi_pool(
 
 @aten("torchvision::roi_pool", rule=like("input"), untested=_UNTESTED)
 def roi_pool(
-    op: Op, input: Value, rois: Any, spatial_scale: float, pooled_height: Any, pooled_width: Any
+    op: Op, input: Value, rois: Value, spatial_scale: float, pooled_height: Any, pooled_width: Any
 ) -> Any:
     """The largest element of bins of whole pixels, and where it is first (-1 in an empty bin)."""
     pooled = _known(pooled_height, pooled_width)
@@ -255,7 +255,9 @@ def roi_pool(
     return values, places
 
 
-def _largest(op: Op, x: Value, rois: Any, scale: float, pooled: tuple[int, int]) -> tuple[Any, Any]:
+def _largest(
+    op: Op, x: Value, rois: Value, scale: float, pooled: tuple[int, int]
+) -> tuple[Any, Any]:
     """The first largest element of each bin, region by region, and its position, INT32."""
     rows = _Bins(op, rois, scale, 2, pooled[0], size(op, x, 2), last=True)
     columns = _Bins(op, rois, scale, 1, pooled[1], size(op, x, 3), last=True)
@@ -290,7 +292,7 @@ def deform_conv2d(
     op: Op,
     input: Value,
     weight: Value,
-    offset: Any,
+    offset: Value,
     mask: Value,
     bias: Value,
     stride_h: Any,
@@ -329,7 +331,7 @@ def _sampled_conv(
     op: Op,
     x: Value,
     weight: Value,
-    offset: Any,
+    offset: Value,
     mask: Value | None,
     bias: Value,
     steps: list[tuple[int, int, int]],

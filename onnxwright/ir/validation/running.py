@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx
 
 from onnxwright.ir.validation.damage import Damage, quoted
@@ -47,7 +49,7 @@ def runnable(model: onnx.ModelProto) -> onnx.ModelProto:
             if function is not None:
                 _check_call(node, function, place)
             else:
-                _check_bodies(node, place)
+                _check_bodies(node, place, versions)
             for attr in node.attribute:
                 _check_attribute(attr, names, f"{place}, attribute {quoted(attr.name)}")
             if function is None:
@@ -65,9 +67,11 @@ def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto, where: str) 
             raise Damage("structure", where, f"{what}{len(declared)}")
 
 
-def _check_bodies(node: onnx.NodeProto, where: str) -> None:
+def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int]) -> None:
     """Refuse an If, Loop, Scan or SequenceMap whose graphs have too few inputs or outputs."""
     extra = _EXTRA.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+    if node.op_type == "Scan" and versions.get("ai.onnx", 9) < 9:
+        return  # the lengths of Scan 8 are no input of its graph, and states have a batch
     for attr in node.attribute if extra is not None else ():
         if not attr.HasField("g"):
             continue
