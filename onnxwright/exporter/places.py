@@ -114,7 +114,8 @@ def is_of_user(file: str) -> bool:
         (True, False, False)
     """
     if not file or file.startswith((TORCH, "torch/", "<", HOME)):
-        return file.startswith(("<stdin>", "<ipython", "<string>", "<doctest", "<console>"))
+        # NOTE: not "<string>": code that torch generates has that name.
+        return file.startswith(("<stdin>", "<ipython", "<doctest", "<console>"))
     return "site-packages" in file or not file.startswith(STDLIB)
 
 

@@ -150,9 +150,10 @@ def test_strict_makes_it_an_error(name: str) -> None:
 
 
 def test_code_without_a_file_is_the_users() -> None:
-    """As in a console, or of a text given to `exec`."""
+    """As in a console."""
     space: dict[str, Any] = {}
-    exec("def f(x):\n    return x + 1 if x.shape[0] > 5 else x - 1\n", space)
+    text = "def f(x):\n    return x + 1 if x.shape[0] > 5 else x - 1\n"
+    exec(compile(text, "<console>", "exec"), space)
     case = Case(space["f"], (10,), ("n",), "n > 5", (), ())
     program, found = exported(case)
     assert any("OW833" in text and "`n > 5`" in text for text in found)
