@@ -170,7 +170,7 @@ def _is_false(value: Any) -> bool:
 
 
 def range_text(found: Range) -> str:
-    """A range in words.
+    """A range as text.
 
     Example:
         >>> range_text((6, 64)), range_text((6, None)), range_text((0, 9))

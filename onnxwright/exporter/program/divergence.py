@@ -1,4 +1,4 @@
-"""The first node of a program whose value parts from PyTorch's."""
+"""The first node of a program whose value differs from PyTorch's."""
 
 from __future__ import annotations
 
