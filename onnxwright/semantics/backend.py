@@ -8,7 +8,7 @@ meets a value (numbers, lists, arrays) is turned into one by `semantics.literals
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -71,6 +71,6 @@ class Backend(Protocol[V]):
         """The Python place being run or compiled, for messages."""
 
 
-def is_value(x: object) -> bool:
+def is_value(x: object) -> TypeGuard[Any]:
     """Whether `x` is a value of some backend (and not a number, list, array or other object)."""
     return getattr(type(x), "__ow_value__", False) is True
