@@ -15,7 +15,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import InputParam, OpSignature
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -130,7 +130,7 @@ def _strong_by_variable(
             getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param)
         ) or _is_sequence(x, param):
             continue
-        elif not is_number_like(x) and not hasattr(x, "__ow_as_value__"):
+        elif not is_number_like(x) and not isinstance(x, Promotable):
             value = as_value(b, x)
             if b.weak_kind(value) is None:
                 found[param.type_str] = value
@@ -182,7 +182,7 @@ def _default_dtype(b: Backend[V], x: object, param: InputParam) -> DType | None:
     if is_value(x):
         kind = b.weak_kind(x)
     else:
-        kind = getattr(x, "__ow_weak_kind__", None)
+        kind = x.weak_kind if isinstance(x, Promotable) else None
         if kind is None and isinstance(x, (int, float, bool, complex, str, list, tuple)):
             kind = plain_kind(x) if is_number_like(x) else None
     allowed = {DType.from_onnx_name(t) for t in param.types if t.startswith("tensor(")}

@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     array_of,
     as_value,
@@ -164,8 +164,8 @@ def slice_bound(b: Backend[V], v: object) -> int | V | None:
         return int(array.reshape(()))
     if isinstance(v, (list, tuple)) and len(v) == 1:
         return slice_bound(b, v[0])
-    promote = getattr(v, "__ow_as_value__", None)
-    if promote is not None:
-        return promote(b, DType.INT64)
+    if isinstance(v, Promotable):
+        promoted: V = v.as_value(b, DType.INT64)
+        return promoted
     advice = "a slice takes integers"
     fail(messages.BadIndex(what=describe(v), advice=advice, span=b.here()))

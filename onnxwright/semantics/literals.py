@@ -19,7 +19,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import first_version
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -228,9 +228,8 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
     array = own_array(x)
     if array is not None:
         return b.constant(_adapted(b, x, array, dtype))
-    promote = getattr(x, "__ow_as_value__", None)
-    if promote is not None:  # an attribute reference, the shape of a value
-        return as_value(b, promote(b, dtype), like=like, dtype=dtype)
+    if isinstance(x, Promotable):  # an attribute reference, the shape of a value
+        return as_value(b, x.as_value(b, dtype), like=like, dtype=dtype)
     if isinstance(x, range):
         x = list(x)
     if isinstance(x, (list, tuple)) and not is_number_like(x):

@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     array_of,
     as_value,
@@ -71,8 +71,8 @@ def weak_kinds(b: Backend[V], x: object, y: object) -> tuple[str, str] | None:
     found = []
     for side in (x, y):
         kind = b.weak_kind(side) if is_value(side) else kind_of(side)
-        if kind is None and hasattr(type(side), "__ow_weak_kind__"):
-            kind = side.__ow_weak_kind__  # type: ignore[attr-defined]
+        if kind is None and isinstance(side, Promotable):
+            kind = side.weak_kind
         if kind not in KINDS:
             return None
         found.append(kind)

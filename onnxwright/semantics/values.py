@@ -12,6 +12,7 @@ from onnxwright.semantics import arithmetic, indexing
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import emit1, is_number_like, own_array
 from onnxwright.semantics.operands import SYMBOLS
+from onnxwright.types.roles import BackendValue
 
 
 def _operand(x: object) -> bool:
@@ -42,11 +43,10 @@ def _reflected(name: str) -> Callable[[Any, object], Any]:
     return apply
 
 
-class ValueOperators:
+class ValueOperators(BackendValue):
     """Python's operators on a value; a subclass says which backend it belongs to."""
 
     __slots__ = ()
-    __ow_value__ = True
     # numpy arrays on the left leave the operation to us.
     __array_ufunc__ = None
     __array_priority__ = 1000.0
