@@ -408,7 +408,7 @@ def test_training_aware_modules() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", ow.errors.OnnxwrightWarning)
         program = ow.export(model, (randn(*IMAGE),), dynamic_shapes=({0: "N"},))
-    assert farthest(program, model, randn(3, 4, 8, 8)) < 0.02
+    assert farthest(program, model, randn(3, 4, 8, 8)) < 0.05
     assert "QuantizeLinear" in operators(program)
     off = model.apply(aq.disable_fake_quant)
     plain = ow.export(off, (randn(*IMAGE),))

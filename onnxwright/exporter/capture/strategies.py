@@ -22,6 +22,7 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
     QuantizedValuesError,
@@ -74,7 +75,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts(), SizeTensors():
+    with skip_noop_module_casts(), sequences_padded(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -206,9 +207,9 @@ def _tried(
         if isinstance(program, ExportedProgram) and quantized_values(program):
             return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
-    except Exception as error:
-        if way is _quantized and isinstance(error, ExportError):
-            raise  # nothing else takes what this way refuses
+    except ExportError:
+        raise  # what is refused by name has no other way
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
 
 

@@ -10,7 +10,7 @@ import torch
 from torch.ao.quantization.fake_quantize import FakeQuantizeBase
 
 from onnxwright.diagnostics.caller import user_span
-from onnxwright.diagnostics.catalogue import quantized as messages
+from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.packed import CellWeights, Packed, PackedRows

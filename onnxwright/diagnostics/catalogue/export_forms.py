@@ -1,4 +1,4 @@
-"""Messages of the exporter about quantized programs (OW847 to OW849)."""
+"""Messages of the exporter about forms of tensors that ONNX does not have (OW847 to OW849)."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ class ObserversOn(Diagnostic):
     )
     severity: ClassVar[str] = "warning"
     count: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedData(Diagnostic):
+    """A function is called on the data of a packed sequence, whose size depends on values."""
+
+    code: ClassVar[str] = "OW849"
+    title: ClassVar[str] = "`{function}` on the data of a packed sequence cannot be exported"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = (
+        "call it on the padded batch, behind `pad_packed_sequence`; packed data goes into recurrent "
+        "modules and functions of each element"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    function: str
