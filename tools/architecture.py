@@ -121,6 +121,7 @@ OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli", "onnxscript": 
 # Everything third-party that may appear.
 DECLARED = frozenset(
     {"onnx", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions", "torch"}
+    | {"sympy"}  # torch's conditions on sizes are its expressions; torch brings it
 )
 
 

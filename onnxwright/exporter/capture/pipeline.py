@@ -90,7 +90,10 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model, sizes=sizes_of(model, {}, {}, {}, captured_before=True))
+        sizes = sizes_of(model, {}, {}, {}, captured_before=True)
+        with recording.warnings_recorded(report):
+            _report_decisions(Leaf(model, {}, sizes), None, strict)
+        return Captured(model, sizes=sizes)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     checks.dense(module)
