@@ -32,6 +32,7 @@ from onnxwright.types.signature import FunctionSignature, Param
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+_ONE_ELEMENT = ((), (1,))
 
 
 def call_function(
@@ -65,8 +66,8 @@ def call_function(
         with select.evaluator(kwargs["_evaluator"]):
             return call_function(function, signature, args, rest, opset=opset, name=name)
     shown_name = name or str(getattr(function, "__name__", "function"))
-    call = _Call(shown_name, signature)
     outer = select.running()
+    call = _Call(shown_name, signature, inside=outer is not select.TOP)
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
     with select.frame(opset or outer.opset, shown_name):
@@ -87,9 +88,11 @@ def _stays_number(spec: Any, value: Any) -> bool:
 class _Call:
     """One call: its arguments made tensors and checked, its results likewise."""
 
-    def __init__(self, name: str, signature: FunctionSignature) -> None:
+    def __init__(self, name: str, signature: FunctionSignature, *, inside: bool = False) -> None:
         self.name = name
         self.signature = signature
+        # Whether another script calls: as when it is compiled, a scalar stands for one element.
+        self.inside = inside
         # The type of each TypeVar in this call, and the parameter that determined it.
         self.bound: dict[str, tuple[DType, str]] = {}
 
@@ -257,7 +260,7 @@ class _Call:
 
     def _check(self, name: str, spec: ValueSpec, value: Any) -> None:
         kind = type_of_value(value)
-        if spec.types and not any(fits(kind, wanted) for wanted in spec.types):
+        if spec.types and not any(self._fits(kind, wanted) for wanted in spec.types):
             self._wrong(name, str(spec), _show(value), _advice(spec, kind))
         if spec.typevar is None or not isinstance(kind, TensorType) or kind.dtype is None:
             return
@@ -269,6 +272,18 @@ class _Call:
                 _show(value),
                 f"cast one of them: `{name}.astype({_numpy_name(known[0])})`",
             )
+
+    def _fits(self, kind: OnnxType | None, wanted: OnnxType) -> bool:
+        if fits(kind, wanted):
+            return True
+        return (
+            self.inside
+            and isinstance(kind, TensorType)
+            and isinstance(wanted, TensorType)
+            and kind.shape in _ONE_ELEMENT
+            and wanted.shape in _ONE_ELEMENT
+            and wanted.dtype in (None, kind.dtype)
+        )
 
     def _wrong(self, name: str, wanted: str, got: str, advice: str) -> NoReturn:
         fail(
