@@ -51,6 +51,9 @@ def leaf_type(b: GraphBackend, x: Any) -> LeafType | None:
         x = x.__ow_as_value__(b)
     if isinstance(x, GraphValue):
         return LeafType(x.weak, x.kind)
+    if hasattr(type(x), "__ow_dynamic__"):  # a list whose length the model decides
+        own: LeafType = x.leaf
+        return own
     if is_value(x):
         return None
     kind = kind_of(x)

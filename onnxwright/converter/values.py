@@ -142,7 +142,7 @@ def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
 
 def is_dynamic(x: object) -> bool:
     """Whether `x` is, or holds, something known only when the model runs."""
-    if is_value(x) or isinstance(x, AttributeRef):
+    if is_value(x) or isinstance(x, AttributeRef) or hasattr(type(x), "__ow_dynamic__"):
         return True
     if isinstance(x, (list, tuple, set, frozenset)):
         return any(is_dynamic(item) for item in x)

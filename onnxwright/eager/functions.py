@@ -14,6 +14,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, select
+from onnxwright.eager.dispatch import own_list
 from onnxwright.eager.tensor import Tensor, as_array, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
@@ -302,6 +303,9 @@ class _Call:
     def results(self, found: Any) -> Any:
         """What the function returned, as tensors."""
         returns = self.signature.returns
+        if isinstance(found, list) and returns is not None and len(returns) == 1:
+            if _only_sequences(returns[0]) and not isinstance(found, SequenceValue):
+                found = own_list(found)
         many = isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue)
         values = list(found) if many else [] if found is None and not returns else [found]
         if returns is not None and len(returns) != len(values):
