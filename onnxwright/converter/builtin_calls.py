@@ -18,6 +18,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, cast, emit1, shape_of
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 
 
@@ -138,7 +139,7 @@ def _any_all(op: str) -> Callable[..., Any]:
         if isinstance(value, RunTimeList) and value.item.weak is not None:
             value = as_tensor(b, value)
         if isinstance(value, GraphValue):
-            flags = cast(b, arithmetic.truth(b, value), DType.INT32)
+            flags = cast(b, truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
             made = emit1(b, name, (flags,), keepdims=0)
             return b.as_weak(cast(b, made, DType.BOOL), "bool")
