@@ -9,7 +9,7 @@ from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import iterations_of
 from onnxwright.converter.logic import always, short_circuit, warn_elementwise
-from onnxwright.converter.run_time_lists import RunTimeList, as_tensor, length, summed, truth
+from onnxwright.converter.run_time_lists import RunTimeList, as_tensor, has_items, length, summed
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow
@@ -77,7 +77,7 @@ def _number(kind: str) -> Callable[..., Any]:
         value = low.value(args[0])
         b = low.at(span)
         if isinstance(value, RunTimeList) and kind == "bool":
-            return b.as_weak(truth(b, value), "bool")
+            return b.as_weak(has_items(b, value), "bool")
         if not isinstance(value, GraphValue):
             value = as_value(b, value)
         shape = shape_of(b, value)

@@ -13,7 +13,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
-from onnxwright.converter.run_time_lists import RunTimeList, truth
+from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -229,7 +229,7 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     if isinstance(x, GraphValue):
         return arithmetic.unary(b, node.op, x)
     if isinstance(x, RunTimeList):
-        return arithmetic.unary(b, node.op, truth(b, x))
+        return arithmetic.unary(b, node.op, has_items(b, x))
     if node.op == "not_" and isinstance(x, (list, tuple, dict)):
         return not x
     if is_dynamic(x):

@@ -16,10 +16,10 @@ from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
-from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.indexing import subscript
 from onnxwright.semantics.literals import as_value, cast, emit1, gather, int_constant
+from onnxwright.semantics.operands import truth
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType, TensorType
@@ -309,9 +309,9 @@ def changed(
         made = _typed(b, emit1(b, "SequenceInsert", inputs), sequence_kind(item))
         return RunTimeList(x.name, item, sequence=made)
     if method == "pop" and len(args) <= 1:
-        place = [cast(b, b.as_weak(as_value(b, a), None), DType.INT64) for a in args]
-        inputs = (sequence_value(b, x, x.item, x.name), *place)
-        made = _typed(b, emit1(b, "SequenceErase", inputs), sequence_kind(x.item))
+        places = [cast(b, b.as_weak(as_value(b, a), None), DType.INT64) for a in args]
+        held = (sequence_value(b, x, x.item, x.name), *places)
+        made = _typed(b, emit1(b, "SequenceErase", held), sequence_kind(x.item))
         return RunTimeList(x.name, x.item, sequence=made)
     return None
 
@@ -326,9 +326,9 @@ def summed(b: GraphBackend, x: RunTimeList) -> GraphValue:
     return made
 
 
-def truth(b: GraphBackend, x: RunTimeList) -> GraphValue:
+def has_items(b: GraphBackend, x: RunTimeList) -> GraphValue:
     """Whether there are items."""
-    made: GraphValue = arithmetic.truth(b, length(b, x))
+    made: GraphValue = truth(b, length(b, x))
     return made
 
 
@@ -340,6 +340,7 @@ __all__ = [
     "changed",
     "concatenated",
     "from_scan",
+    "has_items",
     "is_fixed",
     "is_list",
     "item_at",
@@ -351,5 +352,4 @@ __all__ = [
     "sequence_value",
     "settled",
     "summed",
-    "truth",
 ]
