@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
+from onnxwright.converter.values import RunTimeContainer
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
@@ -37,7 +38,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RunTimeList:
+class RunTimeList(RunTimeContainer):
     """A list of tensors whose length is known when the model runs.
 
     Attributes:
@@ -49,8 +50,6 @@ class RunTimeList:
         reader: the loop whose earlier iterations made the first items, where it is being lowered.
     """
 
-    __ow_dynamic__ = True
-
     name: str
     item: LeafType
     sequence: GraphValue | None = None
@@ -59,11 +58,11 @@ class RunTimeList:
     reader: Reader | None = None
 
     @property
-    def leaf(self) -> LeafType:
+    def kind(self) -> SequenceType:
         """Its type as a value: a sequence."""
-        return LeafType(None, sequence_kind(self.item))
+        return sequence_kind(self.item)
 
-    def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
+    def as_value(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
         """The list as a sequence."""
         return sequence_value(b, self, self.item, self.name)
 
