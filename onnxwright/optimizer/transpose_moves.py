@@ -51,13 +51,13 @@ def plan(node: ir.Node, perm: Perm, carried: Container[ir.Value], *, exact: bool
         The changes.
     """
     if facts(node.op_type).elementwise:
-        if exact and not facts(node.op_type).correctly_rounded and node.op_type not in _EXACT:
+        if exact and _may_round(node):
             return None
         return _elementwise(node, perm, carried)
     planner = _PLANNERS.get(node.op_type)
     if planner is None or not node.inputs or node.inputs[0] not in carried:
         return None
-    if exact and node.op_type in _ROUNDED:
+    if exact and not facts(node.op_type).moves_data and node.op_type not in _ORDERLESS:
         return None
     if node.op_type == "Concat":
         if any(v not in carried for v in node.inputs):
@@ -67,14 +67,16 @@ def plan(node: ir.Node, perm: Perm, carried: Container[ir.Value], *, exact: bool
     return planner(node, perm)
 
 
-_EXACT = frozenset(
-    {"Clip", "LeakyRelu", "PRelu", "Not", "And", "Or", "Xor", "Equal", "Less", "Greater", "IsNaN",
-     "LessOrEqual", "GreaterOrEqual", "BitwiseNot", "Round", "IsInf", "ThresholdedRelu"}
-)  # fmt: skip
-_ROUNDED = frozenset(
-    {"ReduceMean", "ReduceSum", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-     "ReduceLogSumExp", "Softmax", "LogSoftmax"}
-)  # fmt: skip
+# Their result does not depend on the order of the elements.
+_ORDERLESS = ("ReduceMax", "ReduceMin")
+
+
+def _may_round(node: ir.Node) -> bool:
+    """Whether an element of the result may depend, by its last bit, on where it lies."""
+    made = node.outputs[0].dtype
+    if made is not None and not made.is_floating_point():
+        return False
+    return not facts(node.op_type).correctly_rounded or made is None or made.itemsize < 4
 
 
 def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Move | None:

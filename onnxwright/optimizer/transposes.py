@@ -121,7 +121,8 @@ class _Regions:
         for node in self.graph:
             if perm_of(node) == self.perm:
                 source = node.inputs[0]
-                if source is not None:
+                # One after another changes when the nodes between them move.
+                if source is not None and source not in self.carried:
                     self.sources[node.outputs[0]] = source
                     self.carried[node.outputs[0]] = node
                 continue
@@ -208,36 +209,37 @@ class _Regions:
     def _result(self, node: ir.Node, value: ir.Value, inside: set[ir.Node]) -> None:
         """Give those that read a result what they need: it is not transposed now."""
         needed = self._is_needed_transposed(value, inside)
-        kind, shape, name = value.type, value.shape, value.name
-        is_output = value.is_graph_output()
-        others = [u for u in value.uses() if u.node not in inside]
-        if shape is not None:
-            value.shape = ir.Shape([shape[n] for n in self.inverse])
-        value.meta.clear()
-        value.name = self.names.free(f"{name}.before")
-        for use in others:
-            perm = perm_of(use.node) if use.node.graph is self.graph else None
-            if perm is not None:
-                both = [self.perm[n] for n in perm]
-                use.node.attributes["perm"] = ir.Attr("perm", ir.AttributeType.INTS, both)
-                if both == sorted(both):
-                    self._pass_on(use.node, value)
+        outside = [u for u in value.uses() if u.node not in inside]
+        moved = [u for u in outside if perm_of(u.node) and u.node.graph is self.graph]
+        if needed:
+            self._transpose_back(node, value, [u for u in outside if u not in moved])
+        if value.shape is not None and not needed:
+            value.shape = ir.Shape([value.shape[n] for n in self.inverse])
         if not needed:
-            return
-        back = ir.Node(
-            "", "Transpose", [value], [ir.Attr("perm", ir.AttributeType.INTS, list(self.perm))],
-            num_outputs=1,
-        )  # fmt: skip
+            value.name = self.names.free(f"{value.name}.before")
+        value.meta.clear()
+        for use in moved:
+            both = [self.perm[n] for n in perm_of(use.node) or ()]
+            use.node.attributes["perm"] = ir.Attr("perm", ir.AttributeType.INTS, both)
+            if both == sorted(both):
+                self._pass_on(use.node, value)
+
+    def _transpose_back(self, node: ir.Node, value: ir.Value, uses: list[Any]) -> None:
+        """Give a result under its own name, and transposed as it was, to those that read it so."""
+        perm = ir.Attr("perm", ir.AttributeType.INTS, list(self.perm))
+        back = ir.Node("", "Transpose", [value], [perm], num_outputs=1)
         back.metadata_props.update(node.metadata_props)
         made = back.outputs[0]
-        made.name, made.type, made.shape = name, kind, shape
+        made.name, made.type, made.shape = value.name, value.type, value.shape
+        made.doc_string = value.doc_string
+        made.metadata_props.update(value.metadata_props)
+        value.name = self.names.free(f"{value.name}.before")
+        if made.shape is not None:
+            value.shape = ir.Shape([made.shape[n] for n in self.inverse])
         self.graph.insert_after(node, back)
-        for use in others:
-            if use.node.graph is not None and (
-                use.node.graph is not self.graph or perm_of(use.node) is None
-            ):
-                use.node.replace_input_with(use.idx, made)
-        if is_output:
+        for use in uses:
+            use.node.replace_input_with(use.idx, made)
+        if value.is_graph_output():
             for n, output in enumerate(self.graph.outputs):
                 if output is value:
                     self.graph.outputs[n] = made
