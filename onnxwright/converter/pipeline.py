@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -17,7 +17,7 @@ from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.analyze.names import bound_in, target_names
 from onnxwright.converter.capture import SourceUnit, capture
 from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
-from onnxwright.converter.frame import check_names
+from onnxwright.converter.frame import OuterNames, check_names
 from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.parse import Parsed, parse
@@ -128,10 +128,21 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
     own = replace(
         found.parsed, unit=unit if unit.function is function else _rebound(found, function)
     )
-    with room_for(own.depth):
-        check_names(own, found.body, sink)
+    if not _all_known(found.chains, function):
+        with room_for(own.depth):
+            check_names(own, found.body, sink)
     sink.raise_if_any()
     return replace(found, parsed=own)
+
+
+def _all_known(chains: Iterable[hir.Name | hir.Attribute], function: FunctionType) -> bool:
+    """Whether every name that a function takes from around it has a value there."""
+    outer = OuterNames(function)
+    return all(
+        name.id in outer or name.id.startswith(hir.INTERNAL)
+        for name in chains
+        if isinstance(name, hir.Name)
+    )
 
 
 def _front(unit: SourceUnit, sink: Sink, *, exact: bool) -> Front:
