@@ -119,7 +119,13 @@ HOMES: dict[str, frozenset[str]] = {
 }
 
 # What an extra installs, or a user may have: optional, imported inside functions, in one package.
-OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli", "onnxscript": "exporter"}
+OPTIONAL: dict[str, str] = {
+    "pygraphviz": "viz",
+    "netron": "cli",
+    "onnxscript": "exporter",
+    "dask": "testing",
+    "distributed": "testing",
+}
 
 # Everything third-party that may appear.
 DECLARED = frozenset(
