@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.closing import subgraphs
+from onnxwright.ir.nested import subgraphs
 from onnxwright.optimizer.transpose_moves import Move, plan
 from onnxwright.optimizer.weight_sources import Names
 
