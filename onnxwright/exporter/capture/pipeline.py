@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.branches import (
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.proposed_shapes import written_out
 from onnxwright.exporter.capture.sliding import warn_sliding
 from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.torch_output import capture_torch_output
@@ -102,9 +103,13 @@ def capture_model(
     with recording.warnings_recorded(report):
         warn_training_mode(module)
         warn_sliding(module, args, kwargs)
+    proposed = written_out(module, args, kwargs, dynamic_shapes)
+    dynamic_shapes = proposed.shapes
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
+    if proposed.quiet:
+        wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
         try:
             found = strategies.capture(module, wanted, how, report.captures)
@@ -113,6 +118,7 @@ def capture_model(
             raise
     program = found.program
     _report_draft(program, report)
+    proposed.verify(program)
     relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
         check_sparse(program)
