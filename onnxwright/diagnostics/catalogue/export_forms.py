@@ -46,8 +46,8 @@ class PackedData(Diagnostic):
     title: ClassVar[str] = "`{function}` on the data of a packed sequence cannot be exported"
     label: ClassVar[str] = "called here"
     help: ClassVar[str] = (
-        "call it on the padded batch, behind `pad_packed_sequence`; packed data goes into recurrent "
-        "modules and functions of each element"
+        "call it on the padded batch, behind `pad_packed_sequence`; packed data goes into "
+        "recurrent modules and functions of each element"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     function: str

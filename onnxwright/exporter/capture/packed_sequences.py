@@ -23,7 +23,9 @@ from onnxwright.diagnostics.diagnostic import fail
 # -- recurrent operators with lengths --------------------------------------------------------------
 
 
-@torch.library.custom_op("onnxwright::lstm_lengths", mutates_args=())
+@torch.library.custom_op(  # type: ignore[untyped-decorator] # torch's own
+    "onnxwright::lstm_lengths", mutates_args=()
+)
 def lstm_lengths(
     input: torch.Tensor,  # noqa: A002 - torch's name
     lengths: torch.Tensor,
@@ -41,7 +43,7 @@ def lstm_lengths(
     return y, hidden, cell
 
 
-@lstm_lengths.register_fake
+@lstm_lengths.register_fake  # type: ignore[untyped-decorator] # torch's own
 def _(
     input: Any,  # noqa: A002 - torch's name
     lengths: Any,
@@ -84,7 +86,7 @@ def _register(name: str, function: Callable[..., Any]) -> Any:
         f"onnxwright::{name}_lengths", with_lengths, mutates_args=(), schema=schema
     )
 
-    @made.register_fake
+    @made.register_fake  # type: ignore[untyped-decorator] # torch's own
     def _(
         input: Any,  # noqa: A002 - torch's name
         lengths: Any,
