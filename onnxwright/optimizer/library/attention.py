@@ -12,25 +12,16 @@ used where it puts zeros there itself (`Where(IsNaN(p), 0, p)`), or with `assume
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 
-from onnxwright.optimizer.constants import small_array
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rules import rule
+from onnxwright.optimizer.scores import Scores, scores_of
 from onnxwright.types.dtypes import DType
-
-# Scores of so little are those of hidden keys.
-_HIDDEN = -1e4
-# ONNX Runtime takes a row of no more than this for hidden.
-_LOWEST = -3.4028e38
-# How far back the numbers of a mask are looked for.
-_MOST_STEPS = 48
 
 
 def _heads(rng: Any) -> Draw:
@@ -50,124 +41,6 @@ def _heads(rng: Any) -> Draw:
         "other": np.float32(0.25),
         "least": np.float32(-np.inf),
     }
-
-
-@dataclass
-class _Scores:
-    """What scores are made of, as values of the source graph.
-
-    Fields:
-        q, kt: the operands of their product.
-        perm: how `kt` is transposed before that, if its scale comes before the Transpose.
-        factor: all scales together.
-        mask: what is added, or says which keys are seen.
-        hides: whether a mask may hide whole rows; and the numbers it has for them.
-        turned: whether the mask says which keys are hidden.
-        nodes: the nodes between.
-    """
-
-    q: ir.Value | None = None
-    kt: ir.Value | None = None
-    perm: list[int] | None = None
-    factor: float = 1.0
-    mask: ir.Value | None = None
-    hides: set[float] = field(default_factory=set)
-    turned: bool = False
-
-
-def _node(value: ir.Value | None, *kinds: str, shared: bool = False) -> ir.Node | None:
-    """The node of one of some operators that makes a value for one reader."""
-    node = None if value is None else value.producer()
-    if value is None or node is None or node.domain or node.op_type not in kinds:
-        return None
-    if not shared and (len(value.uses()) != 1 or value.is_graph_output()):
-        return None
-    return node
-
-
-def _scalar(value: ir.Value | None) -> float | None:
-    """The number of a constant of no axes."""
-    array = None if value is None else small_array(value)
-    return None if array is None or array.ndim or array.dtype.kind != "f" else float(array)
-
-
-def _scaled(value: ir.Value | None, *, shared: bool = False) -> tuple[ir.Value | None, float]:
-    """A value without the factors it is multiplied with, and their product."""
-    factor = 1.0
-    while (node := _node(value, "Mul", "Div", shared=shared)) is not None:
-        a, b = node.inputs
-        number = _scalar(b)
-        if number is None and node.op_type == "Mul":
-            a, number = b, _scalar(a)
-        if number is None or number == 0 or not math.isfinite(number):
-            break
-        value, factor = a, factor * number if node.op_type == "Mul" else factor / number
-    return value, factor
-
-
-def _scores(value: ir.Value | None) -> _Scores | None:
-    """What the input of a Softmax is made of; None for anything else than scores."""
-    made = _Scores()
-    if (node := _node(value, "Add", "Where")) is not None:
-        value = _unmasked(node, made)
-        if value is None:
-            return None
-    value, made.factor = _scaled(value)
-    product = _node(value, "MatMul")
-    if product is None:
-        return None
-    made.q, left = _scaled(product.inputs[0], shared=True)
-    made.kt, right = _scaled(product.inputs[1], shared=True)
-    made.factor *= left * right
-    turn = _node(made.kt, "Transpose")
-    if turn is not None and "perm" in turn.attributes:
-        inner, before = _scaled(turn.inputs[0])
-        if inner is not turn.inputs[0]:
-            made.kt, made.perm = inner, list(turn.attributes["perm"].as_ints())
-            made.factor *= before
-    return made
-
-
-def _unmasked(node: ir.Node, made: _Scores) -> ir.Value | None:
-    """The scores that a node masks."""
-    if node.op_type == "Where":
-        seen, a, b = node.inputs
-        for scores, other, turned in ((a, b, False), (b, a, True)):
-            number = _scalar(other)
-            if number is not None and number <= _HIDDEN and _leads_to_product(scores):
-                made.mask, made.turned, made.hides = seen, turned, {number}
-                return scores
-        return None
-    a, b = node.inputs
-    for scores, mask in ((a, b), (b, a)):
-        if _leads_to_product(scores):
-            made.mask, made.hides = mask, _lowest_numbers(mask)
-            return scores
-    return None
-
-
-def _leads_to_product(value: ir.Value | None) -> bool:
-    return _node(_scaled(value)[0], "MatMul") is not None
-
-
-def _lowest_numbers(mask: ir.Value | None) -> set[float]:
-    """The numbers of hidden keys that a model makes a mask of, where these hide whole rows."""
-    found: set[float] = set()
-    waiting: list[ir.Value | None] = [mask]
-    seen: set[ir.Value] = set()
-    while waiting and len(seen) < _MOST_STEPS:
-        value = waiting.pop()
-        if value is None or value in seen:
-            continue
-        seen.add(value)
-        array = small_array(value)
-        if array is not None:
-            if array.dtype.kind == "f" and array.size and array.min() <= _LOWEST:
-                found.add(float(array.min()))
-            continue
-        node = value.producer()
-        waiting += [] if node is None else list(node.inputs)
-    return found
 
 
 # -- patterns ------------------------------------------------------------------------------------
@@ -236,7 +109,7 @@ def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, other: Const, mask: Any) -
 @attention.to
 def _(op: Any, v: Any, match: Any) -> Any:
     softmax = match.roots[0].inputs[0].producer()
-    return _attention(op, v, _scores(softmax.inputs[0]), match, zeros=False)
+    return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=False)
 
 
 @rule(since=23, level="rounding", assume=["visible"], cases=lambda rng: _visible(_heads(rng)))
@@ -268,7 +141,7 @@ def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -
 @attention_of_visible.to
 def _(op: Any, v: Any, match: Any) -> Any:
     softmax = match.roots[0].inputs[0].producer()
-    found = _scores(softmax.inputs[0])
+    found = scores_of(softmax.inputs[0])
     if found is None or not found.hides:
         return None  # the other rule is for it
     return _attention(op, v, found, match, zeros=False, visible=True)
@@ -296,14 +169,14 @@ def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -
 @attention_of_zeros.to
 def _(op: Any, v: Any, match: Any) -> Any:
     softmax = next(n for n in match.nodes.values() if n.op_type == "Softmax")
-    return _attention(op, v, _scores(softmax.inputs[0]), match, zeros=True)
+    return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=True)
 
 
 # -- replacement -----------------------------------------------------------------------------------
 
 
 def _attention(
-    op: Any, v: Any, found: _Scores | None, match: Any, *, zeros: bool, visible: bool = False
+    op: Any, v: Any, found: Scores | None, match: Any, *, zeros: bool, visible: bool = False
 ) -> Any:
     """The Attention of scores, None where the runtime would give something else."""
     if found is None or found.factor <= 0:
