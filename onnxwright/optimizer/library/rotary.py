@@ -140,7 +140,7 @@ def _once(op: Any, table: Any, steps: int) -> Any:
                 before = _once(op, one, steps - 1)
                 return None if before is None else op.Mul(before, other)
         return None
-    if node.op_type not in ("Cos", "Sin", "Cast", "Unsqueeze"):
+    if node.op_type not in ("Cos", "Sin") and node.op_type not in ("Cast", "Unsqueeze"):
         return None
     before = _once(op, inputs[0], steps - 1)
     if before is None:
