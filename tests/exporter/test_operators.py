@@ -196,3 +196,11 @@ def test_a_size_of_one_is_not_taken_for_that_of_another_input() -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     run(program)
+
+
+@pytest.mark.parametrize("ceil", [False, True])
+def test_zeros_before_max_pool(ceil: bool) -> None:
+    """ONNX Runtime's PadFusion would take them for the lowest number."""
+    pool = nn.MaxPool2d(3, 2, ceil_mode=ceil)
+    model = nn.Sequential(nn.ConstantPad2d(1, 0.0), pool)
+    check(model, (-1 - torch.rand(1, 2, 6, 7),), dynamic_shapes=({0: "N"},))

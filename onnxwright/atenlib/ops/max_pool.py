@@ -154,6 +154,23 @@ def _dynamic_ceil(x: Value, w: Windows) -> bool:
     return w.ceil and not all(isinstance(n, int) for n in x.shape[-len(w.kernel) :])
 
 
+def _unfused(op: Op, x: Value) -> Value:
+    """A value that is padded with zeros by a Pad that says its axes.
+
+    ONNX Runtime (PadFusion) lets MaxPool take in any other Pad with zeros, as if it put the lowest
+    number there.
+    """
+    backend: Any = op.backend
+    node = backend.made_by(x, "Pad") if hasattr(backend, "made_by") else None
+    if node is None or any(v is not None for v in node.inputs[2:]):
+        return x
+    mode = node.attributes.get("mode")
+    if mode is not None and mode.as_string() != "constant":
+        return x
+    source, pads = (backend.value_of(v) for v in node.inputs[:2])
+    return op.Pad(source, pads, None, vector(op, list(range(x.rank))), mode="constant")
+
+
 def _node(op: Op, x: Value, w: Windows, last: list[int] | None, *, indices: bool) -> list[Any]:
     rank = len(w.kernel)
     options: dict[str, Any] = {"kernel_shape": w.kernel}
@@ -164,6 +181,7 @@ def _node(op: Op, x: Value, w: Windows, last: list[int] | None, *, indices: bool
     if last is None:
         options["ceil_mode"] = 1
         last = w.padding
+    x = _unfused(op, x)
     odd = any(not 0 <= e < k for e, k in zip(last, w.kernel, strict=True))
     # A pad as wide as a window, or a cut: MaxPool has neither.  ONNX Runtime would put a Pad with
     # zeros, the lowest number of UINT8, into the node again.
