@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.capture.torchscript import Scripted, is_scripted
 
 
 def as_module(model: Any) -> torch.nn.Module:
@@ -24,12 +25,8 @@ def as_module(model: Any) -> torch.nn.Module:
     Raises:
         ExportValueError: it is nothing that can be exported.
     """
-    if isinstance(model, torch.jit.ScriptModule):
-        checks.raise_bad_argument(
-            "model",
-            "a TorchScript module cannot be exported",
-            "give the module it was made from",
-        )
+    if is_scripted(model):
+        return Scripted(model)
     if isinstance(model, torch.nn.Module):
         return model
     if isinstance(model, type) and issubclass(model, torch.nn.Module):

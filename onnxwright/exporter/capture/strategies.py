@@ -36,6 +36,7 @@ from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.torchscript import scripts_readable
 from onnxwright.exporter.places import is_of_torch, span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -75,7 +76,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts(), sequences_padded(), SizeTensors():
+    with scripts_readable(model), skip_noop_module_casts(), sequences_padded(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 

@@ -72,7 +72,7 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
             return leaves
 
         values = [*state.values(), *pytree.tree_leaves((args, kwargs))]
-        with _untraced():
+        with untraced():
             graph = make_fx(flat, pre_dispatch=False)(*values)
         if graph.graph.eliminate_dead_code():  # checks of torch.func itself
             graph.recompile()
@@ -89,8 +89,8 @@ def _with_form(result: Any) -> tuple[list[Any], list[Any]]:
 
 
 @contextmanager
-def _untraced() -> Iterator[None]:
-    """What is run while it lasts is not part of the capture around it."""
+def untraced() -> Iterator[None]:
+    """While it lasts, what is run is not part of the capture around it."""
     with ExitStack() as stack:
         while _get_current_function_mode() is not None:
             stack.enter_context(_pop_mode_temporarily())
