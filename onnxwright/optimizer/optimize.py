@@ -130,12 +130,9 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         done.declined.update(rewriter.failures)
         if not rewriter.fired:
             break
-        model = following
+        # Rules match constants: what replacements computed of weights is one afterwards.
+        model = _folded(following, options)
         done.rules.update(rewriter.fired)
-    fold_weights(
-        model, fixed=options.fixed, limit=options.fold_limit,
-        exact=options.scope.level == "exact",
-    )  # fmt: skip
     _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
