@@ -30,6 +30,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
@@ -413,7 +414,7 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
 
 
 def _is_reference(value: object) -> bool:
-    return hasattr(value, "__ow_reference__")
+    return isinstance(value, AttributeReference)
 
 
 def _exact(value: object) -> object | None:

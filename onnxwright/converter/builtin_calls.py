@@ -17,6 +17,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, cast, emit1, shape_of
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 
 
@@ -121,7 +122,7 @@ def _any_all(op: str) -> Callable[..., Any]:
         value = low.value(args[0])
         b = low.at(span)
         if isinstance(value, GraphValue):
-            flags = cast(b, arithmetic.truth(b, value), DType.INT32)
+            flags = cast(b, truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
             made = emit1(b, name, (flags,), keepdims=0)
             return b.as_weak(cast(b, made, DType.BOOL), "bool")

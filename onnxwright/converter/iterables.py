@@ -97,7 +97,7 @@ def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
     if isinstance(value, (range, list, tuple, dict, set, frozenset, str)):
         return value
     if isinstance(value, AttributeRef):
-        return _over_tensor(low, value.__ow_as_value__(b), span)
+        return _over_tensor(low, value.as_value(b), span)
     return value if is_iterator(value) else items_of(low, value, span)
 
 

@@ -29,6 +29,7 @@ from onnxwright.semantics.literals import (
     rank_of,
     shape_of,
 )
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType
 
@@ -183,7 +184,7 @@ def short_circuit(
         return right() if bool(left) == (op == "and") else left
     b = low.at(span)
     if may_fail and rank_of(b, left) == 0:
-        test = arithmetic.truth(b, left)
+        test = truth(b, left)
         if op == "and":
             return chosen_value(low, test, right, lambda: left, span)
         return chosen_value(low, test, lambda: left, right, span)
@@ -279,12 +280,12 @@ def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = F
     shape = shape_of(b, value)
     if isinstance(b.type_of(value), SequenceType):
         size = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-        longer: GraphValue = arithmetic.truth(b, size)
+        longer: GraphValue = truth(b, size)
         return longer
     if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
         what = f"a tensor of shape {list(shape)}"
         fail(control_flow.NotACondition(what=what, span=span))
-    made: GraphValue = arithmetic.truth(b, value)
+    made: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:
         made = emit1(b, "Reshape", (made, int_constant(b, [])))
     return made

@@ -35,12 +35,12 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.errors import NeedsStaticValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import detach
-from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import (
     as_value,
     emit1,
 )
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
@@ -158,7 +158,7 @@ def _left_loop(low: Lowering, s: AnyLoop, rest: Callable[[], None]) -> bool:
     flag = low.frame.env[s.broken]
     if not is_dynamic(flag):
         return bool(flag)
-    test = arithmetic.truth(low.at(s.span), flag)
+    test = truth(low.at(s.span), flag)
     names = list(dict.fromkeys([*s.carried, *s.live_out, s.broken]))
     choose(low, test, lambda: None, rest, names, s.span)
     return True

@@ -14,7 +14,7 @@ from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import collecting, fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
-from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.backend import Promotable, is_value
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
 from onnxwright.types.annotations import ValueSpec
@@ -85,7 +85,7 @@ def _result_value(
         fail(item.diagnostic.at(span))
     item = low.value(item)
     usable = is_value(item) or own_array(item) is not None or isinstance(item, (list, tuple))
-    if not usable and not is_number_like(item) and not hasattr(item, "__ow_as_value__"):
+    if not usable and not is_number_like(item) and not isinstance(item, Promotable):
         fail(messages.NothingReturned(name=name, what=describe(item), span=span))
     kinds = [] if spec is None else list(spec.types)
     weak = item.weak if isinstance(item, GraphValue) else None

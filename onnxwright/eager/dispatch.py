@@ -23,6 +23,7 @@ from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
 from onnxwright.types.dtypes import DType
+from onnxwright.types.roles import SymbolicValue
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -233,7 +234,7 @@ def _argument(signature: OpSignature | None, where: int | str, x: Any) -> Any:
 def _graph_value(values: Sequence[Any]) -> Any | None:
     """The first value that belongs to a graph being built, also inside lists."""
     for x in values:
-        if getattr(type(x), "__ow_graph_value__", False):
+        if isinstance(x, SymbolicValue):
             return x
         if isinstance(x, (list, tuple)):
             found = _graph_value(x)

@@ -28,6 +28,7 @@ from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_k
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
+from onnxwright.types.roles import BackendValue
 from onnxwright.types.signature import FunctionSignature, Param
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -211,7 +212,7 @@ class _Call:
 
     def _tensor(self, name: str, spec: ValueSpec | None, value: Any) -> Any:
         """An argument as a tensor, sequence or map."""
-        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+        if isinstance(value, BackendValue):
             return foreign.own_sequence(value)
         array = value if isinstance(value, np.ndarray) else foreign.to_array(value)
         if array is not None:
@@ -312,7 +313,7 @@ class _Call:
         return made
 
     def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
-        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+        if isinstance(value, BackendValue):
             return value
         dtype = self._dtype_for(spec, value) if is_number_like(value) else None
         try:
