@@ -137,7 +137,7 @@ def _work(name: str, pipe: Any) -> None:
     import warnings
 
     warnings.simplefilter("ignore")
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as it lives
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")
     while True:
         model = onnx.ModelProto.FromString(pipe.recv_bytes())
         try:
