@@ -137,7 +137,7 @@ def _work(name: str, pipe: Any) -> None:
     import warnings
 
     warnings.simplefilter("ignore")
-    sys.stdout = sys.stderr = Path(os.devnull).open("w")
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open
     while True:
         model = onnx.ModelProto.FromString(pipe.recv_bytes())
         try:
