@@ -1,6 +1,7 @@
 """Exports of real architectures: equal results at two sizes, nothing left for a second time.
 
-The default run takes the stored share, every fourth network by each exporter that takes it.  All:
+The default run takes half of the stored share, which is every fourth network by each exporter that
+takes it; `-m slow` the other half.  All:
 
     python -m tests.optimizer.corpus FOLDER && python -m tests.optimizer.corpus.check FOLDER
 """
@@ -20,7 +21,11 @@ BROKEN = {"patchtst.torchscript", "mamba2.torchscript", "bamba.torchscript"}
 REFUSED = {"transformer_decoder.torchscript"}
 
 
-@pytest.mark.parametrize("name", [n for n in names() if n not in BROKEN])
+STORED = [n for n in names() if n not in BROKEN]
+CASES = [pytest.param(n, marks=[pytest.mark.slow] * (i % 2)) for i, n in enumerate(STORED)]
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_stored_model(name: str) -> None:
     row = check(stored(name))
     assert row.trouble is None, row
