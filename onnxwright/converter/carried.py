@@ -103,7 +103,7 @@ class Carried:
         span = self.s.span
         word = "for" if isinstance(self.s, hir.For) else "while"
         start = Span(span.file, span.line, span.col, span.line, span.col + len(word))
-        label = Label(start, "this loop may make no turn")
+        label = Label(start, "this loop may run zero times")
         advice = f"give `{name}` a value before the loop"
         return Poison(messages.MayBeUnassigned(name=name, advice=advice, labels=(label,)))
 

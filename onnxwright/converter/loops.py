@@ -102,7 +102,7 @@ def try_as_loop(low: Lowering, region: Region, run: Callable[[], None]) -> Needs
 
 def _too_many(s: AnyLoop, count: int) -> NoReturn:
     span = s.iterable.span if isinstance(s, hir.For) else s.test.span
-    fail(messages.TooManyTurns(turns=count, limit=UNROLL_LIMIT, span=span))
+    fail(messages.TooManyIterations(count=count, limit=UNROLL_LIMIT, span=span))
 
 
 # -- unrolled --------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, ExactPlan, Script
+from onnxwright.converter.context import Script, VerbatimPlan
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.dsl.compilation import new_context
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
@@ -77,9 +78,9 @@ class Details:
     extra: bytes = b""
 
     @property
-    def plan(self) -> ExactPlan:
+    def plan(self) -> VerbatimPlan:
         """What lowering must know of it."""
-        return ExactPlan(self.shared, self.copies, tuple(self.loops))
+        return VerbatimPlan(self.shared, self.copies, tuple(self.loops))
 
 
 @dataclass(frozen=True)
@@ -96,14 +97,14 @@ class ModelFacts:
     extra: bytes = b""
 
 
-def exact_function(script: Script, details: Details) -> onnx.FunctionProto:
+def verbatim_function(script: Script, details: Details) -> onnx.FunctionProto:
     """A script as a FunctionProto, one node for each call."""
-    context = Context(choose=lambda _: "call", exact=True)
+    context = new_context(choose=lambda _: "call", verbatim=True)
     context.plans[script.function] = details.plan
     return _Writer(lower_function(script, context), details).function()
 
 
-def exact_model(
+def verbatim_model(
     script: Script,
     details: Details,
     functions: Mapping[Any, Details],
@@ -112,7 +113,7 @@ def exact_model(
     input_types: Mapping[str, OnnxType],
 ) -> onnx.ModelProto:
     """A script and its functions as a model, one node for each call."""
-    context = Context(choose=lambda _: "call", exact=True)
+    context = new_context(choose=lambda _: "call", verbatim=True)
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
@@ -412,4 +413,4 @@ def _entries(proto: Any, metadata: Mapping[str, str]) -> None:
         proto.metadata_props.add(key=key, value=value)
 
 
-__all__ = ["Details", "ModelFacts", "exact_function", "exact_model"]
+__all__ = ["Details", "ModelFacts", "verbatim_function", "verbatim_model"]
