@@ -27,7 +27,7 @@ def load_schema(domain: str, name: str, version: int) -> OpSchema:
         domain, name: the operator.
         version: the version of the opset.
     """
-    schema: OpSchema = _defs().getload_schema(name, version, domain)
+    schema: OpSchema = _defs().get_schema(name, version, domain)
     return schema
 
 
