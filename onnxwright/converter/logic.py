@@ -10,6 +10,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import walrus_names
 from onnxwright.converter.branches import chosen_value
 from onnxwright.converter.regions import Region
+from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -179,7 +180,7 @@ def short_circuit(
     if not is_dynamic(left):
         stops = not static_truth(left) if op == "and" else static_truth(left)
         return left if stops else right()
-    left = low.value(left)
+    left = has_items(low.at(span), left) if isinstance(left, RunTimeList) else low.value(left)
     if isinstance(left, (list, tuple, dict)):
         return right() if bool(left) == (op == "and") else left
     b = low.at(span)
@@ -276,6 +277,8 @@ def evaluate_conditional(low: Lowering, node: hir.Conditional) -> Any:
 def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = False) -> GraphValue:
     """A run-time test as one BOOL (of rank 0 if `scalar`, else of one element)."""
     b = low.at(span)
+    if isinstance(test, RunTimeList):
+        return has_items(b, test)
     value = low.value(test)
     shape = shape_of(b, value)
     if isinstance(b.type_of(value), SequenceType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.values import AttributeRef, RunTimeContainer
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue, common_type
 from onnxwright.semantics.literals import (
@@ -51,6 +51,8 @@ def leaf_type(b: GraphBackend, x: Any) -> LeafType | None:
         x = x.as_value(b)
     if isinstance(x, GraphValue):
         return LeafType(x.weak, x.kind)
+    if isinstance(x, RunTimeContainer):
+        return LeafType(None, x.kind)
     if is_value(x):
         return None
     kind = kind_of(x)

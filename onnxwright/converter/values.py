@@ -13,7 +13,7 @@ from onnxwright.semantics.backend import Promotable, is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import cast, emit1, gather, int_constant
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind, TensorType
+from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.roles import AttributeReference
 
 
@@ -104,6 +104,15 @@ class ShapeTuple(tuple[Any, ...], Promotable):  # noqa: SLOT001 - it carries its
         return made
 
 
+class RunTimeContainer(Promotable):
+    """A container whose length the model decides; as a value of the graph it is of `kind`."""
+
+    @property
+    def kind(self) -> OnnxType:
+        """The type of the value."""
+        raise NotImplementedError
+
+
 def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
     """`x.shape`: a tuple where the rank is known (unknown sizes are read at run time)."""
     kind = b.type_of(x)
@@ -126,7 +135,7 @@ def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
 
 def is_dynamic(x: object) -> bool:
     """Whether `x` is, or holds, something known only when the model runs."""
-    if is_value(x) or isinstance(x, AttributeRef):
+    if is_value(x) or isinstance(x, (AttributeRef, RunTimeContainer)):
         return True
     if isinstance(x, (list, tuple, set, frozenset)):
         return any(is_dynamic(item) for item in x)
@@ -201,6 +210,7 @@ def same_structure(a: Any, b: Any) -> bool:
 __all__ = [
     "AttributeRef",
     "Poison",
+    "RunTimeContainer",
     "ShapeTuple",
     "is_dynamic",
     "leaves",

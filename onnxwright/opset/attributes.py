@@ -148,6 +148,23 @@ def _to_tensor(value: Any) -> object:
     return array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
 
 
+def to_one_element(value: Any) -> object:
+    """A tensor attribute that must have one dimension: a number is a tensor of one element.
+
+    Args:
+        value: a number, or anything that a tensor attribute takes.
+
+    Returns:
+        The tensor; what is a tensor already stays as it is.
+
+    Source:
+        ONNX ConstantOfShape: `value` is a one-element tensor.
+    """
+    made = _to_tensor(value)
+    is_number = isinstance(value, (bool, int, float, np.generic))
+    return np.reshape(np.asarray(made), (1,)) if is_number else made
+
+
 # numpy, torch, onnx_ir and values of ours; DLPack; TensorProto; AttributeProto.
 _MARKS_OF_TENSORS = ("dtype", "__array__", "__dlpack__", "data_type", "ref_attr_name")
 
@@ -250,4 +267,5 @@ __all__ = [
     "is_reference",
     "is_tensor_value",
     "normalizer",
+    "to_one_element",
 ]

@@ -38,6 +38,8 @@ def compare(b: Backend[V], name: str, x: object, y: object) -> V:
 def _is_fraction(b: Backend[V], x: object) -> bool:
     if is_value(x):
         return b.weak_kind(x) == "float"
+    if type(x) is float:
+        return not x.is_integer()
     if is_number_like(x) and plain_kind(x) == "float":
         numbers = np.asarray(x, dtype=np.float64)
         return not bool(np.all(np.isfinite(numbers) & (numbers == np.trunc(numbers))))
