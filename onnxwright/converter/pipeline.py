@@ -80,7 +80,7 @@ _FRONTS = "_ow_fronts"
 
 
 def _fronts_of(unit: SourceUnit) -> dict[tuple[str, bool], Front]:
-    """The fronts of a definition, by name and `exact`: those of a file that is loaded anew.
+    """The fronts of a definition, by name and whether they are lowered verbatim.
 
     `capture` gives the same tree for the same text of the same file, and has compared it with the
     code: as long as it does, nothing that the front end reads has changed.
