@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli import values
-from onnxwright.cli.console import OK, Bar, Trouble, print_json
+from onnxwright.cli.console import OK, Bar, CliError, print_json
 from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_dims, add_json, add_sources, command, sizes
 from onnxwright.ir.text import clean
@@ -116,7 +116,7 @@ def _binary(loaded: Loaded) -> bool:
 
 def _run(given: Any) -> int:
     if given.stop_on and not given.trace:
-        raise Trouble("--stop-on needs --trace")
+        raise CliError("--stop-on needs --trace")
     loaded = load(given.model)
     inputs = gather(loaded, given)
     start = time.perf_counter()
@@ -174,7 +174,7 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
-        raise Trouble(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
     # NOTE: not savez(**arrays): an output may be called `file`.
     with zipfile.ZipFile(made, "w") as archive:
         for name, array in arrays.items():

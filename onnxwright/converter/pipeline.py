@@ -1,4 +1,4 @@
-"""The stages from a Python function to IR, and why they stand in this order.
+"""The stages from a Python function to IR, and the reasons for their order.
 
 `front` runs those that need no values, once for each function; `lower.lower_function` and
 `lower.lower_main` run the rest for each compilation.
@@ -24,7 +24,7 @@ from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Sink, fail
 
-# Stage, what it gives, and why it stands where it does.
+# Stage, what it gives, and the reason for its position.
 STAGES: tuple[tuple[str, str, str], ...] = (
     ("capture", "function -> SourceUnit", "everything else reads its text and columns"),
     ("parse", "ast -> HIR", "first, so that all that is unsupported is reported together"),

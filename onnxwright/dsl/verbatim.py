@@ -54,7 +54,8 @@ class Details:
             as usual.
         loops: for each `for` and `while` in order how its Loop is made, where the statement does
             not say it: `carried` (names in order), `first` and `again` (its condition before the
-            first turn: "true", "absent" or a name; and after each: "identity", "same" or "true").
+            first iteration: "true", "absent" or a name; and after each: "identity", "same" or
+            "true").
         extra: a serialized part of the GraphProto or FunctionProto that has no word here.
     """
 
@@ -384,7 +385,7 @@ def _note_places(nodes: Iterable[ir.Node], places: dict[str, ir.Value], count: i
 
 
 def _is_else(attr: Any) -> bool:
-    """The branch that is counted last, wherever it stands among the attributes."""
+    """The branch that is counted last, whatever its position among the attributes."""
     return bool(attr.name == "else_branch")
 
 

@@ -60,7 +60,7 @@ class InputParam:
 
     @property
     def is_variadic(self) -> bool:
-        """Whether it stands for any number of values."""
+        """Whether it takes any number of values."""
         return self.option == VARIADIC
 
     @property
@@ -158,7 +158,7 @@ class OpSignature:
 
     @property
     def constraints(self) -> dict[str, frozenset[str]]:
-        """The type variables of inputs and outputs and what they may stand for."""
+        """The type variables of inputs and outputs and what they may be bound to."""
         return {p.type_str: p.types for p in (*self.inputs, *self.outputs) if "(" not in p.type_str}
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from onnxwright.types.shapes import Shape as ShapeTuple
 
 
 def read_shape(name: str, index: object) -> ShapeTuple | None:
-    """What stands between the brackets of an annotation, as a shape.
+    """The index between the brackets of an annotation, as a shape.
 
     Args:
         name: what is being subscripted, for the message.
@@ -138,7 +138,7 @@ class _ShapeMeta(type):
 
 
 class ShapeMark:
-    """What `Shape["N", 3]` makes: a shape to stand in `Annotated`."""
+    """What `Shape["N", 3]` makes: a shape for use in `Annotated`."""
 
     __slots__ = ("dims",)
 

@@ -96,7 +96,7 @@ class Tensor(metaclass=TensorMeta):
 
 
 if TYPE_CHECKING:
-    # What may stand where a tensor is wanted.
+    # What is accepted as a tensor.
     Operand: TypeAlias = (
         Tensor
         | BackendValue
@@ -327,7 +327,7 @@ if TYPE_CHECKING:
 
         @property
         def value(self) -> Any:
-            """What tells a tensor from a number, for the protocol."""
+            """Distinguishes a tensor from a number, for the protocol."""
             ...
 
 else:
