@@ -20,6 +20,7 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
@@ -340,6 +341,7 @@ class TracingBackend(GraphBackend):
 
     # -- closing -----------------------------------------------------------------------------------
 
+    @collector_paused()
     def to_ir_model(
         self,
         outputs: Sequence[GraphValue],
@@ -377,6 +379,7 @@ class TracingBackend(GraphBackend):
         """
         return ir_graph(self, finalize(self, outputs, names), doc_string)
 
+    @collector_paused()
     def to_model_proto(
         self,
         outputs: Sequence[GraphValue],

@@ -19,6 +19,7 @@ from onnxwright.dsl.compilation import new_context
 from onnxwright.dsl.verbatim import Details, ModelFacts, verbatim_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.initializers import add_initializers
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import model_to_proto
@@ -119,6 +120,7 @@ def check(script: Script) -> None:
 # -- models ----------------------------------------------------------------------------------------
 
 
+@collector_paused()
 def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> onnx.ModelProto:
     """A script as a model; see `ScriptFunction.to_model_proto`."""
     chosen, protos = _choice(options.functions)
@@ -135,6 +137,7 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
     return _assemble(script, options, main, called, protos)
 
 
+@collector_paused()
 def to_verbatim_model(
     script: ScriptFunction[Any, Any], options: ModelOptions, details: Details, facts: ModelFacts
 ) -> onnx.ModelProto:
