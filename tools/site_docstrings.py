@@ -14,7 +14,7 @@ import griffe
 _TITLE = re.compile(r"^(\s*)Example:$", re.MULTILINE)
 
 
-class DoctestSections(griffe.Extension):
+class DoctestSections(griffe.Extension):  # type: ignore[misc]
     """Lets the sections `Example:` be read as `Examples:`."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
