@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,9 @@ from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_cast
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.strategy import by_source
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.places import is_of_torch, span_of_error
@@ -42,12 +45,16 @@ class Outcome:
         seconds: how long it took.
         error: why it failed; empty if it worked.
         output: what torch printed and logged on the way.
+        choices: decisions by values that the program has, of a capture by source.
+        rewritten: the functions that decide them.
     """
 
     strategy: str
     seconds: float
     error: str = ""
     output: str = ""
+    choices: tuple[Choice, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,41 @@ def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
     return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
+class _Source:
+    """The way of a capture that rewrites Python: what it found is kept for the report.
+
+    Args:
+        first: what the capture without rewriting raised; None if it was not tried.
+        assume: answers of the user to decisions.
+    """
+
+    def __init__(
+        self, first: BaseException | None = None, assume: Mapping[str, bool] | None = None
+    ) -> None:
+        self.first, self.assume = first, assume
+        self.choices: tuple[Choice, ...] = ()
+        self.rewritten: tuple[str, ...] = ()
+
+    def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+        """Capture, with functions that decide by values rewritten."""
+
+        def run() -> Any:
+            # What torch says of a try that fails is of use to nobody.
+            with capture_torch_output() as output:
+                program = _substitutes(model, args, kwargs, dims)
+            output.replay()
+            return program
+
+        found = by_source(run, self.first, self.assume)
+        self.choices = tuple(found.session.choices)
+        self.rewritten = tuple(found.rewritten.names)
+        return found.result
+
+
+def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return _Source()(model, args, kwargs, dims)
+
+
 STRATEGIES: dict[str, Strategy] = {
     "non-strict": _non_strict,
     "strict": _strict,
@@ -91,12 +133,24 @@ STRATEGIES: dict[str, Strategy] = {
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 
-NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": draft}
+NAMED: dict[str, Strategy] = {
+    **STRATEGIES,
+    "source": _source,
+    "torch.func": _torch_func,
+    "draft": draft,
+}
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it; a draft is never tried by itself, as it assumes."""
+it, "source" where all failed because Python decides by values; a draft is never tried by itself, as
+it assumes."""
 
 
-def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]) -> Capture:
+def capture(
+    model: Any,
+    wanted: Wanted,
+    how: str | Strategy,
+    outcomes: list[Outcome],
+    assume: Mapping[str, bool] | None = None,
+) -> Capture:
     """Capture a model.
 
     Args:
@@ -105,6 +159,7 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
         how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each way that was tried is added here.
+        assume: answers to decisions by values, by `file.py:LINE` or the text of the condition.
 
     Returns:
         The program, and how it was captured.
@@ -116,6 +171,8 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     errors: list[Exception] = []
     second: Capture | None = None
     waiting = _ways(wanted, how)
+    if how == "source":
+        waiting = [(n, _Source(None, assume), inputs, r) for n, _, inputs, r in waiting]
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
@@ -126,9 +183,17 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
             program, error = _tried(way, model, inputs, decisions)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
-        outcomes.append(Outcome(name, seconds, reason, output.text))
+        found_by = (way.choices, way.rewritten) if isinstance(way, _Source) else ((), ())
+        outcomes.append(Outcome(name, seconds, reason, output.text, *found_by))
         if error is not None:
             errors.append(error)
+            if how == "auto" and not waiting and not isinstance(way, _Source):
+                first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
+                if first is not None and second is None:
+                    waiting = [
+                        (n, _Source(first, assume), inputs, r)
+                        for n, _, inputs, r in _ways(wanted, "source")
+                    ]
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
             continue
