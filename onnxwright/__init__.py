@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from onnxwright import deferred_sympy as _deferred_sympy
 from onnxwright.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
     from onnxwright.viz import show as show
+
+_deferred_sympy.install()
 
 # Public name -> the module that has it.
 _HOMES = {

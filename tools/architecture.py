@@ -29,7 +29,7 @@ PACKAGE = "onnxwright"
 
 # From the bottom up; a package sees itself and the layers below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "version"),
+    ("errors", "config", "version", "deferred_sympy"),
     ("diagnostics",),
     ("types",),
     ("opset",),
@@ -89,6 +89,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
 }
 
+# What the facade may import when it is imported itself.
+_WITH_FACADE = frozenset({"errors", "version", "deferred_sympy", ""})
+
 # Circles within a package that are still there, with the reason; the list can only shrink.
 KNOWN_CIRCLES: dict[tuple[str, ...], str] = {}
 
@@ -116,7 +119,13 @@ HOMES: dict[str, frozenset[str]] = {
 }
 
 # What an extra installs, or a user may have: optional, imported inside functions, in one package.
-OPTIONAL: dict[str, str] = {"pygraphviz": "viz", "netron": "cli", "onnxscript": "exporter"}
+OPTIONAL: dict[str, str] = {
+    "pygraphviz": "viz",
+    "netron": "cli",
+    "onnxscript": "exporter",
+    "dask": "testing",
+    "distributed": "testing",
+}
 
 # Everything third-party that may appear.
 DECLARED = frozenset(
@@ -286,7 +295,7 @@ def _first_party(
     mine, theirs = _subpackage(found.module, package), _subpackage(found.target, package)
     if mine == "":
         # The facade: may name everything, lazily (PEP 562) or for type checkers.
-        if not found.typing_only and not found.hidden and theirs not in {"errors", "version", ""}:
+        if not found.typing_only and not found.hidden and theirs not in _WITH_FACADE:
             yield "upward", f"the facade is lazy: it may not import {found.target} when imported"
         return
     if theirs == "":

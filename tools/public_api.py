@@ -55,12 +55,22 @@ def _names() -> Iterator[str]:
 def _described(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value) and value.__module__.startswith("onnxwright"):
         yield name
-        for member in vars(value):
+        for member in _members(value):
             if not member.startswith("_"):
                 attribute = inspect.getattr_static(value, member)
                 yield f"{name}.{member}{_parameters(attribute)}"
     else:
         yield name + _parameters(value)
+
+
+def _members(value: type[Any]) -> Iterator[str]:
+    """What a class defines; what it inherits too, unless the base is listed under its own name."""
+    for base in value.__mro__:
+        is_listed = base is not value and (
+            hasattr(ow, base.__name__) or hasattr(ow.errors, base.__name__)
+        )
+        if base.__module__.startswith("onnxwright") and not is_listed:
+            yield from vars(base)
 
 
 def _parameters(value: Any) -> str:

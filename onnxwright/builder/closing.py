@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
+from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_backend import GraphValue
@@ -160,30 +161,6 @@ def _values(b: BuildContext) -> Iterator[ir.Value]:
         yield from node.outputs
         for graph in subgraphs(node):
             yield from graph.inputs
-
-
-def subgraphs(node: ir.Node) -> Iterator[ir.Graph]:
-    """The graphs in the attributes of a node."""
-    for attr in node.attributes.values():
-        if not attr.is_ref():
-            if attr.type is ir.AttributeType.GRAPH:
-                yield attr.as_graph()
-            elif attr.type is ir.AttributeType.GRAPHS:
-                yield from attr.as_graphs()
-
-
-def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
-    """Nodes and, after each, those of its subgraphs, at any depth."""
-    stack = [iter(nodes)]
-    while stack:
-        for node in stack[-1]:
-            yield node
-            inner = [iter(g) for g in subgraphs(node)]
-            if inner:
-                stack += inner[::-1]
-                break
-        else:
-            stack.pop()
 
 
 def _imports(b: BuildContext, nodes: list[ir.Node]) -> dict[str, int]:

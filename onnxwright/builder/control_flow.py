@@ -127,7 +127,7 @@ class _Body:
         if is_value(result):
             return result  # type: ignore[no-any-return]
         dtype = like.dtype if like is not None else None
-        return as_value(self.b, result, dtype=dtype)  # type: ignore[no-any-return]
+        return as_value(self.b, result, dtype=dtype)
 
     def graph(
         self, name: str, kinds: Sequence[tuple[str, OnnxType | None]], run: Callable[..., Any]

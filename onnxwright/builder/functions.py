@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.inline import call_function
+from onnxwright.builder.scripts import is_script
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue import names as call_messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -46,7 +47,7 @@ class Functions:
             The function of onnx_ir.
         """
         key: Key
-        if getattr(source, "__ow_script__", False):
+        if is_script(source):
             key = (source.domain, source.name, source.overload)
             if self._sources.get(key) is source:
                 return self.known[key]

@@ -14,8 +14,9 @@ from onnxwright.builder import neighbourhood
 from onnxwright.builder.calling import Calling
 from onnxwright.builder.functions import Functions
 from onnxwright.builder.names import Names
-from onnxwright.builder.parts import AttributeReference, BuilderOps, Subgraph
+from onnxwright.builder.parts import BuilderOps, Subgraph
 from onnxwright.builder.results import Results
+from onnxwright.builder.scripts import is_script
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
@@ -28,6 +29,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import AttrKind, TensorType, fits
+from onnxwright.types.roles import AttributeReference
 
 
 class GraphBuilder(Calling, Results):
@@ -311,10 +313,10 @@ class GraphBuilder(Calling, Results):
         """
         with self._explained(args):
             self._check(a for a in args if isinstance(a, GraphValue))
-            if getattr(function, "__ow_script__", False) and inline:
+            if is_script(function) and inline:
                 return self.backend.call_script(function, args, kwargs)
             is_function = isinstance(function, (onnx.FunctionProto, ir.Function))
-            if not is_function and not getattr(function, "__ow_script__", False):
+            if not is_function and not is_script(function):
                 return self._call_python(function, args, kwargs)
             if inline:
                 return self._functions.inline(function, args, kwargs)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import subgraphs
 from onnxwright.builder.context import BuildContext
+from onnxwright.ir.nested import subgraphs
 from onnxwright.semantics.graph_backend import GraphValue
 
 _MOST_INPUTS = 8

@@ -13,7 +13,6 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.semantics.unpacking import is_open, unpacked_into, wanted_outputs
-from onnxwright.types.kinds import AttrKind
 
 
 class Builder(Protocol):
@@ -88,20 +87,4 @@ class Subgraph:
         self.results += [self.builder._argument(v) for v in values]
 
 
-class AttributeReference:
-    """Stands for the value of an attribute parameter."""
-
-    __ow_attribute_reference__ = True
-
-    def __init__(self, name: str, kind: AttrKind) -> None:
-        self.name = name
-        self.kind = kind
-
-    def __ow_reference__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"<attribute {self.name}>"
-
-
-__all__ = ["AttributeReference", "BuilderOps", "Subgraph"]
+__all__ = ["BuilderOps", "Subgraph"]

@@ -24,7 +24,7 @@ from onnxwright.operators.op_call import UnknownError
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.types.kinds import AttrKind, OnnxType
+from onnxwright.types.kinds import OnnxType
 from onnxwright.types.shapes import Shape
 
 Env = dict[ir.Value, "GraphValue | None"]
@@ -346,7 +346,7 @@ class Replay:
                 if value is not None:
                     found[attr.name] = value
                 elif self.references:
-                    found[attr.name] = Reference(name, _KINDS[attr.type])
+                    found[attr.name] = adapters.reference(attr)
             elif attr.type is ir.AttributeType.GRAPH:
                 if facts(node.op_type, node.domain).has_bodies:
                     found[attr.name] = self.body(attr.as_graph(), env)
@@ -389,23 +389,6 @@ class Replay:
         return body
 
 
-class Reference:
-    """Stands for the value of an attribute parameter of a function."""
-
-    def __init__(self, name: str, kind: AttrKind) -> None:
-        self.name = name
-        self.kind = kind
-
-    def __ow_reference__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"<attribute {self.name}>"
-
-
-_KINDS = {adapters.attribute_type(kind): kind for kind in AttrKind if kind is kind.stored}
-
-
 def _wanted(node: ir.Node) -> int:
     """How many outputs of a node are needed: trailing absent ones are not."""
     count = len(node.outputs)
@@ -431,4 +414,4 @@ def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:
     return node.op_type == "Scan" and node.domain == "" and imports.get("", 1) < 9
 
 
-__all__ = ["Env", "Handler", "Reference", "Replay", "Results"]
+__all__ = ["Env", "Handler", "Replay", "Results"]

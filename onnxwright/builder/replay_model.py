@@ -14,11 +14,12 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.builder.carrying import Carrier, kind_of
-from onnxwright.builder.closing import Closed, all_nodes, finalize, ir_graph, subgraphs
+from onnxwright.builder.closing import Closed, finalize, ir_graph
 from onnxwright.builder.constants import SHARED_BYTES
 from onnxwright.builder.replay import Env, Handler, Replay
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 

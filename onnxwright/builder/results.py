@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.semantics.graph_backend import GraphValue
 
@@ -41,6 +42,7 @@ class Results:
     _attributes: list[ir.Attr]
     _made: Any
 
+    @collector_paused()
     def to_ir_model(self) -> ir.Model:
         """The graph as a model of onnx_ir; nothing can be added afterwards.
 
@@ -70,6 +72,7 @@ class Results:
             self._made = self.backend.to_ir_model(values, [n for n, _ in self._outputs], facts)
         return self._made
 
+    @collector_paused()
     def to_model_proto(self, *, check: bool = True) -> onnx.ModelProto:
         """The graph as a ModelProto.
 

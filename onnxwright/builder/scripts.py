@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import onnx_ir as ir
+from typing_extensions import TypeIs
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.inline import Env, Replay
 from onnxwright.diagnostics.catalogue.ops import NoTruthWhileBuilding, ValueNeededNow
 from onnxwright.errors import OnnxwrightError
 from onnxwright.semantics.literals import as_value
+from onnxwright.types.roles import Script
 
 
 class Body(Protocol):
@@ -27,6 +29,12 @@ class Callee(Protocol):
     """What is needed of a script."""
 
     function: Callable[..., Any]
+    domain: str
+    name: str
+    overload: str
+
+    def lowered_functions(self, version: int) -> list[ir.Function]:
+        """It and the functions it calls, callees first, for an opset version."""
 
     def lowered_for(
         self,
@@ -36,6 +44,11 @@ class Callee(Protocol):
         version: int,
     ) -> tuple[Body, list[Any], Mapping[ir.Value, Any]]:
         """Its body for these arguments, the arguments as values, and the arrays it holds."""
+
+
+def is_script(x: object) -> TypeIs[Callee]:
+    """Whether an object is a function decorated with `@script`."""
+    return isinstance(x, Script)
 
 
 def call_script(

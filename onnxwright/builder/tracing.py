@@ -20,6 +20,7 @@ from onnxwright.builder.simplify import simplify
 from onnxwright.builder.traced_value import TracedValue
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
@@ -30,6 +31,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 # Arrays of a builder's user of more bytes are weights, not numbers written down in code.
@@ -339,6 +341,7 @@ class TracingBackend(GraphBackend):
 
     # -- closing -----------------------------------------------------------------------------------
 
+    @collector_paused()
     def to_ir_model(
         self,
         outputs: Sequence[GraphValue],
@@ -376,6 +379,7 @@ class TracingBackend(GraphBackend):
         """
         return ir_graph(self, finalize(self, outputs, names), doc_string)
 
+    @collector_paused()
     def to_model_proto(
         self,
         outputs: Sequence[GraphValue],
@@ -413,7 +417,7 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
 
 
 def _is_reference(value: object) -> bool:
-    return hasattr(value, "__ow_reference__")
+    return isinstance(value, AttributeReference)
 
 
 def _exact(value: object) -> object | None:

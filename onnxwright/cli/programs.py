@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxwright.cli.console import Trouble
 from onnxwright.errors import OnnxwrightError
+from onnxwright.types.roles import Script
 
 if TYPE_CHECKING:
     import onnx
@@ -97,7 +98,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     """
     module = _module(path)
     maker = vars(module).get(MAKER)
-    if name in ("", MAKER) and callable(maker) and not hasattr(maker, "__ow_script__"):
+    if name in ("", MAKER) and callable(maker) and not isinstance(maker, Script):
         import onnx
 
         with contextlib.redirect_stdout(sys.stderr):
@@ -145,6 +146,8 @@ def _tried(path: Path, run: Callable[[], T]) -> T:
 
 
 def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., Any]:
+    from onnxwright.dsl.function import ScriptFunction
+
     known = {s.function.__qualname__: s for s in scripts_of(module)}
     if not name:
         if len(known) == 1:
@@ -156,8 +159,8 @@ def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., An
     value: Any = module
     for part in name.split("."):
         value = getattr(value, part, None)
-    if getattr(type(value), "__ow_script__", False):
-        return value  # type: ignore[no-any-return]
+    if isinstance(value, ScriptFunction):
+        return value
     near = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(known) or 'none'}"
     raise Trouble(f"{path} has no script {name}{hint}")

@@ -12,6 +12,9 @@ from onnxwright.cli.console import DIFFERS, OK, Bar, Trouble
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 
+# How many units that no journal has are listed.
+_SHOWN = 10
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -23,9 +26,15 @@ def add(commands: Any) -> None:
             "onnxwright sweep --op clamp --op aten::add.Tensor --dtype float32",
             "onnxwright sweep -n auto --journal sweep.jsonl --resume --html sweep.html",
             "onnxwright sweep --mode export --dtype float32 --limit 2",
+            "onnxwright sweep --shard 1/4 --journal part1.jsonl",
+            "onnxwright sweep merge part1.jsonl part2.jsonl part3.jsonl part4.jsonl",
         ],
         _sweep,
     )
+    made.add_argument(
+        "merge", nargs="*", metavar="merge FILE",
+        help="the word merge and journals of parts of a sweep: report them as one, run nothing",
+    )  # fmt: skip
     made.add_argument("--op", action="append", metavar="NAME", help="an operator or OpInfo")
     made.add_argument("--module", action="append", metavar="NAME", help="functions of a module")
     made.add_argument("--dtype", action="append", metavar="DTYPE", help="such as float32")
@@ -38,8 +47,14 @@ def add(commands: Any) -> None:
     made.add_argument("--limit", type=int, metavar="N", help="N samples of each OpInfo and dtype")
     made.add_argument("--opset", type=int, metavar="N", help="the version of the opset")
     made.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds a unit")
-    made.add_argument("--journal", metavar="FILE", help="note finished units here")
-    made.add_argument("--resume", action="store_true", help="go on with the journal")
+    made.add_argument("--journal", metavar="FILE", help="write finished units here")
+    made.add_argument("--resume", action="store_true", help="run what the journal does not have")
+    made.add_argument("--shard", metavar="I/N", help="run part I of N, for several machines")
+    made.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on this dask scheduler, tcp://host:8786"
+    )
+    made.add_argument("--memory", metavar="SIZE", help="limit of each process, such as 4GB")
+    made.add_argument("--dashboard", metavar="ADDRESS", help="serve dask's dashboard here (:8787)")
     made.add_argument("--json", metavar="FILE", help="write the report as JSON")
     made.add_argument("--html", metavar="FILE", help="write the report as a page")
 
@@ -66,19 +81,67 @@ def need_torch(what: str) -> None:
 def _sweep(given: Any) -> int:
     need_torch("sweep")
     from onnxwright.testing import sweep as sweeping
-    from onnxwright.testing import sweep_export, sweep_pool
+    from onnxwright.testing.sweep_journal import Journal, merge
     from onnxwright.testing.sweep_report import Report
+    from onnxwright.testing.sweep_results import Settings, UnitResult
+    from onnxwright.testing.sweep_run import sweep
 
+    if given.merge:
+        if given.merge[0] != "merge" or len(given.merge) < 2:
+            raise Trouble(
+                "sweep takes options, or `merge` and journals: sweep merge a.jsonl b.jsonl"
+            )
+        try:
+            settings, head, results = merge([Path(file) for file in given.merge[1:]])
+        except ValueError as error:
+            raise Trouble(str(error)) from error
+        todo = _chosen(given, settings.modes)
+        lacking = {unit.key for unit in todo} - {result.key for result in results}
+        seconds = sum(result.seconds for result in results)
+        return _report(
+            given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
+        )
     if given.resume and not given.journal:
-        raise Trouble("--resume goes on with a journal: say which with --journal FILE")
-    for dtype in given.dtype or ():
-        if dtype not in sweeping.DTYPES:
-            raise Trouble(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+        raise Trouble("--resume needs the journal to resume from: --journal FILE")
     modes = {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
         given.mode, (given.mode,)
     )
-    settings = sweep_pool.Settings(modes, given.limit, given.opset or sweeping.OPSET)
-    exported = given.mode == sweep_export.EXPORT
+    settings = Settings(modes, given.limit, given.opset or sweeping.OPSET)
+    todo = _shard(_chosen(given, modes), given.shard)
+    journal = None
+    if given.journal:
+        try:
+            journal = Journal(Path(given.journal), settings, resume=given.resume)
+        except ValueError as error:
+            raise Trouble(f"{error}; leave --resume out to start again") from error
+    bar = Bar(len(todo), "sweep")
+    wrong: Counter[str] = Counter()
+
+    def each(result: UnitResult) -> None:
+        wrong["n"] += sum(o.is_wrong for o in result.outcomes)
+        bar.label = f"sweep, {wrong['n']} wrong" if wrong["n"] else "sweep"
+        bar.step()
+
+    begun = time.perf_counter()
+    try:
+        results = sweep(todo, settings, cluster=_cluster(given), journal=journal, each=each)
+    finally:
+        bar.close()
+    asked = {"op": given.op, "dtype": given.dtype, "module": given.module, "workers": given.n}
+    asked["shard"] = given.shard
+    seconds = time.perf_counter() - begun
+    return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+
+
+def _chosen(given: Any, modes: tuple[str, ...]) -> list[Any]:
+    """The units that the options name."""
+    from onnxwright.testing import sweep as sweeping
+    from onnxwright.testing import sweep_export
+
+    for dtype in given.dtype or ():
+        if dtype not in sweeping.DTYPES:
+            raise Trouble(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+    exported = sweep_export.EXPORT in modes
     if exported and given.module:
         raise Trouble("--module names functions; --mode export runs OpInfos: name them with --op")
     todo = (sweep_export.export_units if exported else sweeping.units)(given.op, given.dtype)
@@ -86,46 +149,47 @@ def _sweep(given: Any) -> int:
         todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
     if not todo:
         raise Trouble("no function with tests has such a name in such a dtype")
-    journal = None
-    if given.journal:
-        try:
-            journal = sweep_pool.Journal(Path(given.journal), settings, resume=given.resume)
-        except ValueError as error:
-            raise Trouble(f"{error}; leave --resume out to start again") from error
-    bar = Bar(len(todo), "sweep")
-    wrong: Counter[str] = Counter()
+    return list(todo)
 
-    def each(result: sweep_pool.UnitResult) -> None:
-        wrong["n"] += sum(o.is_wrong for o in result.outcomes)
-        bar.label = f"sweep, {wrong['n']} wrong" if wrong["n"] else "sweep"
-        bar.step()
 
-    begun = time.perf_counter()
-    try:
-        results = sweep_pool.sweep(
-            todo, settings, workers=_workers(given.n), timeout=given.timeout, journal=journal,
-            each=each,
-        )  # fmt: skip
-    finally:
-        bar.close()
-    asked = {"op": given.op, "dtype": given.dtype, "module": given.module, "workers": given.n}
-    report = Report(settings, results, time.perf_counter() - begun, len(sweeping.infos()), asked)
+def _shard(todo: list[Any], text: str | None) -> list[Any]:
+    """Every N-th unit, so that the parts take about as long."""
+    if text is None:
+        return todo
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise Trouble(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text}")
+    return todo[int(part) - 1 :: int(parts)]
+
+
+def _report(given: Any, report: Any, lacking: set[str]) -> int:
     if given.json:
         write(given.json, json.dumps(report.data(), indent=1))
     if given.html:
         write(given.html, report.html())
     print(report.text())
-    return DIFFERS if report.wrong else OK
+    for key in sorted(lacking)[:_SHOWN]:
+        print(f"not run: {key}")
+    if lacking:
+        print(f"{len(lacking)} units are in none of the journals")
+    return DIFFERS if report.wrong or lacking else OK
 
 
-def _workers(text: str) -> int:
-    from onnxwright.testing.sweep_pool import processors
+def _cluster(given: Any) -> Any:
+    from importlib.util import find_spec
 
-    if text == "auto":
-        return processors()
-    if not text.isdigit():
-        raise Trouble(f"-n takes a number of processes or auto, not {text}")
-    return int(text)
+    from onnxwright.testing.cluster import Cluster
+    from onnxwright.testing.sweep_run import processors
+
+    if given.n != "auto" and not given.n.isdigit():
+        raise Trouble(f"-n takes a number of processes or auto, not {given.n}")
+    workers = processors() if given.n == "auto" else int(given.n)
+    if (workers or given.scheduler) and find_spec("distributed") is None:
+        raise Trouble(
+            "several processes need dask's `distributed`: pip install 'onnxwright[sweep]', or "
+            "run in this process with -n 0"
+        )
+    return Cluster(workers, given.scheduler, given.timeout, given.memory, given.dashboard)
 
 
 __all__ = ["add", "need_torch"]

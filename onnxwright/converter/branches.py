@@ -12,6 +12,13 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import name_value
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
 from onnxwright.converter.regions import Region
+from onnxwright.converter.run_time_lists import (
+    RunTimeList,
+    is_list,
+    item_type,
+    sequence_kind,
+    sequence_value,
+)
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     Poison,
@@ -95,7 +102,7 @@ def choose(
     made = _emit_if(low, test, first, second, hints, span, held)
     for name, value in merged.items():
         low.frame.env[name] = map_leaves(
-            value, lambda x: made[x.place] if isinstance(x, _Output) else x
+            value, lambda x: x.read(made) if isinstance(x, _Output) else x
         )
 
 
@@ -149,6 +156,9 @@ def _merge(
             return _with_placeholder(low, a if lost_c else c, lost_a, sides, hints, name)
         held = a if isinstance(a, Poison) else c if isinstance(c, Poison) else None
         return held if held is not None else Poison(_maybe(low, name, span))
+    if name != hir.RESULT and is_list(a) and is_list(c):
+        if not (isinstance(a, list) and isinstance(c, list) and same_structure(a, c)):
+            return _merge_lists(low, name, a, c, sides, hints, span)
     if not same_structure(a, c):
         if name == hir.RESULT:
             got = "different numbers of values"
@@ -158,6 +168,27 @@ def _merge(
     pairs = zip(leaves(a), leaves(c), strict=True)
     merged = iter([_merge_leaf(low, name, x, y, sides, hints, span) for x, y in pairs])
     return map_leaves(a, lambda _: next(merged))
+
+
+def _merge_lists(
+    low: Lowering,
+    name: str,
+    a: Any,
+    c: Any,
+    sides: tuple[_Side, _Side],
+    hints: list[str],
+    span: Span,
+) -> Any:
+    """Two lists, at least one of which has a length that the other has not: a sequence."""
+    item = item_type(low.b, a, c)
+    if not isinstance(item, LeafType) or item.dtype is None:
+        return _unmergeable(name, a, c, span)
+    for value, side in ((a, sides[0]), (c, sides[1])):
+        made = functools.partial(sequence_value, low.b, value, item, name)
+        side.outputs.append(_in_scope(low, side, made))
+    hints.append("" if name.startswith(hir.INTERNAL) else name)
+    kind = LeafType(None, sequence_kind(item))
+    return _Output(len(hints) - 1, kind, RunTimeList(name, item))
 
 
 def _unmergeable(name: str, a: Any, c: Any, span: Span) -> Poison:
@@ -231,7 +262,7 @@ def _with_placeholder(
         filler = _in_scope(low, lost, lambda: placeholder(low, kind, x))
         lost.outputs.append(filler)
         hints.append("")
-        return _Output(len(hints) - 1, kind)
+        return _Output(len(hints) - 1, kind, x if isinstance(x, RunTimeList) else None)
 
     return map_leaves(value, one)
 
@@ -343,9 +374,15 @@ def _emit_if(
 class _Output:
     """Stands for an output of the If until the node exists."""
 
-    def __init__(self, place: int, kind: LeafType) -> None:
+    def __init__(self, place: int, kind: LeafType, of: RunTimeList | None = None) -> None:
         self.place = place
         self.kind = kind
+        self.of = of
+
+    def read(self, made: Sequence[GraphValue]) -> Any:
+        """The output; for a list, the list that has its items."""
+        value = made[self.place]
+        return value if self.of is None else RunTimeList(self.of.name, self.of.item, value)
 
 
 def _joined_kind(inferred: Any, x: Any, y: Any) -> Any:

@@ -9,14 +9,16 @@ from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import iterations_of
 from onnxwright.converter.logic import always, short_circuit, warn_elementwise
+from onnxwright.converter.run_time_lists import RunTimeList, as_tensor, has_items, length, summed
 from onnxwright.converter.state import Lowering
-from onnxwright.converter.values import AttributeRef, is_dynamic
+from onnxwright.converter.values import AttributeRef, is_dynamic, same_static
 from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, cast, emit1, shape_of
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 
 
@@ -28,10 +30,12 @@ def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
         items = args if len(args) > 1 else None
         if items is None:
             only = low.value(args[0])
+            if isinstance(only, RunTimeList) and only.item.weak is not None:
+                only = b.as_weak(as_tensor(b, only), only.item.weak)
             if isinstance(only, GraphValue):
                 made = arithmetic.reduce_all(b, reduce_name, only)
                 return b.as_weak(made, only.weak)
-            items = list(only)
+            items = items_of(low, only, span) if is_dynamic(only) else list(only)
         items = [low.value(i) for i in items]
         if len(items) == 1:
             return items[0]
@@ -46,6 +50,12 @@ def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
 def _sum(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     only = low.value(args[0])
+    if isinstance(only, RunTimeList):
+        b = low.at(span)
+        all_items = b.as_weak(summed(b, only), only.item.weak)
+        if same_static(start, 0):
+            return all_items
+        return apply_binary(low, "add", start, all_items, span)
     if isinstance(only, GraphValue):
         b = low.at(span)
         total: Any = b.as_weak(arithmetic.reduce_all(b, "ReduceSum", only), only.weak)
@@ -66,6 +76,8 @@ def _number(kind: str) -> Callable[..., Any]:
     def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
         value = low.value(args[0])
         b = low.at(span)
+        if isinstance(value, RunTimeList) and kind == "bool":
+            return b.as_weak(has_items(b, value), "bool")
         if not isinstance(value, GraphValue):
             value = as_value(b, value)
         shape = shape_of(b, value)
@@ -78,6 +90,8 @@ def _number(kind: str) -> Callable[..., Any]:
 
 def _len(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
     value = low.value(args[0])
+    if isinstance(value, RunTimeList):
+        return length(low.at(span), value)
     if not isinstance(value, GraphValue):
         return len(value)
     return iterations_of(low, value, span).count
@@ -111,6 +125,8 @@ def _divmod(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) 
 
 def _as_container(make: Callable[[Any], Any]) -> Callable[..., Any]:
     def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        if make is list and isinstance(args[0], RunTimeList):
+            return args[0].with_items(())
         return make(items_of(low, args[0], span))
 
     return handle
@@ -120,13 +136,15 @@ def _any_all(op: str) -> Callable[..., Any]:
     def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
         value = low.value(args[0])
         b = low.at(span)
+        if isinstance(value, RunTimeList) and value.item.weak is not None:
+            value = as_tensor(b, value)
         if isinstance(value, GraphValue):
-            flags = cast(b, arithmetic.truth(b, value), DType.INT32)
+            flags = cast(b, truth(b, value), DType.INT32)
             name = "ReduceMax" if op == "or" else "ReduceMin"
             made = emit1(b, name, (flags,), keepdims=0)
             return b.as_weak(cast(b, made, DType.BOOL), "bool")
         result: Any = op == "and"
-        for item in value:
+        for item in items_of(low, value, span) if is_dynamic(value) else value:
             result = short_circuit(low, op, result, always(item), span)
         return result
 

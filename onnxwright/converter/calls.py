@@ -17,18 +17,27 @@ from onnxwright.converter.bodies import body_graph, is_body
 from onnxwright.converter.builtin_calls import BUILTINS
 from onnxwright.converter.context import is_script
 from onnxwright.converter.effects import is_iterator
-from onnxwright.converter.expressions import expand_items
+from onnxwright.converter.expressions import expand_items, not_shared
 from onnxwright.converter.frame import Closure, OuterNames
 from onnxwright.converter.inlining import call_closure, inline_python
+from onnxwright.converter.items import items_of
+from onnxwright.converter.run_time_lists import (
+    METHODS,
+    RunTimeList,
+    changed,
+    concatenated,
+    item_at,
+    length,
+)
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import is_dynamic, leaves
+from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
-from onnxwright.diagnostics.catalogue import ops
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.op import Op
 from onnxwright.semantics import calls
-from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value, describe
 from onnxwright.types.kinds import AttrKind
 
@@ -42,7 +51,7 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
     function = low.evaluate(node.func)
     if function is print:
         return None
-    args = expand_items(low, node.args)
+    function, args = _call_arguments(low, function, node.args)
     kwargs: dict[str, Any] = {}
     for key, value_node in node.keywords:
         value = low.evaluate(value_node)
@@ -53,6 +62,16 @@ def evaluate_call(low: Lowering, node: hir.Call, wanted: int | None) -> Any:
         else:
             low.needed_now("the mapping after `**`", value_node.span)
     return low.apply(function, args, kwargs, node.span, wanted)
+
+
+def _call_arguments(low: Lowering, function: Any, nodes: Sequence[hir.Expr]) -> tuple[Any, Any]:
+    """The function and its arguments; `op.Concat(*xs)` of a list that the model makes long."""
+    if len(nodes) == 1 and isinstance(nodes[0], hir.Star) and isinstance(function, Op):
+        only = low.evaluate(nodes[0].value)
+        if isinstance(only, RunTimeList) and (function.name, function.domain) == ("Concat", ""):
+            return getattr(function.opset, "ConcatFromSequence"), [only]  # noqa: B009 - an operator
+        return function, items_of(low, only, nodes[0].span)
+    return function, expand_items(low, nodes)
 
 
 def apply_function(
@@ -120,6 +139,10 @@ def call_op(
     if op.name == "OptionalHasElement" and not op.domain:
         if not any(a is not None for a in (*args, kwargs.get("input"))):
             return False  # decided now, so that an `if` on it is, too
+    if args and isinstance(args[0], RunTimeList) and not op.domain:
+        made = _list_operator(low.at(span), op.name, args, kwargs)
+        if made is not None:
+            return made
     signature = op.signature
     graphs = (
         {n for n, p in signature.attributes.items() if p.kind in _NEEDS_GRAPH}
@@ -140,6 +163,21 @@ def call_op(
     result = calls.call(b, op, args, kwargs, wanted)
     _remember_constant(low, op, kwargs, result)
     return result
+
+
+def _list_operator(
+    b: GraphBackend, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> GraphValue | None:
+    """An operator of sequences on a list that is one tensor; None where a sequence is needed."""
+    known = not is_dynamic(args[1:]) and not is_dynamic(kwargs)
+    if name == "ConcatFromSequence" and len(args) == 1 and known:
+        if set(kwargs) <= {"axis", "new_axis"} and "axis" in kwargs:
+            return concatenated(b, args[0], int(kwargs["axis"]), bool(kwargs.get("new_axis", 0)))
+    if name == "SequenceLength" and len(args) == 1 and not kwargs:
+        return b.as_weak(length(b, args[0]), None)
+    if name == "SequenceAt" and len(args) == 2 and not kwargs:
+        return b.as_weak(item_at(b, args[0], args[1]), None)
+    return None
 
 
 def _input_value(low: Lowering, x: Any) -> GraphValue:
@@ -231,6 +269,8 @@ def _container_method(low: Lowering, node: hir.Call) -> Any:
     assert isinstance(node.func.value, hir.Name)
     name, method = node.func.value.id, node.func.name[1:]
     container = low.evaluate(node.func.value)
+    if isinstance(container, RunTimeList):
+        return _changed_list(low, container, method, node)
     if not isinstance(container, (list, dict, set, deque)):
         plain = hir.Attribute(node.func.span, node.func.value, method)
         call = hir.Call(node.span, plain, node.args, node.keywords)
@@ -246,6 +286,23 @@ def _container_method(low: Lowering, node: hir.Call) -> Any:
         return held
 
     return change_container(low, name, container, node.span, change)
+
+
+def _changed_list(low: Lowering, x: RunTimeList, method: str, node: hir.Call) -> Any:
+    """`xs.append(v)` as a statement, for a list whose length the model decides."""
+    not_shared(low, x, node.span)
+    args = expand_items(low, node.args)
+    items = args
+    if method == "extend" and len(args) == 1:
+        items = items_of(low, args[0], node.span)
+    made = None
+    if not node.keywords and (method != "append" or len(args) == 1):
+        made = changed(low.at(node.span), x, method, args, items)
+    if made is None:
+        advice = f"these are there: {', '.join(METHODS)}"
+        what = f"does not have `{method}` with these arguments"
+        fail(control_flow.RunTimeListUse(name=x.name, what=what, advice=advice, span=node.span))
+    return made
 
 
 # Methods of containers that only put values in or hand them out, tensors too.

@@ -56,17 +56,20 @@ class SourceUnit:
         return Span(self.file, line, start, line, start + len(f"def {self.function.__name__}"))
 
 
+# The texts that were read last and their trees, the newest at the end.
 _parsed: dict[tuple[str, int], tuple[str, ast.Module]] = {}
+_PARSED = 16
 
 
 def _parse(file: str, text: str) -> ast.Module:
     """The tree of a file, parsed once for each text."""
     key = (file, hash(text))
-    found = _parsed.get(key)
+    found = _parsed.pop(key, None)
     if found is None or found[0] != text:
-        if len(_parsed) > 16:
-            _parsed.clear()
-        found = _parsed[key] = (text, ast.parse(text))
+        found = (text, ast.parse(text))
+    _parsed[key] = found
+    for oldest in list(_parsed)[:-_PARSED]:
+        _parsed.pop(oldest, None)
     return found[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from onnxwright.converter import hir
@@ -9,7 +10,11 @@ from onnxwright.converter.analyze.names import target_names
 from onnxwright.converter.binding import bind_target
 from onnxwright.converter.frame import COMPREHENSION, Frame
 from onnxwright.converter.items import items_of
+from onnxwright.converter.iterables import DynamicTripCount, read_iterable
 from onnxwright.converter.logic import static_truth
+from onnxwright.converter.loops import dynamic_for
+from onnxwright.converter.regions import Region
+from onnxwright.converter.run_time_lists import RunTimeList
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     is_dynamic,
@@ -18,13 +23,19 @@ from onnxwright.converter.values import (
 
 def evaluate_comprehension(low: Lowering, node: hir.Comprehension) -> Any:
     """A comprehension: its elements, as the container it makes."""
+    first = read_iterable(low, node.clauses[0].iterable)
+    looped = isinstance(first, DynamicTripCount) and not isinstance(first.count, int)
+    if looped and node.kind not in ("set", "dict"):
+        return _as_loop(low, node, first)
+    if isinstance(first, DynamicTripCount) and isinstance(first.count, int):
+        first = [first.item(n) for n in range(first.count)]
     pairs: list[tuple[Any, Any]] = []
     bound = frozenset(n for clause in node.clauses for n in target_names(clause.target))
     # A scope of its own, as in Python: functions made in it see its variables.
     outer = low.frame
     low.frame = Frame(COMPREHENSION, bound, outer)
     try:
-        _clauses(low, node, 0, pairs)
+        _clauses(low, node, 0, pairs, first)
     finally:
         low.frame = outer
     if node.kind == "dict":
@@ -35,14 +46,19 @@ def evaluate_comprehension(low: Lowering, node: hir.Comprehension) -> Any:
 
 
 def _clauses(
-    low: Lowering, node: hir.Comprehension, depth: int, pairs: list[tuple[Any, Any]]
+    low: Lowering,
+    node: hir.Comprehension,
+    depth: int,
+    pairs: list[tuple[Any, Any]],
+    first: Any = None,
 ) -> None:
     if depth == len(node.clauses):
         element = low.evaluate(node.element)
         pairs.append((element, None if node.value is None else low.evaluate(node.value)))
         return
     clause = node.clauses[depth]
-    for item in items_of(low, low.evaluate(clause.iterable), clause.iterable.span):
+    iterable = low.evaluate(clause.iterable) if depth else first
+    for item in items_of(low, iterable, clause.iterable.span):
         bind_target(low, clause.target, item)
         keep = True
         for test in clause.tests:
@@ -52,3 +68,32 @@ def _clauses(
             keep = keep and static_truth(value)
         if keep:
             _clauses(low, node, depth + 1, pairs)
+
+
+_ITEMS = f"{hir.INTERNAL}items"
+
+
+def _as_loop(low: Lowering, node: hir.Comprehension, trips: DynamicTripCount) -> Any:
+    """A list comprehension over what the model decides: a loop that appends."""
+    span = node.span
+    holder = hir.Name(span, _ITEMS)
+    appended = hir.Call(
+        span, hir.Attribute(span, holder, f"{hir.INTERNAL}append"), (node.element,), ()
+    )
+    body: hir.Block = (hir.Assign(span, (hir.NameTarget(span, _ITEMS),), appended),)
+    kept = (_ITEMS,)
+    for depth, clause in reversed(list(enumerate(node.clauses))):
+        for test in reversed(clause.tests):
+            body = (hir.If(span, test, body, (), live_out=kept),)
+        loop = hir.For(span, clause.target, clause.iterable, body, carried=kept, live_out=kept)
+        body = (loop,) if depth else body
+    bound = frozenset(n for clause in node.clauses for n in target_names(clause.target))
+    outer = low.frame
+    low.frame = Frame(COMPREHENSION, bound | {_ITEMS}, outer)
+    low.frame.env[_ITEMS] = low.regions.own([])
+    try:
+        dynamic_for(low, loop, trips, Region("this comprehension", span))
+        made = low.frame.lookup(_ITEMS, span)
+    finally:
+        low.frame = outer
+    return replace(made, name="this list") if isinstance(made, RunTimeList) else made

@@ -11,6 +11,7 @@ from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.opsets import Opset
+from onnxwright.types import roles
 from onnxwright.types.signature import FunctionSignature
 
 
@@ -52,7 +53,7 @@ class Script(Protocol):
 
 def is_script(x: object) -> bool:
     """Whether `x` is a decorated function."""
-    return getattr(type(x), "__ow_script__", False) is True
+    return isinstance(x, roles.Script)
 
 
 @dataclass(frozen=True)

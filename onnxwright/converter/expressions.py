@@ -13,6 +13,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -20,8 +21,8 @@ from onnxwright.converter.values import (
     is_dynamic,
     shape_of_value,
 )
+from onnxwright.diagnostics.catalogue import control_flow, types
 from onnxwright.diagnostics.catalogue import names as messages
-from onnxwright.diagnostics.catalogue import types
 from onnxwright.diagnostics.diagnostic import fail, located, warn
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
@@ -80,6 +81,15 @@ def evaluate_attribute(low: Lowering, node: hir.Attribute) -> Any:
     b = low.at(node.span)
     if isinstance(value, GraphValue):
         return tensor_attribute(low, value, node)
+    if isinstance(value, RunTimeList):
+        fail(
+            control_flow.RunTimeListUse(
+                name=value.name,
+                what=f"does not have `.{node.name}` here",
+                advice="`append`, `extend`, `insert`, `pop` and `clear` stand as statements",
+                span=node.span,
+            )
+        )
     if isinstance(value, AttributeRef):
         low.needed_now(f"`.{node.name}` of attribute `{value.name}`", node.span)
     if isinstance(value, Closure):
@@ -218,6 +228,8 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     b = low.at(node.span)
     if isinstance(x, GraphValue):
         return arithmetic.unary(b, node.op, x)
+    if isinstance(x, RunTimeList):
+        return arithmetic.unary(b, node.op, has_items(b, x))
     if node.op == "not_" and isinstance(x, (list, tuple, dict)):
         return not x
     if is_dynamic(x):
@@ -228,9 +240,30 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
 def evaluate_binary(low: Lowering, node: hir.Binary) -> Any:
     """`x + y` and the like; `x += y` changes a container itself."""
     x, y = low.evaluate(node.left), low.evaluate(node.right)
+    if isinstance(x, RunTimeList) or isinstance(y, RunTimeList):
+        return joined_lists(low, node, x, y)
     if node.inplace and isinstance(x, (list, dict, set, deque)):
         return changed_in_place(low, node, x, y)
     return apply_binary(low, node.op, x, y, node.span)
+
+
+def joined_lists(low: Lowering, node: hir.Binary, x: Any, y: Any) -> Any:
+    """`xs + ys` and `xs += ys`, where the model decides about the length of one of them."""
+    if node.op == "add" and isinstance(x, RunTimeList) and isinstance(y, (list, tuple)):
+        if node.inplace:
+            not_shared(low, x, node.span)
+        return x.with_items(y)
+    held = x if isinstance(x, RunTimeList) else y
+    what = f"does not take `{node.op}` with this operand"
+    advice = "items are appended, or added as a Python list: `xs += [y]`"
+    fail(control_flow.RunTimeListUse(name=held.name, what=what, advice=advice, span=node.span))
+
+
+def not_shared(low: Lowering, x: RunTimeList, span: Span) -> None:
+    """Refuse to change a list that has another name, too: the change would not be seen there."""
+    if low.regions.is_shared(x, low.frames()):
+        what = f"changing `{x.name}`, which has another name, too,"
+        low.needed_now(what, span, f"copy it first: `{x.name} = list({x.name})`")
 
 
 def changed_in_place(low: Lowering, node: hir.Binary, x: Any, y: Any) -> Any:

@@ -9,6 +9,8 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
+from onnxwright.converter.run_time_lists import RunTimeList, part_of
+from onnxwright.converter.run_time_lists import item_at as item_at_run_time
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -51,6 +53,8 @@ def evaluate_subscript(low: Lowering, node: hir.Subscript) -> Any:
 def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) -> Any:
     """`value[index]`, both evaluated."""
     value = low.value(value)
+    if isinstance(value, RunTimeList):
+        return _list_item(low, value, index, span, b)
     if isinstance(value, GraphValue):
         weak = value.weak
         made = subscript(b, b.as_weak(value, None), map_index(index, low.value))
@@ -71,9 +75,35 @@ def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) 
     return low.needed_now(f"the index of {describe(value)}", span, advice)
 
 
+def _list_item(low: Lowering, x: RunTimeList, index: Any, span: Span, b: GraphBackend) -> Any:
+    """`x[index]` of a list whose length the model decides."""
+    if not isinstance(index, slice):
+        return item_at_run_time(b, x, index)
+    made = part_of(b, x, slice(*(low.value(p) for p in (index.start, index.stop, index.step))))
+    if made is None:
+        fail(
+            control_flow.RunTimeListUse(
+                name=x.name,
+                what="has no slices: its items may differ in shape",
+                advice="stack it, `op.ConcatFromSequence(..., axis=0, new_axis=1)`, and slice that",
+                span=span,
+            )
+        )
+    return made
+
+
 def items_of(low: Lowering, value: Any, span: Span) -> list[Any]:
     """Everything in an iterable whose length is known when compiling."""
     value = low.value(value)
+    if isinstance(value, RunTimeList):
+        fail(
+            control_flow.RunTimeListUse(
+                name=value.name,
+                what="has as many items as the model decides when it runs",
+                advice="loop over it, or use `op.ConcatFromSequence`",
+                span=span,
+            )
+        )
     if isinstance(value, GraphValue):
         b = low.at(span)
         shape = shape_of(b, value)

@@ -12,6 +12,8 @@ from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import item_at, items_of
+from onnxwright.converter.run_time_lists import RunTimeList, length, settled
+from onnxwright.converter.run_time_lists import item_at as item_of_list
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -41,11 +43,11 @@ class DynamicTripCount:
 
     Attributes:
         count: the trip count, as an INT64 scalar or an int.
-        item: from the iteration number (a weak INT64 scalar) to what the target gets.
+        item: from the iteration number (a weak INT64 scalar, or an int) to what the target gets.
     """
 
     count: Any
-    item: Callable[[GraphValue], Any]
+    item: Callable[[Any], Any]
 
 
 def read_iterable(low: Lowering, node: hir.Expr) -> Any:
@@ -83,6 +85,9 @@ def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
     """What a loop goes over for an evaluated iterable: itself, or a trip count with its items."""
     value = low.value(value)
     b = low.at(span)
+    if isinstance(value, RunTimeList):
+        held = settled(b, value)
+        return DynamicTripCount(length(b, held), lambda n: item_of_list(low.b, held, n))
     if isinstance(value, GraphValue):
         if isinstance(b.type_of(value), SequenceType):
             count = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
@@ -97,7 +102,7 @@ def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
     if isinstance(value, (range, list, tuple, dict, set, frozenset, str)):
         return value
     if isinstance(value, AttributeRef):
-        return _over_tensor(low, value.__ow_as_value__(b), span)
+        return _over_tensor(low, value.as_value(b), span)
     return value if is_iterator(value) else items_of(low, value, span)
 
 

@@ -10,6 +10,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import walrus_names
 from onnxwright.converter.branches import chosen_value
 from onnxwright.converter.regions import Region
+from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
@@ -29,6 +30,7 @@ from onnxwright.semantics.literals import (
     rank_of,
     shape_of,
 )
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import SequenceType
 
@@ -178,12 +180,12 @@ def short_circuit(
     if not is_dynamic(left):
         stops = not static_truth(left) if op == "and" else static_truth(left)
         return left if stops else right()
-    left = low.value(left)
+    left = has_items(low.at(span), left) if isinstance(left, RunTimeList) else low.value(left)
     if isinstance(left, (list, tuple, dict)):
         return right() if bool(left) == (op == "and") else left
     b = low.at(span)
     if may_fail and rank_of(b, left) == 0:
-        test = arithmetic.truth(b, left)
+        test = truth(b, left)
         if op == "and":
             return chosen_value(low, test, right, lambda: left, span)
         return chosen_value(low, test, lambda: left, right, span)
@@ -275,16 +277,18 @@ def evaluate_conditional(low: Lowering, node: hir.Conditional) -> Any:
 def run_time_condition(low: Lowering, test: Any, span: Span, *, scalar: bool = False) -> GraphValue:
     """A run-time test as one BOOL (of rank 0 if `scalar`, else of one element)."""
     b = low.at(span)
+    if isinstance(test, RunTimeList):
+        return has_items(b, test)
     value = low.value(test)
     shape = shape_of(b, value)
     if isinstance(b.type_of(value), SequenceType):
         size = b.as_weak(emit1(b, "SequenceLength", (value,)), "int")
-        longer: GraphValue = arithmetic.truth(b, size)
+        longer: GraphValue = truth(b, size)
         return longer
     if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
         what = f"a tensor of shape {list(shape)}"
         fail(control_flow.NotACondition(what=what, span=span))
-    made: GraphValue = arithmetic.truth(b, value)
+    made: GraphValue = truth(b, value)
     if shape if scalar else shape and None in shape:
         made = emit1(b, "Reshape", (made, int_constant(b, [])))
     return made

@@ -18,7 +18,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_target, name_value
 from onnxwright.converter.branches import choose
-from onnxwright.converter.carried import AnyLoop, Carried
+from onnxwright.converter.carried import AnyLoop, Carried, Slot
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import items_of
@@ -32,15 +32,15 @@ from onnxwright.converter.values import (
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.errors import NeedsStaticValue
+from onnxwright.errors import NeedsStaticValue, ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import detach
-from onnxwright.semantics import arithmetic
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import (
     as_value,
     emit1,
 )
+from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 
@@ -73,10 +73,22 @@ def range_loop(low: Lowering, s: hir.For, numbers: range) -> None:
     failed = try_as_loop(
         low, region, lambda: dynamic_for(low, s, trips, region, at_least_once=True)
     )
-    if failed is not None:
-        if len(numbers) > UNROLL_LIMIT:
-            _too_many(s, len(numbers))
-        unroll(low, s, iter(numbers))
+    if failed is None:
+        return
+    if region.grows:
+        unroll_or_carry(
+            low,
+            lambda: (
+                unroll(low, s, iter(numbers))
+                if len(numbers) <= UNROLL_LIMIT
+                else _too_many(s, len(numbers))
+            ),
+            lambda: dynamic_for(low, s, trips, Region("this loop", s.span), at_least_once=True),
+        )
+        return
+    if len(numbers) > UNROLL_LIMIT:
+        _too_many(s, len(numbers))
+    unroll(low, s, iter(numbers))
 
 
 def try_as_loop(low: Lowering, region: Region, run: Callable[[], None]) -> NeedsStaticValue | None:
@@ -85,19 +97,48 @@ def try_as_loop(low: Lowering, region: Region, run: Callable[[], None]) -> Needs
     Returns:
         What must be known while compiling, so that the loop has to be unrolled; else None.
     """
-    recorder, env, frame = low.b.recorder, dict(low.frame.env), low.frame
-    mark, callees = recorder.checkpoint(), dict(low.context.callees)
+    undo = _undoing(low)
     try:
         run()
     except NeedsStaticValue as error:
         if error.region not in (None, region):
             raise
+        undo()
+        return error
+    return None
+
+
+def _undoing(low: Lowering) -> Callable[[], None]:
+    """A function that undoes all that is lowered from now on."""
+    recorder, env, frame = low.b.recorder, dict(low.frame.env), low.frame
+    mark, callees = recorder.checkpoint(), dict(low.context.callees)
+
+    def undo() -> None:
         recorder.rollback(mark)
         low.frame = frame
         low.frame.env = env
         low.context.callees = callees
-        return error
-    return None
+
+    return undo
+
+
+def unroll_or_carry(low: Lowering, run: Callable[[], None], carry: Callable[[], None]) -> None:
+    """A loop over known values that makes a list longer: unrolled, so that the length is known.
+
+    Where that cannot be, it is a Loop, and the model decides how long the list is.
+    """
+    undo, restore = _undoing(low), low.regions.saved(low.frames())
+    try:
+        run()
+    except ScriptError as error:
+        undo()
+        restore()
+        again = _undoing(low)
+        try:
+            carry()
+        except ScriptError:
+            again()
+            raise error from None
 
 
 def _too_many(s: AnyLoop, count: int) -> NoReturn:
@@ -158,7 +199,7 @@ def _left_loop(low: Lowering, s: AnyLoop, rest: Callable[[], None]) -> bool:
     flag = low.frame.env[s.broken]
     if not is_dynamic(flag):
         return bool(flag)
-    test = arithmetic.truth(low.at(s.span), flag)
+    test = truth(low.at(s.span), flag)
     names = list(dict.fromkeys([*s.carried, *s.live_out, s.broken]))
     choose(low, test, lambda: None, rest, names, s.span)
     return True
@@ -240,7 +281,14 @@ def while_loop(low: Lowering, s: hir.While) -> None:
         return
     region = Region("this loop", s.span, tried=True)
     failed = try_as_loop(low, region, lambda: _while(low, s, region, None))
-    if failed is not None:
+    if failed is not None and region.grows:
+        reason = failed
+        unroll_or_carry(
+            low,
+            lambda: unroll_while(low, s, reason),
+            lambda: _while(low, s, Region("this loop", s.span), None),
+        )
+    elif failed is not None:
         unroll_while(low, s, failed)
 
 
@@ -297,7 +345,7 @@ def _loop(
 ) -> None:
     """Lower the body until the types of what it carries are stable, then emit the Loop."""
     recorder = low.b.recorder
-    state = Carried(low, s, at_least_once)
+    state = Carried(low, s, region, at_least_once)
     region.shared = frozenset(low.regions.shared_names(s.carried, low.frame, low.frames()))
     for _ in range(12):
         mark = recorder.checkpoint()
@@ -337,7 +385,9 @@ def _body(
             again = b.wrap(flag, TensorType(DType.BOOL, ()))
         stable = state.leave(low.frame.env)
         outputs = state.results(low.frame.env) if stable else []
-        return _Body(stable, again, outputs)
+        first = len(outputs) - len(state.scanned) if stable else 0
+        names = [slot.name for slot in state.scanned] if stable else []
+        return _Body(stable, again, outputs, dict(zip(names, outputs[first:], strict=True)))
     except BaseException:
         recorder.drop()
         raise
@@ -360,7 +410,8 @@ def _emit_loop(
         # NOTE: always given: some runtimes take an absent condition for false.
         first = b.constant(np.array(True))
     inits = state.inits()
-    count = len(inits)
+    slots = [*state.carried, *state.scanned]
+    count = len(slots)
     if count == 0:
         for node in reversed(list(graph)):
             detach(node)
@@ -368,7 +419,10 @@ def _emit_loop(
         return
     made = b.emit(b.opset["Loop"], (trip, first, *inits), {"body": graph}, count)
     values = []
-    for value, slot, init in zip(made, state.slots, inits, strict=True):
+    for value, slot, init in zip(made, slots, [*inits, *[None] * count], strict=False):
+        if init is None:
+            values.append(_scan_output(low, value, slot, body))
+            continue
         kind = slot.kind.kind if slot.kind.kind is not None else value.kind
         recorder.set_type(value.value, kind)
         adapters.set_type(value.value, kind)
@@ -381,8 +435,23 @@ def _emit_loop(
     state.finish(low.frame.env, values)
 
 
+def _scan_output(low: Lowering, value: GraphValue, slot: Slot, body: _Body) -> GraphValue:
+    """A scan output: what the body gives, with an axis for the iterations before its own."""
+    given = body.scans[slot.name].kind
+    shape = given.shape if isinstance(given, TensorType) else None
+    dtype = given.dtype if isinstance(given, TensorType) else None
+    kind = TensorType(dtype, None if shape is None else (None, *shape))
+    low.b.recorder.set_type(value.value, kind)
+    adapters.set_type(value.value, kind)
+    named = low.b.wrap(value.value, kind)
+    if not slot.name.startswith(hir.INTERNAL):
+        name_value(low, named, slot.name)
+    return named
+
+
 @dataclass
 class _Body:
     stable: bool
     again: GraphValue
     outputs: list[GraphValue]
+    scans: dict[str, GraphValue]

@@ -27,6 +27,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.verify import verify
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value
@@ -193,17 +194,8 @@ def _finish(
 
 def _name_nodes(nodes: list[ir.Node]) -> None:
     """Name every node after its operator and number, so that a runtime's message can be traced."""
-    count = 0
-    stack = list(reversed(nodes))
-    while stack:
-        node = stack.pop()
+    for count, node in enumerate(all_nodes(nodes)):
         node.name = f"{node.op_type}_{count}"
-        count += 1
-        inner: list[ir.Node] = []
-        for attr in node.attributes.values():
-            if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
-                inner.extend(attr.as_graph())
-        stack.extend(reversed(inner))
 
 
 def input_type(p: Param) -> OnnxType | None:

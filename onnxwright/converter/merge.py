@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.converter.values import AttributeRef
+from onnxwright.converter.values import AttributeRef, RunTimeContainer
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue, common_type
 from onnxwright.semantics.literals import (
@@ -48,9 +48,11 @@ class LeafType:
 def leaf_type(b: GraphBackend, x: Any) -> LeafType | None:
     """The type of a leaf, or None for an object that no graph value can stand for."""
     if isinstance(x, AttributeRef):
-        x = x.__ow_as_value__(b)
+        x = x.as_value(b)
     if isinstance(x, GraphValue):
         return LeafType(x.weak, x.kind)
+    if isinstance(x, RunTimeContainer):
+        return LeafType(None, x.kind)
     if is_value(x):
         return None
     kind = kind_of(x)
@@ -106,7 +108,7 @@ def bring(b: GraphBackend, x: Any, to: LeafType, like: GraphValue | None = None)
     `like` is a value with the wanted element type, for when that is not known by name.
     """
     if isinstance(x, AttributeRef):
-        x = x.__ow_as_value__(b)
+        x = x.as_value(b)
     if to.weak is not None:
         target = WEAK_DTYPE[to.weak]
         if isinstance(x, GraphValue):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -17,7 +17,7 @@ from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.analyze.names import bound_in, target_names
 from onnxwright.converter.capture import SourceUnit, capture
 from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
-from onnxwright.converter.frame import check_names
+from onnxwright.converter.frame import OuterNames, check_names
 from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.converter.parse import Parsed, parse
@@ -71,6 +71,23 @@ def _kept_for(code: CodeType) -> dict[tuple[Any, ...], Front]:
     return found[1]
 
 
+# Where a syntax tree keeps what was made from it.
+_FRONTS = "_ow_fronts"
+
+
+def _fronts_of(unit: SourceUnit) -> dict[tuple[str, bool], Front]:
+    """The fronts of a definition, by name and `exact`: those of a file that is loaded anew.
+
+    `capture` gives the same tree for the same text of the same file, and has compared it with the
+    code: as long as it does, nothing that the front end reads has changed.
+    """
+    kept: dict[tuple[str, bool], Front] | None = getattr(unit.node, _FRONTS, None)
+    if kept is None:
+        kept = {}
+        setattr(unit.node, _FRONTS, kept)
+    return kept
+
+
 def _nobody() -> None:
     """Stands for the function in a kept front, which would keep its code alive."""
 
@@ -89,6 +106,8 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
     sink = Sink()
     if found is None:
         unit = capture(function, source)
+        found = _fronts_of(unit).get((function.__name__, exact))
+    if found is None:
         try:
             found = _front(unit, sink, exact=exact)
         except RecursionError:
@@ -101,15 +120,29 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
                 found = _front(unit, sink, exact=exact)
         if not sink.errors:
             unit = replace(found.parsed.unit, function=cast("FunctionType", _nobody))
-            kept[key] = replace(found, parsed=replace(found.parsed, unit=unit))
+            found = replace(found, parsed=replace(found.parsed, unit=unit))
+            _fronts_of(unit)[function.__name__, exact] = found
+    if not sink.errors:
+        kept[key] = found
     unit = found.parsed.unit
     own = replace(
         found.parsed, unit=unit if unit.function is function else _rebound(found, function)
     )
-    with room_for(own.depth):
-        check_names(own, found.body, sink)
+    if not _all_known(found.chains, function):
+        with room_for(own.depth):
+            check_names(own, found.body, sink)
     sink.raise_if_any()
     return replace(found, parsed=own)
+
+
+def _all_known(chains: Iterable[hir.Name | hir.Attribute], function: FunctionType) -> bool:
+    """Whether every name that a function takes from around it has a value there."""
+    outer = OuterNames(function)
+    return all(
+        name.id in outer or name.id.startswith(hir.INTERNAL)
+        for name in chains
+        if isinstance(name, hir.Name)
+    )
 
 
 def _front(unit: SourceUnit, sink: Sink, *, exact: bool) -> Front:

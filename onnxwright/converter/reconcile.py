@@ -11,6 +11,7 @@ from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import type_proto
+from onnxwright.ir.nested import all_nodes
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
@@ -30,12 +31,13 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
         ScriptValueError: a node's operator differs between the versions and cannot be converted
             (OW536).
     """
-    alive = {id(n) for n in _walk(nodes)}
+    everything = list(all_nodes(nodes))
+    alive = set(map(id, everything))
     used = [(n, op, span) for n, op, span in b.recorder.uses if id(n) in alive]
     imports: dict[str, int] = {}
     for _, op, _ in used:
         imports[op.domain] = max(imports.get(op.domain, 0), op.version)
-    for node in _walk(nodes):
+    for node in everything:
         domain = node.domain
         if domain not in imports and domain in b.recorder.opsets:
             imports[domain] = max(b.recorder.opsets[domain])
@@ -53,14 +55,6 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
             continue
         _convert(b, nodes, node, op, target, span)
     return imports
-
-
-def _walk(nodes: Any) -> Any:
-    for node in nodes:
-        yield node
-        for attr in node.attributes.values():
-            if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
-                yield from _walk(attr.as_graph())
 
 
 def _convert(

@@ -9,8 +9,9 @@ is only a try gives way: `NeedsStaticValue` makes its loop be unrolled, as Pytho
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,12 +37,15 @@ class Region:
         span: where it starts.
         tried: it is a loop over known values, which can be unrolled instead.
         shared: names inside it whose containers other names hold too.
+        grows: a list grew in the try, so that it could only be a Loop with a list of unknown
+            length.
     """
 
     what: str
     span: Span | None
     tried: bool = False
     shared: frozenset[str] = frozenset()
+    grows: bool = False
 
 
 class Regions:
@@ -130,6 +134,23 @@ class Regions:
         if region.tried:
             raise NeedsStaticValue(diagnostic, region=region)
         fail(diagnostic)
+
+    def saved(self, frames: Iterable[Frame]) -> Callable[[], None]:
+        """A function that gives the containers that names hold the items they have now."""
+        held = {
+            id(one): (one, copy(one))
+            for frame in frames
+            for value in list(frame.env.values())
+            for one in objects_in(value)
+            if isinstance(one, _CONTAINERS) and self.is_own(one)
+        }
+
+        def restore() -> None:
+            for one, before in held.values():
+                one.clear()
+                one.extend(before) if isinstance(one, (list, deque)) else one.update(before)
+
+        return restore
 
     # -- aliases -----------------------------------------------------------------------------------
 

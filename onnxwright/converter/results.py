@@ -7,6 +7,7 @@ from typing import Any
 from onnxwright.converter import hir
 from onnxwright.converter.depth import room_for
 from onnxwright.converter.pipeline import Front
+from onnxwright.converter.run_time_lists import item_type, sequence_value
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import Poison, is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
@@ -14,11 +15,11 @@ from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import collecting, fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import InternalError, OnnxwrightError
-from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.backend import Promotable, is_value
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
 from onnxwright.types.annotations import ValueSpec
-from onnxwright.types.kinds import TensorType, fits
+from onnxwright.types.kinds import SequenceType, TensorType, fits
 from onnxwright.types.signature import FunctionSignature
 
 
@@ -58,6 +59,8 @@ def _checked_result(low: Lowering, value: Any, signature: FunctionSignature, mad
         fail(messages.MissingReturn(name=name, what=what, span=at))
     if isinstance(value, Poison):
         fail(value.diagnostic.at(span))
+    if isinstance(value, list) and _is_one_sequence(signature):
+        value = _as_sequence(low, value, name)
     single = not (isinstance(value, (tuple, list)) and not _is_one_tensor(value, signature))
     items = [value] if single else list(value)
     wanted = signature.returns
@@ -85,7 +88,7 @@ def _result_value(
         fail(item.diagnostic.at(span))
     item = low.value(item)
     usable = is_value(item) or own_array(item) is not None or isinstance(item, (list, tuple))
-    if not usable and not is_number_like(item) and not hasattr(item, "__ow_as_value__"):
+    if not usable and not is_number_like(item) and not isinstance(item, Promotable):
         fail(messages.NothingReturned(name=name, what=describe(item), span=span))
     kinds = [] if spec is None else list(spec.types)
     weak = item.weak if isinstance(item, GraphValue) else None
@@ -126,6 +129,23 @@ def _is_one_tensor(value: Any, signature: FunctionSignature) -> bool:
     if signature.returns is not None and len(signature.returns) != 1:
         return False
     return is_number_like(value) and bool(value)
+
+
+def _is_one_sequence(signature: FunctionSignature) -> bool:
+    """Whether the annotation of the result is one sequence."""
+    returns = signature.returns
+    only = returns[0] if returns is not None and len(returns) == 1 else None
+    if only is None or not only.types:
+        return False
+    return all(isinstance(t, SequenceType) for t in only.types)
+
+
+def _as_sequence(low: Lowering, items: list[Any], name: str) -> Any:
+    """A returned list as a sequence, which is what the annotation says."""
+    item = item_type(low.b, items)
+    if isinstance(item, str):
+        return items
+    return sequence_value(low.b, items, item, name)
 
 
 def _values(n: int) -> str:

@@ -206,7 +206,7 @@ class Lowering:
                 advice = "it can only be passed on as an attribute"
                 what = f"a value for the tensor made from attribute `{x.name}`"
                 fail(ops.ValueNeededNow(what=what, advice=advice, span=self.b.here()))
-            return x.__ow_as_value__(self.b)
+            return x.as_value(self.b)
         return x
 
     def needed_now(self, what: str, span: Span, advice: str = "") -> Any:

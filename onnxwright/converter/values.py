@@ -9,20 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
-from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.backend import Promotable, is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import cast, emit1, gather, int_constant
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind, TensorType
+from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
 
 
-class AttributeRef:
+class AttributeRef(AttributeReference, Promotable):
     """An attribute parameter of a function whose value the caller gives.
 
     As an attribute of an op it is a reference; where a tensor is needed it is promoted to one.
     """
-
-    __ow_attribute_reference__ = True
 
     _PROMOTED: ClassVar[dict[AttrKind, tuple[str, str | None]]] = {
         AttrKind.INT: ("value_int", "int"),
@@ -37,18 +36,14 @@ class AttributeRef:
     }
 
     def __init__(self, name: str, kind: AttrKind, *, optional: bool = False) -> None:
-        self.name = name
-        self.kind = kind
+        super().__init__(name, kind)
         self.optional = optional
 
     def __repr__(self) -> str:
         return f"attribute {self.name}"
 
-    def __ow_reference__(self) -> str:
-        return self.name
-
     @property
-    def __ow_weak_kind__(self) -> str | None:
+    def weak_kind(self) -> str | None:
         if self.kind is AttrKind.BOOL:
             return "bool"
         return self._PROMOTED.get(self.kind, ("", None))[1]
@@ -58,11 +53,11 @@ class AttributeRef:
         """Whether it can stand for a tensor."""
         return self.kind in self._PROMOTED
 
-    def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
+    def as_value(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
         """The attribute as a value of the graph: a Constant that refers to it."""
         key = ("attribute", self.name)
         root = b.recorder.scopes[0]
-        weak = self.__ow_weak_kind__
+        weak = self.weak_kind
         if key not in root.constants:
             # At the start of the function: some runtimes resolve no references in subgraphs.
             with b.recorder.at_start():
@@ -75,7 +70,7 @@ class AttributeRef:
 
     def _fields(self) -> dict[str, Any]:
         field = self._PROMOTED[self.kind][0]
-        return {field: _Field(self.name, field)}
+        return {field: AttributeReference(self.name, _FIELD_KINDS[field])}
 
 
 _FIELD_KINDS = {
@@ -89,17 +84,6 @@ _FIELD_KINDS = {
 }
 
 
-class _Field:
-    """A reference as the value of one attribute of a Constant."""
-
-    def __init__(self, name: str, field: str) -> None:
-        self.name = name
-        self.kind = _FIELD_KINDS[field]
-
-    def __ow_reference__(self) -> str:
-        return self.name
-
-
 @dataclass(frozen=True)
 class Poison:
     """The value of a name that has none: reading it raises `diagnostic` at the reader."""
@@ -107,17 +91,26 @@ class Poison:
     diagnostic: Diagnostic
 
 
-class ShapeTuple(tuple[Any, ...]):  # noqa: SLOT001 - it carries its tensor
+class ShapeTuple(tuple[Any, ...], Promotable):  # noqa: SLOT001 - it carries its tensor
     """`x.shape` with a known rank: its parts, and the tensor it is the shape of."""
 
     of: GraphValue
 
-    def __ow_as_value__(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
+    def as_value(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:
         """The shape as a tensor: a constant if known, else one Shape op."""
         if all(isinstance(d, int) for d in self):
             return b.constant(np.array(list(self), dtype=np.int64))
         made: GraphValue = emit1(b, "Shape", (self.of,))
         return made
+
+
+class RunTimeContainer(Promotable):
+    """A container whose length the model decides; as a value of the graph it is of `kind`."""
+
+    @property
+    def kind(self) -> OnnxType:
+        """The type of the value."""
+        raise NotImplementedError
 
 
 def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
@@ -142,7 +135,7 @@ def shape_of_value(b: GraphBackend, x: GraphValue) -> Any:
 
 def is_dynamic(x: object) -> bool:
     """Whether `x` is, or holds, something known only when the model runs."""
-    if is_value(x) or isinstance(x, AttributeRef):
+    if is_value(x) or isinstance(x, (AttributeRef, RunTimeContainer)):
         return True
     if isinstance(x, (list, tuple, set, frozenset)):
         return any(is_dynamic(item) for item in x)
@@ -217,6 +210,7 @@ def same_structure(a: Any, b: Any) -> bool:
 __all__ = [
     "AttributeRef",
     "Poison",
+    "RunTimeContainer",
     "ShapeTuple",
     "is_dynamic",
     "leaves",

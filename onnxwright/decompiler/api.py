@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 
 from onnxwright.decompiler.assembly import functions_of, head_of
-from onnxwright.decompiler.collector import collector_paused
 from onnxwright.decompiler.guard import check_names, check_pieces, contents_of
 from onnxwright.decompiler.module_contents import Module, Options, Weights
 from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
@@ -20,6 +19,7 @@ from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.loading import checked, is_source, open_model
 from onnxwright.ir.writing import write_file
 from onnxwright.semantics.literals import describe

@@ -12,13 +12,13 @@ from onnxwright.compare.first_difference import difference
 from onnxwright.compare.strictness import Strictness
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
-from onnxwright.decompiler.collector import collector_paused
 from onnxwright.decompiler.guard import Contents, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.collector import collector_paused
 
 Proto = onnx.ModelProto | onnx.FunctionProto
 # Compilations to find the nodes that do not come back; then nothing is sugared any more.

@@ -18,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset.opsets import Opset
+from onnxwright.types.roles import Script, SymbolicValue
 
 if TYPE_CHECKING:
     import onnx
@@ -30,7 +31,7 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - as in typing.Callable
 
 
-class ScriptFunction(Generic[P, R]):
+class ScriptFunction(Script, Generic[P, R]):
     """A function written with `@script`.
 
     Calling it runs it eagerly; `to_function_proto` and `to_model_proto` compile it.
@@ -57,8 +58,6 @@ class ScriptFunction(Generic[P, R]):
         >>> scale.name, str(scale.signature)
         ('scale', '(x: FLOAT[2], factor: float = 2.0) -> FLOAT[2]')
     """
-
-    __ow_script__ = True
 
     def __init__(
         self,
@@ -105,8 +104,8 @@ class ScriptFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the Python function on values, each operator through the current evaluator."""
         for value in (*args, *kwargs.values()):
-            if getattr(type(value), "__ow_graph_value__", False):
-                build = getattr(value._backend(), "call_script", None)  # type: ignore[attr-defined]
+            if isinstance(value, SymbolicValue):
+                build = getattr(value._backend(), "call_script", None)
                 if build is None:
                     return self.function(*args, **kwargs)  # type: ignore[no-any-return]
                 return build(self, args, kwargs)  # type: ignore[no-any-return]

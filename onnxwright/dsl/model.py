@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.dsl.exact import Details, ModelFacts, exact_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
+from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.initializers import add_initializers
+from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import model_to_proto
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
@@ -116,6 +119,7 @@ def check(script: Script) -> None:
 # -- models ----------------------------------------------------------------------------------------
 
 
+@collector_paused()
 def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> onnx.ModelProto:
     """A script as a model; see `ScriptFunction.to_model_proto`."""
     chosen, protos = _choice(options.functions)
@@ -132,6 +136,7 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
     return _assemble(script, options, main, called, protos)
 
 
+@collector_paused()
 def to_exact_model(
     script: ScriptFunction[Any, Any], options: ModelOptions, details: Details, facts: ModelFacts
 ) -> onnx.ModelProto:
@@ -176,7 +181,8 @@ def called_by(main: Lowered, context: Context) -> list[Lowered]:
     called: dict[tuple[str, str, str], Lowered] = {}
 
     def visit(low: Lowered) -> None:
-        for key in _called_keys(low.nodes):
+        for node in all_nodes(low.nodes):
+            key = (node.domain, node.op_type, node.overload)
             callee = context.callees.get(key)
             if callee is None or key in called:
                 continue
@@ -184,17 +190,9 @@ def called_by(main: Lowered, context: Context) -> list[Lowered]:
             visit(found)
             called[key] = found
 
-    visit(main)
+    if context.callees:
+        visit(main)
     return list(called.values())
-
-
-def _called_keys(nodes: Any) -> Iterator[tuple[str, str, str]]:
-    """Domain, operator and overload of every node, in subgraphs too."""
-    for node in nodes:
-        yield (node.domain, node.op_type, node.overload)
-        for attr in node.attributes.values():
-            if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
-                yield from _called_keys(attr.as_graph())
 
 
 def _always(choice: str) -> Callable[[Script], str]:
@@ -452,15 +450,20 @@ def _value_infos(script: Script, options: ModelOptions, main: Lowered) -> dict[s
 
 def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:
     """The lowest IR version that holds the opsets and the element types, at least 10."""
-    lowest = _LOWEST_IR_VERSION
-    opsets = [onnx.helper.make_opsetid(d, v) for d, v in imports.items()]
-    lowest = max(lowest, onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True))
-    for low in functions:
-        for kind in low.types.values():
-            inner: Any = kind
-            while hasattr(inner, "elem"):
-                inner = inner.elem
-            dtype = getattr(inner, "dtype", None)
-            if dtype is not None:
-                lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
+    lowest = _ir_version_of(tuple(imports.items()))
+    for kind in {kind for low in functions for kind in low.types.values()}:
+        inner: Any = kind
+        while hasattr(inner, "elem"):
+            inner = inner.elem
+        dtype = getattr(inner, "dtype", None)
+        if dtype is not None:
+            lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
     return lowest
+
+
+@functools.lru_cache(maxsize=64)
+def _ir_version_of(imports: tuple[tuple[str, int], ...]) -> int:
+    """The lowest IR version that holds opsets, at least 10."""
+    opsets = [onnx.helper.make_opsetid(d, v) for d, v in imports]
+    needed = onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True)
+    return max(_LOWEST_IR_VERSION, needed)

@@ -15,7 +15,7 @@ from onnxwright.eager import arity, foreign, select
 from onnxwright.eager.backend import backend_for
 from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_array, as_value, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, raw_value
 from onnxwright.operators import facts
 from onnxwright.opset import set_dispatcher
@@ -23,6 +23,7 @@ from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
 from onnxwright.types.dtypes import DType
+from onnxwright.types.roles import SymbolicValue
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -226,14 +227,33 @@ def _argument(signature: OpSignature | None, where: int | str, x: Any) -> Any:
         if not any(t.startswith("tensor(") for t in param.types) and any(
             t.startswith("seq(") for t in param.types
         ):
-            return SequenceValue([as_value(raw_value(_argument(None, 0, v))) for v in x])
+            return own_list(x)
     return x
+
+
+def own_list(items: Sequence[Any]) -> SequenceValue:
+    """A Python list as a sequence; numbers in it take the element type of its tensors.
+
+    Args:
+        items: tensors, arrays and numbers.
+
+    Returns:
+        The sequence.
+    """
+    raw = [raw_value(_argument(None, 0, v)) for v in items]
+    strong = next((DType.from_numpy(v.dtype) for v in raw if isinstance(v, np.ndarray)), None)
+    made = []
+    for v in raw:
+        own = isinstance(v, np.generic)
+        is_number = own or isinstance(v, (bool, int, float, str))
+        made.append(as_value(as_array(v, None if own else strong) if is_number else v))
+    return SequenceValue(made)
 
 
 def _graph_value(values: Sequence[Any]) -> Any | None:
     """The first value that belongs to a graph being built, also inside lists."""
     for x in values:
-        if getattr(type(x), "__ow_graph_value__", False):
+        if isinstance(x, SymbolicValue):
             return x
         if isinstance(x, (list, tuple)):
             found = _graph_value(x)

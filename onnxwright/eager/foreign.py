@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.eager.values import Array, MapValue, SequenceValue, raw_value
+from onnxwright.types.roles import BackendValue
 
 
 class Kind(NamedTuple):
@@ -107,7 +108,7 @@ def to_array(value: Any) -> Array | None:
         return _from_torch(value)
     if isinstance(value, (np.ndarray, np.generic, Tensor)) or not hasattr(value, "__dlpack__"):
         return None
-    if getattr(type(value), "__ow_value__", False):
+    if isinstance(value, BackendValue):
         return None
     return np.from_dlpack(value)
 

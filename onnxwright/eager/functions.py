@@ -14,6 +14,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, select
+from onnxwright.eager.dispatch import own_list
 from onnxwright.eager.tensor import Tensor, as_array, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
@@ -28,10 +29,12 @@ from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_k
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
+from onnxwright.types.roles import BackendValue
 from onnxwright.types.signature import FunctionSignature, Param
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+_ONE_ELEMENT = ((), (1,))
 
 
 def call_function(
@@ -65,8 +68,8 @@ def call_function(
         with select.evaluator(kwargs["_evaluator"]):
             return call_function(function, signature, args, rest, opset=opset, name=name)
     shown_name = name or str(getattr(function, "__name__", "function"))
-    call = _Call(shown_name, signature)
     outer = select.running()
+    call = _Call(shown_name, signature, inside=outer is not select.TOP)
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
     with select.frame(opset or outer.opset, shown_name):
@@ -87,9 +90,11 @@ def _stays_number(spec: Any, value: Any) -> bool:
 class _Call:
     """One call: its arguments made tensors and checked, its results likewise."""
 
-    def __init__(self, name: str, signature: FunctionSignature) -> None:
+    def __init__(self, name: str, signature: FunctionSignature, *, inside: bool = False) -> None:
         self.name = name
         self.signature = signature
+        # Whether another script calls: as when it is compiled, a scalar stands for one element.
+        self.inside = inside
         # The type of each TypeVar in this call, and the parameter that determined it.
         self.bound: dict[str, tuple[DType, str]] = {}
 
@@ -211,7 +216,7 @@ class _Call:
 
     def _tensor(self, name: str, spec: ValueSpec | None, value: Any) -> Any:
         """An argument as a tensor, sequence or map."""
-        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+        if isinstance(value, BackendValue):
             return foreign.own_sequence(value)
         array = value if isinstance(value, np.ndarray) else foreign.to_array(value)
         if array is not None:
@@ -257,7 +262,7 @@ class _Call:
 
     def _check(self, name: str, spec: ValueSpec, value: Any) -> None:
         kind = type_of_value(value)
-        if spec.types and not any(fits(kind, wanted) for wanted in spec.types):
+        if spec.types and not any(self._fits(kind, wanted) for wanted in spec.types):
             self._wrong(name, str(spec), _show(value), _advice(spec, kind))
         if spec.typevar is None or not isinstance(kind, TensorType) or kind.dtype is None:
             return
@@ -269,6 +274,18 @@ class _Call:
                 _show(value),
                 f"cast one of them: `{name}.astype({_numpy_name(known[0])})`",
             )
+
+    def _fits(self, kind: OnnxType | None, wanted: OnnxType) -> bool:
+        if fits(kind, wanted):
+            return True
+        return (
+            self.inside
+            and isinstance(kind, TensorType)
+            and isinstance(wanted, TensorType)
+            and kind.shape in _ONE_ELEMENT
+            and wanted.shape in _ONE_ELEMENT
+            and wanted.dtype in (None, kind.dtype)
+        )
 
     def _wrong(self, name: str, wanted: str, got: str, advice: str) -> NoReturn:
         fail(
@@ -287,6 +304,9 @@ class _Call:
     def results(self, found: Any) -> Any:
         """What the function returned, as tensors."""
         returns = self.signature.returns
+        if isinstance(found, list) and returns is not None and len(returns) == 1:
+            if _only_sequences(returns[0]) and not isinstance(found, SequenceValue):
+                found = own_list(found)
         many = isinstance(found, (tuple, list)) and not isinstance(found, SequenceValue)
         values = list(found) if many else [] if found is None and not returns else [found]
         if returns is not None and len(returns) != len(values):
@@ -312,7 +332,7 @@ class _Call:
         return made
 
     def _returned(self, value: Any, spec: ValueSpec | None) -> Any:
-        if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False):
+        if isinstance(value, BackendValue):
             return value
         dtype = self._dtype_for(spec, value) if is_number_like(value) else None
         try:

@@ -20,6 +20,7 @@ from onnxwright.semantics.values import ValueOperators
 from onnxwright.types import tensors as annotation
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.types.roles import EagerTensorBase
 
 # What gives a tensor its backend; `backend.py` sets it.
 _backend_now: Callable[[], Backend[Any]]
@@ -35,7 +36,7 @@ def set_backend_source(source: Callable[[], Backend[Any]]) -> None:
     _backend_now = source
 
 
-class Tensor(ValueOperators):
+class Tensor(ValueOperators, EagerTensorBase):
     """An ONNX tensor that holds its value, a numpy array.
 
     Args:
@@ -57,7 +58,6 @@ class Tensor(ValueOperators):
     """
 
     __slots__ = ("__weakref__", "value")
-    __ow_tensor__ = True
 
     value: Array
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, SequenceType, TensorType
+from onnxwright.types.roles import BackendValue
 
 Array = np.ndarray[Any, Any]
 _DTYPES: dict[np.dtype[Any], DType] = {}
@@ -38,7 +39,7 @@ def onnx_dtype(dtype: np.dtype[Any]) -> DType:
     return found
 
 
-class SequenceValue(list[Any]):
+class SequenceValue(list[Any], BackendValue):
     """An ONNX sequence: a list that knows its element type, also when it is empty.
 
     Args:
@@ -50,8 +51,6 @@ class SequenceValue(list[Any]):
         >>> str(s.onnx_type), len(s)
         ('Sequence[FLOAT]', 1)
     """
-
-    __ow_value__ = True
 
     def __init__(self, items: Iterable[Any] = (), elem: OnnxType | None = None) -> None:
         super().__init__(items)
@@ -71,15 +70,13 @@ class SequenceValue(list[Any]):
         return SequenceValue, (list(self), self.elem)
 
 
-class MapValue(dict[Any, Any]):
+class MapValue(dict[Any, Any], BackendValue):
     """An ONNX map, as the operators of ai.onnx.ml take and give it.
 
     Example:
         >>> str(type_of_value(MapValue({"a": 1.0})))
         'Map[STRING, FLOAT]'
     """
-
-    __ow_value__ = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MapValue, (dict(self),)

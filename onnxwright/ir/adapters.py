@@ -23,6 +23,7 @@ from onnxwright.types.kinds import (
     SparseTensorType,
     TensorType,
 )
+from onnxwright.types.roles import AttributeReference
 
 # -- types ---------------------------------------------------------------------------------------
 
@@ -154,6 +155,14 @@ def attribute_type(kind: AttrKind) -> ir.AttributeType:
     """The onnx_ir attribute type of an attribute kind."""
     known = _KIND_TO_IR.get(kind)
     return known if known is not None else ir.AttributeType[kind.name]
+
+
+_IR_TO_KIND = {attribute_type(kind): kind for kind in AttrKind if kind is kind.stored}
+
+
+def reference(attr: ir.Attr) -> AttributeReference:
+    """A reference attribute of onnx_ir as the value of an attribute."""
+    return AttributeReference(attr.ref_attr_name or "", _IR_TO_KIND[attr.type])
 
 
 def attribute(name: str, value: object, kind: AttrKind | None = None) -> ir.Attr:

@@ -418,8 +418,8 @@ class Recorder:
         if array.dtype == object:
             return ("str", array.shape, tuple(array.ravel())) if array.size <= 64 else None
         if array.nbytes > _SHARED_BYTES:
-            return (id(array), array.shape, str(array.dtype))
-        return (str(array.dtype), array.shape, array.tobytes())
+            return (id(array), array.shape, array.dtype)
+        return (array.dtype, array.shape, array.tobytes())
 
     def rename(self, value: ir.Value, hint: str) -> None:
         """Name a value after the Python variable that holds it."""

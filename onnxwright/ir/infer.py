@@ -16,7 +16,7 @@ import onnx.checker
 import onnx_ir as ir
 from onnx import shape_inference
 
-from onnxwright.ir.adapters import from_type_proto, tensor, type_proto
+from onnxwright.ir.adapters import from_type_proto, reference, tensor, type_proto
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import OpCall, UnknownError, as_array
 from onnxwright.operators.record import InferRule
@@ -62,19 +62,12 @@ def infer(
     Raises:
         INFERENCE_ERRORS: the inputs cannot go together.
     """
-    attributes = {a.name: _Reference() if a.is_ref() else a.value for a in node.attributes.values()}
+    attributes = {a.name: reference(a) if a.is_ref() else a.value for a in node.attributes.values()}
     present = [v is not None for v in node.inputs]
     call = OpCall(
         signature, attributes, len(node.outputs), inputs, known, [None] * len(inputs), present
     )
     return infer_call(call, node.attributes.values, opset_version)
-
-
-class _Reference:
-    """Stands for an attribute that has no value yet."""
-
-    def __ow_reference__(self) -> None:
-        """Never asked: its presence says that there is no value."""
 
 
 def infer_call(

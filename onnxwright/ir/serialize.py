@@ -120,7 +120,7 @@ def _node(nodes: Any, node: ir.Node) -> None:
         proto.doc_string = node.doc_string
     if node.metadata_props:
         _metadata(proto, node.metadata_props)
-    for attr in node.attributes.values():
+    for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
 
 

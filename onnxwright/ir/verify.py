@@ -14,7 +14,8 @@ from onnxwright.diagnostics.catalogue.models import CompilerBug
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import ORIGIN
-from onnxwright.opset.registry import is_known_domain, signature
+from onnxwright.ir.nested import subgraphs
+from onnxwright.opset.registry import OpSignature, is_known_domain, signature
 
 
 def verify(
@@ -88,12 +89,8 @@ class _Verifier:
             if value is not None and value not in visible:
                 self.broken(f"`{value.name}` is read before it is made", node)
         self.schema(node)
-        for attr in node.attributes.values():
-            if attr.is_ref():
-                continue
-            if attr.type is ir.AttributeType.GRAPH:
-                inner = attr.as_graph()
-                self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
+        for inner in subgraphs(node):
+            self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
         for value in node.outputs:
             self.define(value, visible, node)
 
@@ -110,6 +107,19 @@ class _Verifier:
             self.broken(f"{len(node.inputs)} inputs", node)
         if not sig.min_output <= len(node.outputs) <= sig.max_output:
             self.broken(f"{len(node.outputs)} outputs", node)
-        for name, attr in sig.attributes.items():
-            if attr.required and name not in node.attributes:
+        for name in _required(sig):
+            if name not in node.attributes:
                 self.broken(f"attribute `{name}` is missing", node)
+
+
+_REQUIRED: dict[int, tuple[OpSignature, tuple[str, ...]]] = {}
+
+
+def _required(signature: OpSignature) -> tuple[str, ...]:
+    """The attributes that every call of an operator has."""
+    found = _REQUIRED.get(id(signature))
+    if found is None:
+        # The signature is kept, so that no other one gets its id.
+        names = tuple(n for n, attr in signature.attributes.items() if attr.required)
+        found = _REQUIRED[id(signature)] = (signature, names)
+    return found[1]

@@ -10,6 +10,7 @@ import numpy as np
 from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Dim, Shape
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class OpCall:
     Args:
         signature: the schema of the operator.
         attributes: its attributes as Python values; a reference to an attribute parameter is any
-            object that has `__ow_reference__`.
+            `AttributeReference`.
         count: how many outputs it has.
         types: the types of its inputs, None for an unknown one.
         known: the arrays inputs are known to hold.
@@ -121,7 +122,7 @@ class OpCall:
                 return default
             param = self.signature.attributes.get(name)
             return None if param is None else param.default
-        if hasattr(value, "__ow_reference__"):
+        if isinstance(value, AttributeReference):
             raise UnknownError
         return value
 

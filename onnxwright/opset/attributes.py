@@ -15,6 +15,7 @@ import numpy as np
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind
+from onnxwright.types.roles import AttributeReference, BackendValue
 from onnxwright.types.tensors import Tensor, TensorMeta
 
 
@@ -37,9 +38,9 @@ def is_reference(value: object) -> bool:
         value: what a call gives as attribute.
 
     Returns:
-        True for objects with `__ow_attribute_reference__ = True`, which are never checked.
+        True for an `AttributeReference`, which is never checked.
     """
-    return getattr(value, "__ow_attribute_reference__", False) is True
+    return isinstance(value, AttributeReference)
 
 
 def is_tensor_value(value: object) -> bool:
@@ -49,13 +50,11 @@ def is_tensor_value(value: object) -> bool:
         value: any object.
 
     Returns:
-        True for instances of `Tensor`, classes marked `__ow_tensor__` or
-        `__ow_value__`, and what looks like them.
+        True for a `Tensor`, a value of a backend, and what looks like them.
     """
     if isinstance(value, (np.ndarray, np.generic, type)):
         return False
-    cls = type(value)
-    if isinstance(value, Tensor) or hasattr(cls, "__ow_tensor__") or hasattr(cls, "__ow_value__"):
+    if isinstance(value, (Tensor, BackendValue)):
         return True
     return hasattr(value, "dtype") and hasattr(value, "shape")
 
@@ -147,6 +146,23 @@ def _to_tensor(value: Any) -> object:
     if array.dtype.kind == "u":
         raise OutOfRangeError
     return array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
+
+
+def to_one_element(value: Any) -> object:
+    """A tensor attribute that must have one dimension: a number is a tensor of one element.
+
+    Args:
+        value: a number, or anything that a tensor attribute takes.
+
+    Returns:
+        The tensor; what is a tensor already stays as it is.
+
+    Source:
+        ONNX ConstantOfShape: `value` is a one-element tensor.
+    """
+    made = _to_tensor(value)
+    is_number = isinstance(value, (bool, int, float, np.generic))
+    return np.reshape(np.asarray(made), (1,)) if is_number else made
 
 
 # numpy, torch, onnx_ir and values of ours; DLPack; TensorProto; AttributeProto.
@@ -251,4 +267,5 @@ __all__ = [
     "is_reference",
     "is_tensor_value",
     "normalizer",
+    "to_one_element",
 ]

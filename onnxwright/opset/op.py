@@ -30,6 +30,7 @@ from onnxwright.opset.attributes import (
     describe,
     is_tensor_value,
     normalizer,
+    to_one_element,
 )
 from onnxwright.opset.describe import ANY_SIGNATURE, did_you_mean, document, python_signature
 from onnxwright.opset.registry import AttrParam, OpSignature
@@ -109,6 +110,8 @@ class _Plan:
         self.attributes: dict[str, tuple[AttrParam, Callable[[Any], object]]] = {
             a.name: (a, normalizer(a.kind)) for a in sig.attributes.values()
         }
+        if (sig.domain, sig.name) == ("", "ConstantOfShape"):
+            self.attributes["value"] = (sig.attributes["value"], to_one_element)
         # NOTE: required ones first, so that `op.Cast(x, FLOAT)` means `to=FLOAT`.
         self.order = tuple(sorted(sig.attributes, key=lambda n: not sig.attributes[n].required))
         self.needed = tuple(name for name in self.order if sig.attributes[name].required)

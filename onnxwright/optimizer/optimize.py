@@ -11,13 +11,13 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from onnxwright.builder.closing import all_nodes
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.loading import open_ir_model
+from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -27,6 +27,7 @@ from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.transposes import move_transposes
 from onnxwright.optimizer.versions import convert_version
 
 M = TypeVar("M")
@@ -45,6 +46,7 @@ class _Options:
     version: int
     fold_limit: int
     fixed: frozenset[str]
+    moves_transposes: bool = False
 
 
 def optimize(
@@ -110,15 +112,19 @@ def optimize(
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, tuple(known)) for name in skip}
+    left_out = {_choice("skip", name, (*known, "move_transposes")) for name in skip}
     chosen = [*(rules or ()), *(r for r in known.values() if r.name not in left_out)]
-    options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep)
+    options = _Options(
+        scope, chosen, _decide(inline), version, fold_limit, scope.keep,
+        moves_transposes="move_transposes" not in left_out,
+    )  # fmt: skip
     made, done = _optimized(source, options)
     return (give(made), done) if report else give(made)
 
 
 def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeReport]:
     done = OptimizeReport()
+    exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
@@ -128,14 +134,17 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         following = _replayed(model, rewriter, options)
         done.rounds += 1
         done.declined.update(rewriter.failures)
+        if options.moves_transposes:
+            moved = move_transposes(following, exact=exact, keep=options.fixed)
+            if moved:
+                RemoveUnusedNodesPass()(following)
+                rewriter.fired["move_transposes"] += moved
         if not rewriter.fired:
             break
+        # What a rule makes of weights is a weight for the rules of the next round.
         model = following
         done.rules.update(rewriter.fired)
-    fold_weights(
-        model, fixed=options.fixed, limit=options.fold_limit,
-        exact=options.scope.level == "exact",
-    )  # fmt: skip
+        fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())

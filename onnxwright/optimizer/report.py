@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import all_nodes
+from onnxwright.ir.nested import all_nodes
 
 
 @dataclass

@@ -24,7 +24,7 @@ from onnxwright.optimizer.rules import Rule
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 
 
 @dataclass(frozen=True)
@@ -305,6 +305,8 @@ def fits(old: OnnxType | None, new: OnnxType | None, *, names: bool = True) -> b
         >>> fits(TensorType(DType.FLOAT, ("N", 4)), TensorType(DType.FLOAT, (1, 4)))
         False
     """
+    if isinstance(old, SequenceType) and isinstance(new, SequenceType):
+        return fits(old.elem, new.elem, names=names)
     if not isinstance(old, TensorType) or not isinstance(new, TensorType):
         return old is None or new is None or old == new
     if old.dtype is not None and new.dtype is not None and old.dtype is not new.dtype:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.backend import Backend, V
 from onnxwright.semantics.index_items import (
     ArrayItem,
     IntItem,
@@ -26,10 +26,13 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.types.dtypes import DType
 
+# Items that are indices beside an array or a mask.
+AdvancedItem: TypeAlias = IntItem[V] | ArrayItem[V] | MaskItem[V]
 
-def apply_advanced(b: Backend[Any], x: Any, items: list[Item], axes: list[int], split: int) -> Any:
+
+def apply_advanced(b: Backend[V], x: V, items: list[Item[V]], axes: list[int], split: int) -> V:
     """Integer tensors and masks, with the integers beside them (numpy: they are indices too)."""
-    chosen = [
+    chosen: list[tuple[int, AdvancedItem[V], int]] = [
         (n, item, axis)
         for n, (item, axis) in enumerate(zip(items, axes, strict=True))
         if isinstance(item, (IntItem, ArrayItem, MaskItem))
@@ -38,8 +41,8 @@ def apply_advanced(b: Backend[Any], x: Any, items: list[Item], axes: list[int], 
         return apply_one(b, x, chosen[0][1], chosen[0][2])
     first, last = chosen[0][0], chosen[-1][0]
     adjacent = last - first + 1 == len(chosen) and not first < split <= last
-    indices, at_axes = _index_rows(b, chosen)
-    indices, width = _same_shape(b, indices)
+    ranked, at_axes = _index_rows(b, chosen)
+    indices, width = _same_shape(b, ranked)
     rows = concat(b, [unsqueeze(b, i, (-1,)) for i in indices], axis=-1)
     if rank_of(b, x) is None and adjacent and at_axes[0] > 0:
         return _gather_inner(b, x, rows, at_axes[0])
@@ -53,7 +56,7 @@ def apply_advanced(b: Backend[Any], x: Any, items: list[Item], axes: list[int], 
     return x
 
 
-def _gather_inner(b: Backend[Any], x: Any, rows: Any, before: int) -> Any:
+def _gather_inner(b: Backend[V], x: V, rows: V, before: int) -> V:
     """Adjacent indices after `before` axes of a tensor of unknown rank: a batched GatherND."""
     whole = emit1(b, "Shape", (x,))
     sizes = [whole, int_constant(b, [0]), int_constant(b, [before]), int_constant(b, [0])]
@@ -63,7 +66,7 @@ def _gather_inner(b: Backend[Any], x: Any, rows: Any, before: int) -> Any:
     return emit1(b, "GatherND", (x, spread), batch_dims=before)
 
 
-def apply_one(b: Backend[Any], x: Any, item: Any, axis: int) -> Any:
+def apply_one(b: Backend[V], x: V, item: AdvancedItem[V], axis: int) -> V:
     """One tensor or mask alone."""
     if isinstance(item, ArrayItem):
         return gather(b, x, item.at, axis)
@@ -84,7 +87,7 @@ def apply_one(b: Backend[Any], x: Any, item: Any, axis: int) -> Any:
     return _move_axes(b, emit1(b, "GatherND", (x, rows)), 1, axis, rest)
 
 
-def _check_mask(b: Backend[Any], x: Any, item: MaskItem, axis: int) -> None:
+def _check_mask(b: Backend[V], x: V, item: MaskItem[V], axis: int) -> None:
     shape, mask = shape_of(b, x), shape_of(b, item.at)
     if shape is None or mask is None or axis < 0:
         return
@@ -97,10 +100,10 @@ def _check_mask(b: Backend[Any], x: Any, item: MaskItem, axis: int) -> None:
 
 
 def _index_rows(
-    b: Backend[Any], chosen: list[tuple[int, Any, int]]
-) -> tuple[list[tuple[Any, int | None]], list[int]]:
+    b: Backend[V], chosen: list[tuple[int, AdvancedItem[V], int]]
+) -> tuple[list[tuple[V, int | None]], list[int]]:
     """Each index as (value, rank), a mask as one row an axis; and the axes they stand for."""
-    rows: list[tuple[Any, int | None]] = []
+    rows: list[tuple[V, int | None]] = []
     axes: list[int] = []
     for _, item, axis in chosen:
         if isinstance(item, MaskItem):
@@ -126,9 +129,7 @@ def _index_rows(
     return rows, axes
 
 
-def _same_shape(
-    b: Backend[Any], rows: list[tuple[Any, int | None]]
-) -> tuple[list[Any], int | None]:
+def _same_shape(b: Backend[V], rows: list[tuple[V, int | None]]) -> tuple[list[V], int | None]:
     """The indices broadcast to one shape, and its rank where known."""
     ranks = [rank for _, rank in rows if rank is not None]
     width = max(ranks) if len(ranks) == len(rows) else None
@@ -142,7 +143,7 @@ def _same_shape(
     return [emit1(b, "Add", (v, zeros)) for v, _ in rows], width
 
 
-def _bring_to_front(b: Backend[Any], x: Any, axes: list[int]) -> tuple[Any, int | None]:
+def _bring_to_front(b: Backend[V], x: V, axes: list[int]) -> tuple[V, int | None]:
     """`x` with the indexed axes first, and how many others there are (None where unknown)."""
     rank = rank_of(b, x)
     if axes == list(range(len(axes))):
@@ -154,7 +155,7 @@ def _bring_to_front(b: Backend[Any], x: Any, axes: list[int]) -> tuple[Any, int 
     return emit1(b, "Transpose", (x,), perm=[*axes, *rest]), len(rest)
 
 
-def _move_axes(b: Backend[Any], x: Any, width: int, where: int, rest: int | None) -> Any:
+def _move_axes(b: Backend[V], x: V, width: int, where: int, rest: int | None) -> V:
     """The first `width` axes moved to stand at `where`."""
     assert rest is not None
     where = where % (rest + width) if where < 0 else where

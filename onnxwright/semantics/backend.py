@@ -8,14 +8,16 @@ meets a value (numbers, lists, arrays) is turned into one by `semantics.literals
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
+from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
+from onnxwright.types.roles import BackendValue
 
 V = TypeVar("V")
 
@@ -71,6 +73,31 @@ class Backend(Protocol[V]):
         """The Python place being run or compiled, for messages."""
 
 
-def is_value(x: object) -> bool:
+class Promotable:
+    """An object that becomes a tensor where one is needed: an attribute parameter, a shape.
+
+    Attributes:
+        weak_kind: the Python kind it stands for, if that is one number: it takes the element type
+            of the tensor beside it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def weak_kind(self) -> str | None:
+        """`bool`, `int` or `float`; None if it has an element type of its own."""
+        return None
+
+    def as_value(self, b: Any, dtype: DType | None = None) -> Any:
+        """The tensor.
+
+        Args:
+            b: the backend that makes it.
+            dtype: the element type that is wanted, where it is known.
+        """
+        raise NotImplementedError
+
+
+def is_value(x: object) -> TypeGuard[Any]:
     """Whether `x` is a value of some backend (and not a number, list, array or other object)."""
-    return getattr(type(x), "__ow_value__", False) is True
+    return isinstance(x, BackendValue)

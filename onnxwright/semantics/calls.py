@@ -15,7 +15,7 @@ from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import InputParam, OpSignature
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
     as_value,
@@ -28,7 +28,7 @@ from onnxwright.types.kinds import TensorType
 
 
 def call(
-    b: Backend[Any],
+    b: Backend[V],
     op: Op,
     args: Sequence[object],
     kwargs: Mapping[str, object],
@@ -100,7 +100,7 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
         return [None if x is None else as_value(b, x) for x in bound.inputs]
     params = [parameter_at(signature, n) for n in range(len(bound.inputs))]
     likes = _strong_by_variable(b, bound, params)
-    values: list[Any | None] = []
+    values: list[V | None] = []
     for x, param in zip(bound.inputs, params, strict=True):
         values.append(None if x is None else _input(b, x, param, likes))
     _check_types(b, signature, params, values)
@@ -113,10 +113,10 @@ def parameter_at(signature: OpSignature, n: int) -> InputParam:
 
 
 def _strong_by_variable(
-    b: Backend[Any], bound: BoundCall, params: Sequence[InputParam]
-) -> dict[str, Any]:
+    b: Backend[V], bound: BoundCall, params: Sequence[InputParam]
+) -> dict[str, V]:
     """For each type variable, the first input with a type of its own."""
-    found: dict[str, Any] = {}
+    found: dict[str, V] = {}
     for x, param in zip(bound.inputs, params, strict=True):
         if x is None or not param.homogeneous:
             continue
@@ -130,7 +130,7 @@ def _strong_by_variable(
             getattr(b, "adapts_arrays", False) and _has_typed(b, bound, params, param)
         ) or _is_sequence(x, param):
             continue
-        elif not is_number_like(x) and not hasattr(x, "__ow_as_value__"):
+        elif not is_number_like(x) and not isinstance(x, Promotable):
             value = as_value(b, x)
             if b.weak_kind(value) is None:
                 found[param.type_str] = value
@@ -138,7 +138,7 @@ def _strong_by_variable(
 
 
 def _has_typed(
-    b: Backend[Any], bound: BoundCall, params: Sequence[InputParam], param: InputParam
+    b: Backend[V], bound: BoundCall, params: Sequence[InputParam], param: InputParam
 ) -> bool:
     """Whether a value of known type shares the type variable of a parameter."""
     return any(
@@ -148,9 +148,10 @@ def _has_typed(
     )
 
 
-def _input(b: Backend[Any], x: object, param: InputParam, likes: Mapping[str, Any]) -> Any:
+def _input(b: Backend[V], x: object, param: InputParam, likes: Mapping[str, V]) -> V:
     if is_value(x) and b.weak_kind(x) is None:
-        return x
+        value: V = x
+        return value
     if _is_sequence(x, param):
         return _sequence(b, x)
     like = likes.get(param.type_str) if param.homogeneous else None
@@ -164,7 +165,7 @@ def _is_sequence(x: object, param: InputParam) -> TypeGuard[list[object] | tuple
     return isinstance(x, (list, tuple)) and all(t.startswith("seq(") for t in param.types)
 
 
-def _sequence(b: Backend[Any], items: Sequence[object]) -> Any:
+def _sequence(b: Backend[V], items: Sequence[object]) -> V:
     """A list as a sequence of tensors; numbers take the type of the first tensor in it."""
     if not items:
         return b.emit(b.opset["SequenceEmpty"], (), {}, 1)[0]
@@ -175,13 +176,13 @@ def _sequence(b: Backend[Any], items: Sequence[object]) -> Any:
     return b.emit(b.opset["SequenceConstruct"], values, {}, 1)[0]
 
 
-def _default_dtype(b: Backend[Any], x: object, param: InputParam) -> DType | None:
+def _default_dtype(b: Backend[V], x: object, param: InputParam) -> DType | None:
     """The type of a number that stands alone: its kind's default if allowed, else the nearest."""
     kind: str | None
     if is_value(x):
         kind = b.weak_kind(x)
     else:
-        kind = getattr(x, "__ow_weak_kind__", None)
+        kind = x.weak_kind if isinstance(x, Promotable) else None
         if kind is None and isinstance(x, (int, float, bool, complex, str, list, tuple)):
             kind = plain_kind(x) if is_number_like(x) else None
     allowed = {DType.from_onnx_name(t) for t in param.types if t.startswith("tensor(")}
@@ -199,10 +200,10 @@ def _default_dtype(b: Backend[Any], x: object, param: InputParam) -> DType | Non
 
 
 def _check_types(
-    b: Backend[Any],
+    b: Backend[V],
     signature: OpSignature,
     params: Sequence[InputParam],
-    values: Sequence[Any | None],
+    values: Sequence[V | None],
 ) -> None:
     """Every known element type is allowed by the schema, and one type variable has one type."""
     bound: dict[str, tuple[DType, str]] = {}

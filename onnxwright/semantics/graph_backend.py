@@ -24,6 +24,7 @@ from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 _GRAPH = ir.AttributeType.GRAPH
@@ -273,9 +274,8 @@ class GraphBackend:
                 return
 
     def _attribute(self, operation: str, name: str, value: object, kind: Any) -> ir.Attr:
-        reference = getattr(value, "__ow_reference__", None)
-        if reference is not None:
-            return ir.RefAttr(name, reference(), adapters.attribute_type(value.kind))  # type: ignore[attr-defined]
+        if isinstance(value, AttributeReference):
+            return ir.RefAttr(name, value.name, adapters.attribute_type(value.kind))
         try:
             return adapters.attribute(name, value, kind)
         except (TypeError, ValueError) as error:

@@ -13,6 +13,7 @@ from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.roles import SymbolicValue
 from onnxwright.types.shapes import Dim, Shape
 
 
@@ -23,7 +24,7 @@ class ValueContext(Backend[Any], Protocol):
         """A value as a shape, or None."""
 
 
-class GraphValue(ValueOperators):
+class GraphValue(ValueOperators, SymbolicValue):
     """A value of a graph being built, with Python's operators.
 
     Attributes:
@@ -33,7 +34,6 @@ class GraphValue(ValueOperators):
     """
 
     __slots__ = ("backend", "kind", "value", "weak")
-    __ow_graph_value__ = True
 
     def __init__(
         self,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     array_of,
     as_value,
@@ -27,34 +27,34 @@ FAR = 1 << 62
 
 
 @dataclass(frozen=True)
-class SliceItem:
+class SliceItem(Generic[V]):
     """A slice: its axis stays."""
 
-    start: Any
-    stop: Any
-    step: Any
+    start: int | V | None
+    stop: int | V | None
+    step: int | V | None
 
 
 @dataclass(frozen=True)
-class IntItem:
+class IntItem(Generic[V]):
     """A static int or a scalar value: removes its axis."""
 
-    at: Any
+    at: int | V
 
 
 @dataclass(frozen=True)
-class ArrayItem:
+class ArrayItem(Generic[V]):
     """An integer tensor of rank one or more (or unknown): replaces its axis."""
 
-    at: Any
+    at: V
     rank: int | None
 
 
 @dataclass(frozen=True)
-class MaskItem:
+class MaskItem(Generic[V]):
     """A BOOL tensor: selects along as many axes as it has."""
 
-    at: Any
+    at: V
     rank: int | None
 
 
@@ -63,13 +63,13 @@ class NewAxisItem:
     """None: a new axis of size one."""
 
 
-Item = SliceItem | IntItem | ArrayItem | MaskItem | NewAxisItem
+Item: TypeAlias = SliceItem[V] | IntItem[V] | ArrayItem[V] | MaskItem[V] | NewAxisItem
 
 
-def read_index(b: Backend[Any], x: Any, index: object) -> tuple[list[Item], int]:
+def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
     """The items without the ellipsis, and how many stand before it."""
     raw = list(index) if isinstance(index, tuple) else [index]
-    items: list[Item] = []
+    items: list[Item[V]] = []
     split: int | None = None
     for part in raw:
         if part is not Ellipsis:
@@ -86,18 +86,20 @@ def read_index(b: Backend[Any], x: Any, index: object) -> tuple[list[Item], int]
     return items, len(items) if split is None else split
 
 
-def axis_count(item: Item) -> int:
+def axis_count(item: Item[V]) -> int:
     """How many axes an item is about."""
     # A new axis counts as the axis it makes; a mask of unknown rank is taken to index one axis,
     # unless it stands alone.
     return item.rank if isinstance(item, MaskItem) and item.rank is not None else 1
 
 
-def _item(b: Backend[Any], part: object) -> Item:
+def _item(b: Backend[V], part: object) -> Item[V]:
     if part is None:
         return NewAxisItem()
     if isinstance(part, slice):
-        return SliceItem(*(slice_bound(b, v) for v in (part.start, part.stop, part.step)))
+        start, stop = slice_bound(b, part.start), slice_bound(b, part.stop)
+        step = slice_bound(b, part.step)
+        return SliceItem(start, stop, step)
     if isinstance(part, (bool, np.bool_)):
         return MaskItem(b.constant(np.array(bool(part))), 0)
     if isinstance(part, (int, np.integer)):
@@ -118,7 +120,7 @@ def _item(b: Backend[Any], part: object) -> Item:
     return _tensor_item(b, part)
 
 
-def as_int_index(b: Backend[Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def as_int_index(b: Backend[V], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array of indices as INT64; an error for one that is not of integers."""
     if array.dtype.kind not in "iu":
         advice = "index with integers; cast the array to int64"
@@ -126,7 +128,7 @@ def as_int_index(b: Backend[Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any
     return array.astype(np.int64)
 
 
-def _tensor_item(b: Backend[Any], part: Any) -> Item:
+def _tensor_item(b: Backend[V], part: V) -> Item[V]:
     part = b.as_weak(part, None)
     dtype, rank = dtype_of(b, part), rank_of(b, part)
     if dtype is DType.BOOL:
@@ -142,7 +144,7 @@ def _tensor_item(b: Backend[Any], part: Any) -> Item:
     return ArrayItem(part, rank)
 
 
-def slice_bound(b: Backend[Any], v: object) -> Any:
+def slice_bound(b: Backend[V], v: object) -> int | V | None:
     """A bound of a slice: None, a Python int, or a value."""
     if v is None or (isinstance(v, (int, np.integer)) and not isinstance(v, bool)):
         # Beyond any axis is beyond any axis, also past 64 bits.
@@ -155,14 +157,15 @@ def slice_bound(b: Backend[Any], v: object) -> Any:
         known = b.constant_value(v)
         if known is not None and known.size == 1:
             return int(known.reshape(()))
-        return v
+        bound: V = v
+        return bound
     array = own_array(v)
     if array is not None and array.size == 1 and array.dtype.kind in "iu":
         return int(array.reshape(()))
     if isinstance(v, (list, tuple)) and len(v) == 1:
         return slice_bound(b, v[0])
-    promote = getattr(v, "__ow_as_value__", None)
-    if promote is not None:
-        return promote(b, DType.INT64)
+    if isinstance(v, Promotable):
+        promoted: V = v.as_value(b, DType.INT64)
+        return promoted
     advice = "a slice takes integers"
     fail(messages.BadIndex(what=describe(v), advice=advice, span=b.here()))

@@ -7,8 +7,6 @@ no rank: what follows it counts from the last axis.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
@@ -45,7 +43,7 @@ _MAX = np.iinfo(np.int64).max
 _MIN = np.iinfo(np.int64).min
 
 
-def subscript(b: Backend[Any], x: Any, index: object) -> Any:
+def subscript(b: Backend[V], x: V, index: object) -> V:
     """`x[index]` as numpy means it.
 
     Args:
@@ -77,15 +75,15 @@ def _sequence_position(b: Backend[V], index: object) -> V:
     if isinstance(index, bool) or not (isinstance(index, int) or is_value(index)):
         advice = "a sequence is indexed by one integer"
         fail(messages.BadIndex(what=describe(index), advice=advice, span=b.here()))
-    return strengthen(b, index) if is_value(index) else int_constant(b, index)  # type: ignore[arg-type]
+    return strengthen(b, index) if is_value(index) else int_constant(b, index)
 
 
 # -- reading the index -----------------------------------------------------------------------------
 
 
 def _apply_new_axes(
-    b: Backend[Any], x: Any, items: list[Item], split: int
-) -> tuple[Any, list[Item]]:
+    b: Backend[V], x: V, items: list[Item[V]], split: int
+) -> tuple[V, list[Item[V]]]:
     """`x` with an axis of size one for each `None`, which is then an axis like the others."""
     if not any(isinstance(i, NewAxisItem) for i in items):
         return x, items
@@ -100,12 +98,12 @@ def _apply_new_axes(
         if isinstance(item, NewAxisItem):
             places.append(at)
         at -= axis_count(item)
-    whole = SliceItem(None, None, None)
-    kept: list[Item] = [whole if isinstance(i, NewAxisItem) else i for i in items]
+    whole: SliceItem[V] = SliceItem(None, None, None)
+    kept: list[Item[V]] = [whole if isinstance(i, NewAxisItem) else i for i in items]
     return unsqueeze(b, x, tuple(places)), kept
 
 
-def _axes(b: Backend[Any], x: Any, items: list[Item], split: int) -> list[int]:
+def _axes(b: Backend[V], x: V, items: list[Item[V]], split: int) -> list[int]:
     """The axis of `x` that each item starts at.
 
     Axes after an ellipsis count from the end where the rank is not known.
@@ -121,7 +119,7 @@ def _axes(b: Backend[Any], x: Any, items: list[Item], split: int) -> list[int]:
     return axes
 
 
-def _check_bounds(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -> None:
+def _check_bounds(b: Backend[V], x: V, items: list[Item[V]], axes: list[int]) -> None:
     shape = shape_of(b, x)
     for item, axis in zip(items, axes, strict=True):
         if isinstance(item, SliceItem) and _is_one_of(item.step, 0):
@@ -137,9 +135,13 @@ def _check_bounds(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -
 # -- slices ----------------------------------------------------------------------------------------
 
 
-def _apply_slices(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -> Any:
+def _apply_slices(b: Backend[V], x: V, items: list[Item[V]], axes: list[int]) -> V:
     """One Slice for all slices of the index; `:` alone needs none."""
-    starts, stops, steps, at = [], [], [], []
+    starts: list[int | V] = []
+    stops: list[int | V] = []
+    steps: list[int | V] = []
+    at: list[int] = []
+    step: int | V
     for item, axis in zip(items, axes, strict=True):
         if not isinstance(item, SliceItem):
             continue
@@ -147,8 +149,10 @@ def _apply_slices(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -
             continue
         step = 1 if item.step is None else item.step
         stop = _default(b, item.stop, step, (_MAX, _MIN))
-        starts.append(_default(b, item.start, step, (0, _MAX)))
-        stops.append(_stop_backward(b, x, axis, item.start, stop, step))
+        start = _default(b, item.start, step, (0, _MAX))
+        stop = _stop_backward(b, x, axis, item.start, stop, step)
+        starts.append(start)
+        stops.append(stop)
         steps.append(step)
         at.append(axis)
     if not at:
@@ -161,14 +165,16 @@ def _apply_slices(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -
     return emit1(b, "Slice", inputs)
 
 
-def _stop_backward(b: Backend[Any], x: Any, axis: int, start: Any, stop: Any, step: Any) -> Any:
+def _stop_backward(
+    b: Backend[V], x: V, axis: int, start: int | V | None, stop: int | V, step: int | V
+) -> int | V:
     """The stop of a slice that may go backward from before the axis: numpy takes nothing then.
 
     ONNX moves such a start to 0 and takes that element; a stop at the far end takes none.
     """
-    if start is None or (not is_value(step) and step > 0):
+    if start is None or (isinstance(step, int) and step > 0):
         return stop
-    if not is_value(start):
+    if isinstance(start, int):
         shape = shape_of(b, x)
         size = None if shape is None else shape[axis]
         if start >= -1:
@@ -176,42 +182,48 @@ def _stop_backward(b: Backend[Any], x: Any, axis: int, start: Any, stop: Any, st
         if isinstance(size, int):
             if start >= -size:
                 return stop
-            if not is_value(step):
+            if isinstance(step, int):
                 return FAR
     sizes = emit1(b, "Shape", (x,))
-    size = unsqueeze(b, gather(b, sizes, int_constant(b, axis)), (0,))
+    length = unsqueeze(b, gather(b, sizes, int_constant(b, axis)), (0,))
     zero = int_constant(b, [0])
-    before = emit1(b, "Less", (emit1(b, "Add", (vector(b, start), size)), zero))
-    if is_value(step):
+    before = emit1(b, "Less", (emit1(b, "Add", (vector(b, start), length)), zero))
+    if not isinstance(step, int):
         before = emit1(b, "And", (before, emit1(b, "Less", (vector(b, step), zero))))
     return emit1(b, "Where", (before, int_constant(b, [FAR]), vector(b, stop)))
 
 
-def _is_one_of(bound: Any, *choices: int | None) -> bool:
+def _is_one_of(bound: object, *choices: int | None) -> bool:
     """Whether a bound is one of these; a value is none of them (its `==` is elementwise)."""
     return not is_value(bound) and bound in choices
 
 
-def _default(b: Backend[Any], bound: Any, step: Any, ends: tuple[int, int]) -> Any:
+def _default(b: Backend[V], bound: int | V | None, step: int | V, ends: tuple[int, int]) -> int | V:
     """A missing bound: the near or far end of the axis, by the sign of the step."""
     if bound is not None:
         return bound
-    if not is_value(step):
+    if isinstance(step, int):
         return ends[0] if step > 0 else ends[1]
     negative = emit1(b, "Less", (vector(b, step), int_constant(b, [0])))
     forward, backward = int_constant(b, [ends[0]]), int_constant(b, [ends[1]])
     return emit1(b, "Where", (negative, backward, forward))
 
 
-def _bounds(b: Backend[Any], numbers: list[Any]) -> Any:
-    if not any(is_value(n) for n in numbers):
-        return int_constant(b, numbers)
+def _bounds(b: Backend[V], numbers: list[int | V]) -> V:
+    known = [n for n in numbers if isinstance(n, int)]
+    if len(known) == len(numbers):
+        return int_constant(b, known)
     return concat(b, [vector(b, n) for n in numbers], axis=0)
 
 
 def _attribute_slice(
-    b: Backend[Any], x: Any, starts: list[Any], stops: list[Any], steps: list[Any], at: list[int]
-) -> Any:
+    b: Backend[V],
+    x: V,
+    starts: list[int | V],
+    stops: list[int | V],
+    steps: list[int | V],
+    at: list[int],
+) -> V:
     if any(is_value(n) for n in (*starts, *stops, *steps)) or any(s != 1 for s in steps):
         fail(
             messages.OpsetTooOld(
@@ -228,14 +240,14 @@ def _attribute_slice(
 # -- integers only: each removes its axis ----------------------------------------------------------
 
 
-def _apply_ints(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -> Any:
+def _apply_ints(b: Backend[V], x: V, items: list[Item[V]], axes: list[int]) -> V:
     found = [(axis, i.at) for i, axis in zip(items, axes, strict=True) if isinstance(i, IntItem)]
     if not found:
         return x
     leading = [axis for axis, _ in found] == list(range(len(found)))
-    if len(found) > 1 and leading and all(isinstance(at, int) for _, at in found):
-        if b.opset.version >= 11:
-            return emit1(b, "GatherND", (x, int_constant(b, [at for _, at in found])))
+    known = [at for _, at in found if isinstance(at, int)]
+    if len(found) > 1 and leading and len(known) == len(found) and b.opset.version >= 11:
+        return emit1(b, "GatherND", (x, int_constant(b, known)))
     # From the last axis to the first, so that the axes before keep their numbers; axes that
     # count from the end go the other way.
     ordered = sorted(found, key=lambda pair: pair[0], reverse=True)
@@ -245,7 +257,7 @@ def _apply_ints(b: Backend[Any], x: Any, items: list[Item], axes: list[int]) -> 
     return x
 
 
-def _gather_int(b: Backend[Any], x: Any, at: Any, axis: int) -> Any:
+def _gather_int(b: Backend[V], x: V, at: int | V, axis: int) -> V:
     if isinstance(at, int):
         if at < 0 and b.opset.version < 11:
             piece = _attribute_or_input_slice(b, x, at, axis)
@@ -254,7 +266,7 @@ def _gather_int(b: Backend[Any], x: Any, at: Any, axis: int) -> Any:
     return gather(b, x, at, axis)
 
 
-def _attribute_or_input_slice(b: Backend[Any], x: Any, at: int, axis: int) -> Any:
+def _attribute_or_input_slice(b: Backend[V], x: V, at: int, axis: int) -> V:
     stop = at + 1 if at != -1 else _MAX
     if b.opset.version < 10:
         return emit1(b, "Slice", (x,), starts=[at], ends=[stop], axes=[axis])

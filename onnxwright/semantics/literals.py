@@ -17,8 +17,9 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import types as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.opset.op import Op
 from onnxwright.opset.registry import first_version
-from onnxwright.semantics.backend import Backend, V, is_value
+from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
@@ -57,13 +58,13 @@ def is_number_like(x: object) -> bool:
     return kind_of(x) is not None
 
 
-def dtype_of(b: Backend[Any], value: Any) -> DType | None:
+def dtype_of(b: Backend[V], value: V) -> DType | None:
     """The element type of a value, where it is a tensor of known type."""
     kind = b.type_of(value)
     return kind.dtype if isinstance(kind, TensorType) else None
 
 
-def rank_of(b: Backend[Any], value: Any) -> int | None:
+def rank_of(b: Backend[V], value: V) -> int | None:
     """The number of dimensions of a value, where known."""
     kind = b.type_of(value)
     if isinstance(kind, TensorType) and kind.shape is not None:
@@ -71,7 +72,7 @@ def rank_of(b: Backend[Any], value: Any) -> int | None:
     return None
 
 
-def shape_of(b: Backend[Any], value: Any) -> tuple[int | str | None, ...] | None:
+def shape_of(b: Backend[V], value: V) -> tuple[int | str | None, ...] | None:
     """The dimensions of a value, where its rank is known."""
     kind = b.type_of(value)
     return kind.shape if isinstance(kind, TensorType) else None
@@ -90,7 +91,7 @@ def plain_kind(x: object) -> str:
     return kind_of(x) or "mixed"
 
 
-def _check_range(b: Backend[Any], array: Array, dtype: DType) -> None:
+def _check_range(b: Backend[V], array: Array, dtype: DType) -> None:
     if not dtype.is_integer or array.size == 0:
         return
     low = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
@@ -100,7 +101,7 @@ def _check_range(b: Backend[Any], array: Array, dtype: DType) -> None:
             _does_not_fit(b, number, dtype)
 
 
-def _does_not_fit(b: Backend[Any], number: object, dtype: DType) -> NoReturn:
+def _does_not_fit(b: Backend[V], number: object, dtype: DType) -> NoReturn:
     """Refuse a number that an element type does not hold."""
     shown = describe(number) if isinstance(number, (list, tuple)) else short_number(number)
     fail(messages.NumberDoesNotFit(number=shown, dtype=dtype.name, span=b.here()))
@@ -113,7 +114,7 @@ def short_number(number: object) -> str:
     return str(number)
 
 
-def array_of(b: Backend[Any], x: object, dtype: DType | None = None) -> Array:
+def array_of(b: Backend[V], x: object, dtype: DType | None = None) -> Array:
     """A Python number or nested list as an array of `dtype` (or of its kind's default type)."""
     kind = plain_kind(x)
     if kind == "mixed":
@@ -155,7 +156,7 @@ def _decoded(x: object) -> object:
     return x.decode() if isinstance(x, bytes) else x
 
 
-def _truncated(b: Backend[Any], array: Array, dtype: DType) -> Array:
+def _truncated(b: Backend[V], array: Array, dtype: DType) -> Array:
     if not np.all(np.isfinite(array)):
         fail(messages.NumberDoesNotFit(number=str(array), dtype=dtype.name, span=b.here()))
     cut = np.trunc(array)
@@ -205,7 +206,7 @@ def own_array(x: object) -> Array | None:
     return None
 
 
-def as_value(b: Backend[Any], x: object, *, like: Any = None, dtype: DType | None = None) -> Any:
+def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | None = None) -> V:
     """A value of the backend for any object that can stand for a tensor.
 
     Args:
@@ -221,15 +222,14 @@ def as_value(b: Backend[Any], x: object, *, like: Any = None, dtype: DType | Non
     if dtype is None and like is not None:
         dtype = dtype_of(b, like)
     if is_value(x):
-        if b.weak_kind(x) is None:
-            return x
-        return strengthen(b, x, like=like, dtype=dtype)
+        value: V = x
+        weak = b.weak_kind(value) is not None
+        return strengthen(b, value, like=like, dtype=dtype) if weak else value
     array = own_array(x)
     if array is not None:
         return b.constant(_adapted(b, x, array, dtype))
-    promote = getattr(x, "__ow_as_value__", None)
-    if promote is not None:  # an attribute reference, the shape of a value
-        return as_value(b, promote(b, dtype), like=like, dtype=dtype)
+    if isinstance(x, Promotable):  # an attribute reference, the shape of a value
+        return as_value(b, x.as_value(b, dtype), like=like, dtype=dtype)
     if isinstance(x, range):
         x = list(x)
     if isinstance(x, (list, tuple)) and not is_number_like(x):
@@ -244,7 +244,7 @@ def as_value(b: Backend[Any], x: object, *, like: Any = None, dtype: DType | Non
     return b.constant(array_of(b, x, dtype))
 
 
-def _adapted(b: Backend[Any], x: object, array: Array, dtype: DType | None) -> Array:
+def _adapted(b: Backend[V], x: object, array: Array, dtype: DType | None) -> Array:
     """An array of numpy in the type of what it stands beside, where the backend wants that.
 
     A fraction never becomes an integer, and an integer that does not fit is an error.
@@ -261,7 +261,7 @@ def _adapted(b: Backend[Any], x: object, array: Array, dtype: DType | None) -> A
     return array
 
 
-def _stack(b: Backend[Any], items: Sequence[object], like: Any, dtype: DType | None) -> Any:
+def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType | None) -> V:
     """A list in which values stand, as one tensor: each item unsqueezed, then concatenated."""
     if like is None and dtype is None:
         strong = [i for i in items if is_value(i) and b.weak_kind(i) is None]
@@ -287,7 +287,7 @@ def _stack(b: Backend[Any], items: Sequence[object], like: Any, dtype: DType | N
     return concat(b, pieces, axis=0)
 
 
-def strengthen(b: Backend[Any], x: Any, *, like: Any = None, dtype: DType | None = None) -> Any:
+def strengthen(b: Backend[V], x: V, *, like: V | None = None, dtype: DType | None = None) -> V:
     """A weak value as a tensor of `dtype`, of the type of `like`, or of its kind's default."""
     kind = b.weak_kind(x)
     if kind is None:
@@ -308,7 +308,7 @@ def strengthen(b: Backend[Any], x: Any, *, like: Any = None, dtype: DType | None
     return cast(b, b.as_weak(x, None), target)
 
 
-def _op(b: Backend[Any], name: str, what: str) -> Any:
+def _op(b: Backend[V], name: str, what: str) -> Op:
     """An operator of the backend's opset, with an error that names the version that has it."""
     if name not in b.opset:
         fail(
@@ -320,17 +320,17 @@ def _op(b: Backend[Any], name: str, what: str) -> Any:
                 span=b.here(),
             )
         )
-    return getattr(b.opset, name)
+    return b.opset[name]
 
 
 def emit1(
-    b: Backend[Any], name: str, inputs: Sequence[Any], what: str = "", **attributes: object
-) -> Any:
+    b: Backend[V], name: str, inputs: Sequence[V | None], what: str = "", **attributes: object
+) -> V:
     """Emit an op of the default domain with one output."""
     return b.emit(_op(b, name, what or f"this use of `{name}`"), inputs, attributes, 1)[0]
 
 
-def cast(b: Backend[Any], x: Any, dtype: DType) -> Any:
+def cast(b: Backend[V], x: V, dtype: DType) -> V:
     """`x` as `dtype`; nothing is emitted where it has that type, a constant is converted."""
     if dtype_of(b, x) is dtype:
         return x
@@ -348,7 +348,7 @@ def int_constant(b: Backend[V], numbers: Sequence[int] | int) -> V:
         _does_not_fit(b, numbers, DType.INT64)
 
 
-def unsqueeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
+def unsqueeze(b: Backend[V], x: V, axes: tuple[int, ...]) -> V:
     """`x` with new axes of size one; axes count in the result."""
     if not axes:
         return x
@@ -360,7 +360,7 @@ def unsqueeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
     return emit1(b, "Unsqueeze", (x, int_constant(b, list(axes))))
 
 
-def squeeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
+def squeeze(b: Backend[V], x: V, axes: tuple[int, ...]) -> V:
     """`x` without the given axes of size one."""
     if not axes:
         return x
@@ -372,7 +372,7 @@ def squeeze(b: Backend[Any], x: Any, axes: tuple[int, ...]) -> Any:
     return emit1(b, "Squeeze", (x, int_constant(b, list(axes))))
 
 
-def concat(b: Backend[Any], pieces: Sequence[Any], axis: int) -> Any:
+def concat(b: Backend[V], pieces: Sequence[V], axis: int) -> V:
     """One tensor from several; constants are joined here."""
     if len(pieces) == 1:
         return pieces[0]
@@ -382,7 +382,7 @@ def concat(b: Backend[Any], pieces: Sequence[Any], axis: int) -> Any:
     return emit1(b, "Concat", pieces, axis=axis)
 
 
-def gather(b: Backend[Any], x: Any, index: Any, axis: int = 0) -> Any:
+def gather(b: Backend[V], x: V, index: V, axis: int = 0) -> V:
     """`x` at `index` along `axis`; a constant at a constant index is looked up here."""
     known, at = b.constant_value(x), b.constant_value(index)
     if known is not None and at is not None and known.ndim > axis:
@@ -390,10 +390,10 @@ def gather(b: Backend[Any], x: Any, index: Any, axis: int = 0) -> Any:
     return emit1(b, "Gather", (x, index), axis=axis) if axis else emit1(b, "Gather", (x, index))
 
 
-def vector(b: Backend[Any], x: Any) -> Any:
+def vector(b: Backend[V], x: int | V) -> V:
     """A scalar (or one-element vector) value as an INT64 vector of one element."""
-    if not is_value(x):
-        return int_constant(b, [int(x)])
+    if isinstance(x, int):
+        return int_constant(b, [x])
     x = cast(b, b.as_weak(x, None), DType.INT64)
     rank = rank_of(b, x)
     if rank == 1:

@@ -11,6 +11,8 @@ from typing import Any
 from onnxwright.semantics import arithmetic, indexing
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import emit1, is_number_like, own_array
+from onnxwright.semantics.operands import SYMBOLS
+from onnxwright.types.roles import BackendValue
 
 
 def _operand(x: object) -> bool:
@@ -26,9 +28,7 @@ def _forward(name: str) -> Callable[[Any, object], Any]:
         return arithmetic.binary(self._backend(), name, self, other)
 
     apply.__name__ = f"__{name.strip('_')}__"
-    apply.__doc__ = (
-        f"`self {arithmetic.SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
-    )
+    apply.__doc__ = f"`self {SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
     return apply
 
 
@@ -39,17 +39,14 @@ def _reflected(name: str) -> Callable[[Any, object], Any]:
         return arithmetic.binary(self._backend(), name, other, self)
 
     apply.__name__ = f"__r{name.strip('_')}__"
-    apply.__doc__ = (
-        f"`other {arithmetic.SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
-    )
+    apply.__doc__ = f"`other {SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
     return apply
 
 
-class ValueOperators:
+class ValueOperators(BackendValue):
     """Python's operators on a value; a subclass says which backend it belongs to."""
 
     __slots__ = ()
-    __ow_value__ = True
     # numpy arrays on the left leave the operation to us.
     __array_ufunc__ = None
     __array_priority__ = 1000.0

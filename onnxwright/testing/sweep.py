@@ -169,14 +169,16 @@ def run_unit(
     modes: Sequence[str] = MODES,
     limit: int | None = None,
     opset_version: int = OPSET,
+    only: int | None = None,
 ) -> Iterator[Outcome]:
-    """Run all samples of a unit.
+    """Run the samples of a unit.
 
     Args:
         unit: the unit.
         modes: some of `MODES` and `DYNAMIC`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.
+        only: the number of the one sample that is run; None for all.
 
     Yields:
         An outcome for each sample and mode.
@@ -187,6 +189,8 @@ def run_unit(
         for n, sample in enumerate(draw(info, unit.dtype)):
             if limit is not None and n >= limit:
                 return
+            if only is not None and n != only:
+                continue
             if isinstance(sample, Exception):
                 for mode in modes:
                     yield _outcome(unit, n, mode, "refused", _told(sample))

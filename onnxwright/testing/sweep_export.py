@@ -141,7 +141,7 @@ def _merged(name: str, tests: Sequence[OpTest]) -> OpTest:
 
 
 def run_export(
-    unit: Unit, limit: int | None = None, opset_version: int = OPSET
+    unit: Unit, limit: int | None = None, opset_version: int = OPSET, only: int | None = None
 ) -> Iterator[Outcome]:
     """Export the samples of a unit as modules of one operator, and run their models.
 
@@ -149,6 +149,7 @@ def run_export(
         unit: one of `export_units`.
         limit: at most so many samples.
         opset_version: the version of the standard opset.
+        only: the number of the one sample that is run; None for all.
 
     Yields:
         An outcome for each sample.
@@ -159,6 +160,8 @@ def run_export(
         for n, sample in enumerate(draw(info, unit.dtype)):
             if limit is not None and n >= limit:
                 return
+            if only is not None and n != only:
+                continue
             begun = time.perf_counter()
             if isinstance(sample, Exception):
                 status, why = "refused", _told(sample)

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from onnxwright.testing.sweep import DTYPES, STATUSES, WRONG, Outcome
-from onnxwright.testing.sweep_pool import Settings, UnitResult
+from onnxwright.testing.sweep_results import Settings, UnitResult
 
 # How many wrong samples of one unit and mode are listed; the others are counted.
 _TOLD = 3

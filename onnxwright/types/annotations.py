@@ -30,6 +30,7 @@ from onnxwright.types.kinds import (
     SequenceType,
     TensorType,
 )
+from onnxwright.types.roles import EagerTensorBase
 from onnxwright.types.shapes import Shape as ShapeTuple
 from onnxwright.types.shapes import show_shape
 from onnxwright.types.tensors import (
@@ -218,7 +219,7 @@ class _Reader:
             for (module, name), kind in _FOREIGN.items():
                 if ann.__name__ == name and ann.__module__.split(".")[0] == module:
                     return AttributeSpec(kind)
-            if getattr(ann, "__ow_tensor__", False):
+            if issubclass(ann, EagerTensorBase):
                 return ValueSpec()
             if issubclass(ann, str):
                 return AttributeSpec(AttrKind.STRING)

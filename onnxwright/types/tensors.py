@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue.annotations import BadDimension, ShapeGive
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.types.roles import BackendValue
 from onnxwright.types.shapes import Dim, show_shape
 from onnxwright.types.shapes import Shape as ShapeTuple
 
@@ -61,29 +62,31 @@ def _read_dim(name: str, dim: object) -> Dim:
 class TensorMeta(type):
     """The class of `FLOAT`: gives it brackets, a readable name and pickling."""
 
-    __ow_cache__: dict[object, TensorMeta]
+    # The types made of this one by brackets; False for these.
+    _by_shape: dict[ShapeTuple, TensorMeta]
+    _takes_shape: bool
     # NOTE: else brackets would make `for x in FLOAT` and `x in FLOAT` endless.
     __iter__ = None
     __contains__ = None
 
     def __getitem__(cls, index: object) -> type[Any]:
         shape = read_shape(cls.__name__, index)
-        if cls.__dict__.get("__ow_plain__", True) is False:
+        if not cls.__dict__.get("_takes_shape", True):
             fail(ShapeGivenTwice(annotation=cls.__name__, shape=show_shape(shape or ())))
         if shape is None:
             return cls
         # NOTE: 1 == True and 1 == 1.0, but only ints get this far.
-        cache: dict[object, TensorMeta] = cls.__dict__.get("__ow_cache__") or {}
+        cache: dict[ShapeTuple, TensorMeta] = cls.__dict__.get("_by_shape") or {}
         made = cache.get(shape)
         if made is None:
             inside = ", ".join(repr(d) for d in shape) if shape else "()"
             made = TensorMeta(
                 f"{cls.__name__}[{inside}]",
                 (cls,),
-                {"shape": shape, "__ow_plain__": False, "__module__": cls.__module__},
+                {"shape": shape, "_takes_shape": False, "__module__": cls.__module__},
             )
             cache[shape] = made
-            type.__setattr__(cls, "__ow_cache__", cache)
+            type.__setattr__(cls, "_by_shape", cache)
         return made
 
     def __repr__(cls) -> str:
@@ -123,7 +126,7 @@ class TensorMeta(type):
 
 
 def _reduce_tensor(cls: TensorMeta) -> Any:
-    if cls.__dict__.get("__ow_plain__", True):
+    if cls.__dict__.get("_takes_shape", True):
         return cls.__qualname__  # an ordinary class: found by its name
     return operator.getitem, (cls.__mro__[1], cast(Any, cls).shape)
 
@@ -214,17 +217,10 @@ class Tensor(metaclass=TensorMeta):
 
 
 if TYPE_CHECKING:
-
-    class HasValue(Protocol):
-        """The tensors of the rooms above: of an eager run, or of a graph being built."""
-
-        @property
-        def __ow_value__(self) -> bool: ...
-
     # What may stand where a tensor is wanted.
     Operand: TypeAlias = (
         Tensor
-        | HasValue
+        | BackendValue
         | bool
         | int
         | float

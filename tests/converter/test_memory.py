@@ -39,15 +39,15 @@ def load(path: Path) -> Any:
 
 def test_scripts_loaded_anew_are_freed(tmp_path: Path) -> None:
     alive, sizes = [], []
-    for n in range(24):
-        path = tmp_path / f"m{n % 2 * n}.py"  # the same file every other time, else a new one
+    for n in range(36):
+        path = tmp_path / f"m{n if n % 4 else 0}.py"  # now and then the same file, else a new one
         path.write_text(SOURCE, encoding="utf-8")
         script = load(path)
         script.to_model_proto()
         script(np.ones(3, np.float32))
         alive += [weakref.ref(script), weakref.ref(script.function)]
         del script
-        if n in (11, 23):
+        if n in (23, 35):  # more files than trees are kept
             gc.collect()
             sizes.append(
                 sum(1 for o in gc.get_objects() if "onnxwright" in str(type(o).__module__))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -72,18 +71,6 @@ def test_a_text_is_written_and_compiled_once(
     source = to_script(model, **how)
     assert (write.calls, run.calls) == (written, compiled)
     assert_isomorphic(model, rebuild(source))
-
-
-def test_the_garbage_collector_is_as_it_was() -> None:
-    assert gc.isenabled()
-    to_script(chain(3))
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        to_script(chain(3))
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 @pytest.mark.slow

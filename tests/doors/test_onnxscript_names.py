@@ -131,6 +131,113 @@ def main(x: FLOAT[...]) -> FLOAT[...]:
         "main",
         (X,),
     ),
+    "a scalar where a called function says one element": (
+        """
+from onnxscript import script
+from onnxscript.onnx_opset import opset15 as op
+from onnxscript.onnx_types import FLOAT
+
+
+@script()
+def scaled(x: FLOAT["N"], factor: FLOAT[1]) -> FLOAT["N"]:
+    return x * factor
+
+
+@script()
+def main(x: FLOAT["N"]) -> FLOAT["N"]:
+    half = op.Constant(value_float=0.5)
+    return op.Identity(scaled(x, half))
+""",
+        "main",
+        (X[0],),
+    ),
+    "a number as the value of ConstantOfShape, an int as a float attribute": (
+        """
+from onnxscript import script
+from onnxscript.onnx_opset import opset15 as op
+from onnxscript.onnx_types import BOOL, FLOAT
+
+
+@script()
+def main(x: FLOAT["N", 3], train: BOOL) -> FLOAT["N", 3]:
+    if train:
+        kept = op.RandomUniformLike(x, dtype=1, seed=7) >= 0.5
+    else:
+        kept = op.ConstantOfShape(op.Shape(x), value=True)
+    return op.Where(kept, x, 0) / (2 - 1)
+""",
+        "main",
+        (X, np.array(False)),
+    ),
+    "five states of a while loop with a known first test": (
+        """
+from onnxscript import script
+from onnxscript.onnx_opset import opset15 as op
+from onnxscript.onnx_types import FLOAT, INT64
+
+
+@script()
+def main(x: FLOAT["N"], n: INT64) -> FLOAT["N"]:
+    a = op.Identity(x)
+    b = op.Identity(x)
+    c = op.Identity(x)
+    i = 0
+    go = True
+    while go:
+        a = op.Add(a, x)
+        b = op.Mul(b, x)
+        c = op.Sub(c, b)
+        i = i + 1
+        go = i < n
+    return a + b * c
+""",
+        "main",
+        (X[0], np.array(3)),
+    ),
+    "a sequence that grows, a typed local, a result as a tuple": (
+        """
+from onnxscript import FLOAT, script
+from onnxscript import opset15 as op
+
+
+@script()
+def main(x: FLOAT["N"]) -> FLOAT["M"]:
+    found = op.SequenceEmpty(dtype=1)
+    power = x
+    for _ in range(4):
+        found = op.SequenceInsert(found, power)
+        power: FLOAT["N"] = power * 2
+    return op.ConcatFromSequence(found, axis=0)
+""",
+        "main",
+        (X[0],),
+    ),
+    "choices by a string attribute and indices": (
+        """
+from onnxscript import FLOAT, script
+from onnxscript import opset15 as op
+
+
+@script()
+def arranged(x, size: int, mode: str):
+    b, c, h, w = op.Split(op.Shape(x), [1, 1, 1, 1])
+    block = op.Reshape(op.Constant(value_int=size), [1])
+    if mode == "DCR":
+        shape = op.Concat(b, block, block, c / (block * block), h, w, axis=0)
+        moved = op.Transpose(op.Reshape(x, shape), perm=[0, 3, 4, 1, 5, 2])
+    else:
+        shape = op.Concat(b, c / (block * block), block, block, h, w, axis=0)
+        moved = op.Transpose(op.Reshape(x, shape), perm=[0, 1, 4, 2, 5, 3])
+    return op.Reshape(moved, op.Concat(b, c / (block * block), h * block, w * block, axis=0))
+
+
+@script()
+def main(x: FLOAT[1, 4, 2, 3]) -> FLOAT[1, 1, 4, 6]:
+    return arranged(x, size=2, mode="DCR")
+""",
+        "main",
+        (np.arange(24, dtype=np.float32).reshape(1, 4, 2, 3),),
+    ),
     "the ml domain": (
         """
 from onnxscript import script

@@ -238,7 +238,7 @@ def test_fake_and_meta_models_export_and_get_weights_later() -> None:
         (Net().to("meta"), tuple(x.to("meta") for x in _inputs())),
     ):
         program = ow.export(model, given)
-        with pytest.raises(errors.ExportTypeError, match="weights have no numbers yet"):
+        with pytest.raises(errors.ExportTypeError, match="weights have no data yet"):
             program(*_inputs())
         program.apply_weights(real.state_dict())
         same(program, real, _inputs())

@@ -299,7 +299,7 @@ def test_a_model_without_numbers_is_shown_and_not_run(tmp_path: Path) -> None:
         lambda: made.verify(),
         lambda: made.initialize_inference_session(),
     ):
-        with pytest.raises(ExportTypeError, match="2 weights have no numbers yet, first `weight`"):
+        with pytest.raises(ExportTypeError, match="2 weights have no data yet, first `weight`"):
             use()
     made.save(tmp_path / "m.onnx", include_initializers=False)
     inputs = [v.name for v in onnx.load(tmp_path / "m.onnx").graph.input]

@@ -639,7 +639,7 @@ def test_print_is_for_eager_only(agree, capsys) -> None:
         ("y = await x", ""),
         ("x[0] = 1.0", "OW103"),
         ("x.name = 1.0", "OW103"),
-        ("y = (k for k in x)", "OW307"),
+        ("y = {k for k in x}", "OW307"),
         ("break", ""),
     ],
 )

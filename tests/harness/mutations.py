@@ -32,10 +32,13 @@ from typing import Any
 
 import onnxwright
 from onnxwright.errors import InternalError, OnnxwrightError, ScriptError
+from onnxwright.testing.cluster import Cluster, Lost, run_tasks
 from tests.harness.programs import make_program
 
 SECONDS = 20
 """A compilation that takes longer than this hangs."""
+_SHARE = 100
+"""Mutations of one seed that a process tries."""
 
 _WORDS = ("nope", "op", "x", "None", "True", "script", "i", "y", "len", "range", "self", "abs")
 _NUMBERS = ("0", "-1", "1", "7", "1.5", "2**63", "''", "None", "True", "1e400", "3j", "[]")
@@ -65,9 +68,6 @@ def mutations(sources: Sequence[str], seed: int) -> Iterator[str]:
 
     Yields:
         Texts that Python can parse.
-
-    Source:
-        Issue 2, errors.
 
     Example:
         >>> next(mutations(["x = 1 + 2"], 0)) != "x = 1 + 2"
@@ -249,9 +249,6 @@ def ending(source: str) -> Ending:
     Raises:
         Nothing.
 
-    Source:
-        Issue 2, errors.
-
     Example:
         >>> ending("x = 1").kind
         'not counted'
@@ -353,9 +350,6 @@ def run_mutations(
     Raises:
         Nothing.
 
-    Source:
-        Issue 2, errors.
-
     Example:
         >>> run_mutations([], 0)
         Counter()
@@ -370,17 +364,33 @@ def run_mutations(
     return +kinds
 
 
+def _share(task: tuple[Sequence[str], int, int]) -> tuple[Counter[str], list[Ending]]:
+    """The mutations of one seed, and the endings that must not be."""
+    wrong: list[Ending] = []
+    return run_mutations(*task, wrong.append), wrong
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many mutations and print a table; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.harness.mutations")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=5, help="failures to print")
+    parser.add_argument("-n", type=int, default=0, help="processes; 0 for this one")
+    parser.add_argument("--scheduler", help="run on this dask scheduler")
     parser.add_argument("files", nargs="*", type=Path, help="valid modules to damage")
     given = parser.parse_args(arguments)
     wrong: list[Ending] = []
     sources = [file.read_text(encoding="utf-8") for file in given.files]
-    kinds = run_mutations(sources, given.count, given.seed, wrong.append)
+    # Each share has a seed of its own: the same on one process and on many.
+    shares = range(given.seed, given.seed + -(-given.count // _SHARE))
+    tasks = {f"seed {seed}": (sources, min(_SHARE, given.count), seed) for seed in shares}
+    kinds: Counter[str] = Counter()
+    for name, found in run_tasks(_share, tasks, Cluster(given.n, given.scheduler)):
+        if isinstance(found, Lost):
+            found = Counter({"WRONG": 1}), [Ending("WRONG", found.why, f"mutations of {name}")]
+        kinds += found[0]
+        wrong += found[1]
     lasts = Counter(end.text.strip().rsplit("\n", 1)[-1][:150] for end in wrong)
     shown: set[str] = set()
     for end in wrong:

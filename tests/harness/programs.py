@@ -20,13 +20,13 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onnxwright.eager.ort.compiled_models import CompiledModel
+from onnxwright.testing.cluster import Cluster, Lost, run_tasks
 from tests.harness.numpy_ops import NumpyOps
 from tests.harness.program_expressions import Scope, Slot
 from tests.harness.program_statements import Statements
@@ -427,7 +427,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.harness.programs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("-n", type=int, default=1, help="processes")
+    parser.add_argument("-n", type=int, default=0, help="processes; 0 for this one")
+    parser.add_argument("--scheduler", help="run on this dask scheduler")
     parser.add_argument("--show", type=int, default=3, help="failures to shrink and print")
     parser.add_argument("--print", action="store_true", help="print the programs, run nothing")
     given = parser.parse_args(arguments)
@@ -435,13 +436,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.print:
         print("\n\n".join(f"# seed {seed}\n{make_program(seed).source}" for seed in seeds))
         return 0
-    if given.n > 1:
-        with ProcessPoolExecutor(given.n) as pool:
-            reports = list(pool.map(check_seed, seeds, chunksize=20))
-    else:
-        reports = [check_seed(seed) for seed in seeds]
-    bad = [seed for seed, report in zip(seeds, reports) if report is not None]
+    found = run_tasks(
+        check_seed, {str(seed): seed for seed in seeds}, Cluster(given.n, given.scheduler)
+    )
+    reports = {int(name): report for name, report in found if report is not None}
+    bad = sorted(reports)
     for seed in bad[: given.show]:
+        if isinstance(reports[seed], Lost):
+            print(f"program {seed}: {reports[seed].why}\n\n{make_program(seed).source}\n{'-' * 80}")
+            continue
         small = shrink(make_program(seed))
         try:
             run_program(small)

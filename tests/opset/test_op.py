@@ -19,23 +19,19 @@ from onnxwright.opset import Op, Opset, opset1, opset11, opset13, opset18, set_d
 from onnxwright.opset.describe import did_you_mean
 from onnxwright.opset.op import BoundCall
 from onnxwright.types import FLOAT, DType, Tensor
+from onnxwright.types.kinds import AttrKind
+from onnxwright.types.roles import AttributeReference, BackendValue
 
 op = opset18
 custom = Opset("my.domain", 1)
-
-
-class Reference:
-    """What a compiler puts where a function's attribute is used."""
-
-    __ow_attribute_reference__ = True
 
 
 class TensorLike(Tensor):
     """A value of a graph or of an eager run."""
 
 
-class GraphLike:
-    __ow_value__ = True
+class GraphLike(BackendValue):
+    """A value without an element type."""
 
 
 class DuckTensor:
@@ -51,7 +47,7 @@ class Text(str):
     __slots__ = ()
 
 
-REF = Reference()
+REF = AttributeReference("axis", AttrKind.INT)
 VALUE = TensorLike()
 PROTO = onnx.numpy_helper.from_array(np.zeros(2, np.float32))
 

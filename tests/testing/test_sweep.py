@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,14 @@ pytest.importorskip("expecttest", reason="torch's OpInfos import it")
 
 from onnxwright.atenlib import TABLE, AtenFunction, OpTest, Skip, Tol, XFail, find, like  # noqa: E402
 from onnxwright.cli.main import main  # noqa: E402
-from onnxwright.testing import sweep  # noqa: E402
+from onnxwright.testing import sweep, sweep_run  # noqa: E402
 from onnxwright.testing.aten_coverage import STATES, coverage  # noqa: E402
-from onnxwright.testing.sweep_pool import (  # noqa: E402
-    Journal,
-    Settings,
-    UnitResult,
-    _Worker,
-    measure,
-    run_units,
-)
-from onnxwright.testing.sweep_pool import sweep as run_sweep  # noqa: E402
+from onnxwright.testing.cluster import Cluster  # noqa: E402
+from onnxwright.testing.sweep_journal import Journal, merge  # noqa: E402
 from onnxwright.testing.sweep_report import Report  # noqa: E402
+from onnxwright.testing.sweep_results import Settings, UnitResult  # noqa: E402
+from onnxwright.testing.sweep_run import measure, run_units  # noqa: E402
+from onnxwright.testing.sweep_run import sweep as run_sweep  # noqa: E402
 
 ABS = "aten::abs"
 
@@ -200,28 +197,47 @@ def test_a_journal_is_gone_on_with(tmp_path: Path) -> None:
         Journal(path, Settings(("eager",)), resume=True)
 
 
-def test_a_process_that_dies_fails_its_unit_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second unit kills its process; after the third one dies with nothing to do."""
-    todo = sweep.units(["add", "mul"], ["float32"])[:4]
-    assert len(todo) == 4
-    give = _Worker.give
+def test_a_crash_costs_one_sample() -> None:
+    """A unit that ends its process is run again sample by sample."""
+    todo = sweep.units(["add"], ["float32"])[0]
+    settings = Settings(("eager",), limit=2)
+    whole = measure(todo, settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_run, "_run_task", _crash_at_one)
+        (result,) = run_units([todo], settings, Cluster(workers=1))
+    assert [o.sample for o in result.outcomes] == [o.sample for o in whole.outcomes]
+    bad = [(o.sample, o.status, o.why) for o in result.outcomes if o.status != "passed"]
+    why = "its process ended (a crash of a library, or too much memory)"
+    assert bad == [(1, "failed", why)]
 
-    def give_and_kill(worker: _Worker, queue: Any) -> None:
-        give(worker, queue)
-        if worker.unit is todo[1]:
-            worker.process.kill()
 
-    monkeypatch.setattr(_Worker, "give", give_and_kill)
-    results: list[UnitResult] = []
-    for result in run_units(todo, Settings(("eager",), limit=1), workers=1):
-        results.append(result)
-        if result.key == todo[2].key:
-            (child,) = multiprocessing.active_children()
-            child.kill()
-            child.join()
-    assert [r.key for r in results] == [u.key for u in todo]
-    told = [(r.key, o.why) for r in results for o in r.outcomes if o.status != "passed"]
-    assert told == [(todo[1].key, "the process died (exit code -9)")]
+def _crash_at_one(task: sweep_run._Task) -> dict[str, Any]:
+    if task.sample in (None, 1):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return sweep_run._run_task(task)
+
+
+def test_parts_of_a_sweep_are_merged(tmp_path: Path, capsys: Any) -> None:
+    line = ["sweep", "--op", "abs", "--op", "neg", "--dtype", "float32", "--dtype", "int64"]
+    run = [*line, "-n", "0", "--limit", "1", "--mode", "eager"]
+    parts = [tmp_path / f"part{n}.jsonl" for n in (1, 2, 3)]
+    for n, part in enumerate(parts, start=1):
+        assert main([*run, "--shard", f"{n}/3", "--journal", str(part)]) == 0
+    names = [json.loads(x)["key"] for p in parts for x in p.read_text().splitlines()[1:]]
+    assert sorted(names) == sorted(u.key for u in sweep.units(["abs", "neg"], ["float32", "int64"]))
+    capsys.readouterr()
+    merged = tmp_path / "all.json"
+    files = [str(part) for part in parts]
+    assert main([*line, "--json", str(merged), "merge", *files]) == 0
+    assert json.loads(merged.read_text())["totals"] == {"passed": len(names)}
+    assert main([*line, "merge", *files[:2]]) == 1
+    shown = capsys.readouterr().out
+    assert "units are in none of the journals" in shown
+    assert "not run: " in shown
+    other = tmp_path / "other.jsonl"
+    Journal(other, Settings(("graph",), limit=1))
+    with pytest.raises(ValueError, match="is of another sweep: modes was"):
+        merge([parts[0], other])
 
 
 def report() -> Report:
@@ -291,8 +307,11 @@ def test_command_sweep(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPa
     [
         (["sweep", "--op", "nobody"], "no function with tests has such a name"),
         (["sweep", "--dtype", "float31"], "--dtype is one of float32"),
-        (["sweep", "--resume"], "say which with --journal"),
+        (["sweep", "--resume"], "--resume needs the journal"),
         (["sweep", "--op", "abs", "-n", "many"], "-n takes a number"),
+        (["sweep", "--op", "abs", "--shard", "5/4"], "--shard takes I/N with I from 1 to N"),
+        (["sweep", "a.jsonl"], "sweep merge a.jsonl b.jsonl"),
+        (["sweep", "merge", __file__], "is not the journal of a sweep"),
         (["coverage", "--op", "nobody"], "there is no function for nobody"),
         (["coverage", "--report", __file__], "is not the JSON of a sweep"),
     ],

@@ -29,6 +29,7 @@ from onnxwright.types.annotations import (
 )
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
+from onnxwright.types.roles import EagerTensorBase
 
 T = TypeVar("T", FLOAT, DOUBLE)
 B = TypeVar("B", bound=Union[FLOAT, DOUBLE])
@@ -38,8 +39,8 @@ NUMBER = TypeVar("NUMBER", bound=int)
 Alias = typing.NewType("Alias", int)
 
 
-class EagerLike:
-    __ow_tensor__ = True
+class EagerLike(EagerTensorBase):
+    """As the class of eager tensors."""
 
 
 SPECS: list[tuple[object, str]] = [

@@ -268,3 +268,31 @@ class TooManyTurns(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     turns: int
     limit: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListItemType(Diagnostic):
+    """A list that the model makes longer has items of an unknown element type."""
+
+    code: ClassVar[str] = "OW895"
+    title: ClassVar[str] = "the element type of the items of `{name}` is not known"
+    label: ClassVar[str] = "a list whose length the model decides is a sequence of one type"
+    help: ClassVar[str] = (
+        'annotate the parameters, as in `x: FLOAT["N", 3]`, or cast what is appended'
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptTypeError
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTimeListUse(Diagnostic):
+    """Something is done with a list of run-time length that needs its length while compiling."""
+
+    code: ClassVar[str] = "OW896"
+    title: ClassVar[str] = "`{name}` {what}"
+    label: ClassVar[str] = "a loop or branch of the model appended to this list"
+    help: ClassVar[str] = "{advice}"
+    error: ClassVar[type[OnnxwrightError]] = StaticTypeError
+    name: str
+    what: str
+    advice: str

@@ -37,6 +37,7 @@ from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model
+from onnxwright.types.roles import BackendValue
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
 DEFAULT_BYTES = 1 << 30
@@ -250,7 +251,7 @@ def _given(value: Any) -> Value:
     array = foreign.to_array(value)
     if array is not None:
         return array
-    if isinstance(value, Tensor) or getattr(type(value), "__ow_value__", False) or value is None:
+    if isinstance(value, BackendValue) or value is None:
         found: Value = raw_value(value)
         return found
     if isinstance(value, (list, dict)) and any(isinstance(v, (np.ndarray, Tensor)) for v in value):

@@ -166,7 +166,12 @@ class CompiledModel:
         )
         # NOTE: the runtime gives sequences of maps as Python objects only.
         maps = any(isinstance(getattr(k, "elem", k), MapType) for k in self._out_kinds)
-        if not by_memory or maps:
+        plain = all(
+            isinstance(k, TensorType) and k.dtype in ort_values.PLAIN for k in self._in_kinds
+        )
+        # What is not a tensor comes out as a Python object, not by memory.
+        lists = not all(isinstance(k, TensorType) for k in self._out_kinds)
+        if not by_memory or maps or (plain and lists):
             found = self._run(self._names, feed, None)
             return [from_runtime(r, k) for r, k in zip(found, self._out_kinds, strict=True)]
         given, alive = {}, []

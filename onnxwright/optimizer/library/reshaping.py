@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.builder.carrying import kind_of
+from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number, numbers
-from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
 from onnxwright.types.kinds import TensorType
@@ -163,23 +164,6 @@ def _bounded(n: int, size: int) -> int:
     return max(0, min(size, n + size if n < 0 else n))
 
 
-def _split_and_joined(rng: Any) -> Draw:
-    return {"x": floats(rng, (4, 3)), "axis": 0, "rest": {"num_outputs": 2}}
-
-
-@rule(since=18, cases=_split_and_joined)
-def concat_of_split(op: Any, x: Any, axis: Attr, rest: Attrs) -> Any:
-    """Both parts of a Split joined again."""
-    a, b = op.Split(x, axis=axis, _outputs=2, **rest)
-    return op.Concat(a, b, axis=axis)
-
-
-@concat_of_split.to
-def _(op: Any, x: Any) -> Any:
-    del op
-    return x
-
-
 def _expanded(rng: Any) -> Draw:
     length = int(rng.integers(2, 5))
     x = floats(rng, (1, 3))
@@ -244,3 +228,72 @@ def _(op: Any, x: Any, i: Any) -> Any:
     if index is None or i.rank != 0:
         return None
     return op.Gather(x, np.array([int(index)], i.constant.dtype))
+
+
+def _blocks(rng: Any) -> Draw:
+    n, c, h, w, r = (int(d) for d in rng.integers(1, 4, size=5))
+    r += 1
+    deep = floats(rng, (n, c * r * r, h, w))
+    wide = floats(rng, (n, c, h * r, w * r))
+    batch = [n, 0, -1][int(rng.integers(3))]
+    if rng.integers(2):
+        rows, perm = [batch, c, r, r, h, w], [0, 1, 4, 2, 5, 3]
+    else:
+        rows, perm = [batch, r, r, c, h, w], [0, 3, 4, 1, 5, 2]
+    return {
+        "x": deep, "rows": np.array(rows), "perm": perm,
+        "back": np.array([batch, c, h * r, w * r]),
+        "y": wide, "rows2": np.array([batch, c, h, r, w, r]), "perm2": [0, 3, 5, 1, 2, 4],
+        "back2": np.array([batch, c * r * r, h, w]),
+    }  # fmt: skip
+
+
+def _batch_fits(x: Any, *dims: list[int]) -> bool:
+    """Whether each Reshape keeps the first dimension, and all others are known."""
+    if x.shape is None or len(x.shape) != 4 or not all(isinstance(d, int) for d in x.shape[1:]):
+        return False
+    if 0 in x.shape[1:]:
+        return False
+    return all(d[0] in (0, -1, x.shape[0]) and min(d[1:]) > 0 for d in dims)
+
+
+_MODES = {(0, 1, 4, 2, 5, 3): "CRD", (0, 3, 4, 1, 5, 2): "DCR"}
+
+
+@rule(since=11, cases=_blocks)
+def depth_to_space(op: Any, x: Any, rows: Const, back: Const, perm: Attr) -> Any:
+    """DepthToSpace written with Reshapes and a Transpose."""
+    return op.Reshape(op.Transpose(op.Reshape(x, rows), perm=perm), back)
+
+
+@depth_to_space.to
+def _(op: Any, x: Any, rows: Any, back: Any, perm: Any) -> Any:
+    first, last, mode = numbers(rows), numbers(back), _MODES.get(tuple(perm or ()))
+    if mode is None or first is None or last is None or (len(first), len(last)) != (6, 4):
+        return None
+    if not _batch_fits(x, first, last) or not runs(op, "DepthToSpace", x.dtype):
+        return None
+    c, r, s = first[1:4] if mode == "CRD" else (first[3], first[1], first[2])
+    h, w = first[4:]
+    if r != s or tuple(x.shape[1:]) != (c * r * r, h, w) or last[1:] != [c, h * r, w * r]:
+        return None
+    return op.DepthToSpace(x, blocksize=r, mode=mode)
+
+
+@rule(since=11, cases=_blocks)
+def space_to_depth(op: Any, y: Any, rows2: Const, back2: Const, perm2: Attr) -> Any:
+    """SpaceToDepth written with Reshapes and a Transpose."""
+    return op.Reshape(op.Transpose(op.Reshape(y, rows2), perm=perm2), back2)
+
+
+@space_to_depth.to
+def _(op: Any, y: Any, rows2: Any, back2: Any, perm2: Any) -> Any:
+    first, last = numbers(rows2), numbers(back2)
+    if first is None or last is None or (len(first), len(last)) != (6, 4):
+        return None
+    if tuple(perm2 or ()) != (0, 3, 5, 1, 2, 4) or not _batch_fits(y, first, last):
+        return None
+    c, h, r, w, s = first[1:]
+    if r != s or tuple(y.shape[1:]) != (c, h * r, w * r) or last[1:] != [c * r * r, h, w]:
+        return None
+    return op.SpaceToDepth(y, blocksize=r) if runs(op, "SpaceToDepth", y.dtype) else None

@@ -8,10 +8,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.names import Namer
+from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
 from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import by_name, find, listed, rename_value

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.nested import all_nodes, subgraphs
 
 
 def by_name(graph: ir.Graph) -> dict[str, ir.Value]:

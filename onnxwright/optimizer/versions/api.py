@@ -11,9 +11,9 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
-from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
 from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.versions import rules

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from onnxwright.opset.registry import OpSignature
-from onnxwright.optimizer.versions.value_types import AttributeReference
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
 
 Array = np.ndarray[Any, Any]

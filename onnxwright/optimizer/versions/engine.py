@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import all_nodes
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.names import Namer
+from onnxwright.ir.nested import all_nodes
 from onnxwright.operators.versions import means_the_same
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset

@@ -11,8 +11,8 @@ from onnxwright.builder.inline import call_function
 from onnxwright.ir import adapters
 from onnxwright.ir.infer import schema_kinds
 from onnxwright.optimizer.versions.call import Call, Refused
-from onnxwright.optimizer.versions.value_types import AttributeReference
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.types.roles import AttributeReference
 
 
 def has_body(call: Call) -> bool:

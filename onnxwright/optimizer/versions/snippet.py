@@ -7,10 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.builder.closing import all_nodes, subgraphs
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder, detach
 from onnxwright.ir.names import Namer
+from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.optimizer.versions.value_types import ValueTypes
 from onnxwright.semantics.graph_value import GraphValue

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.builder.constants import constant_array
+from onnxwright.ir import adapters
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
@@ -16,22 +17,11 @@ from onnxwright.operators.shape_values import values_of
 from onnxwright.opset import registry
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Dim, Shape
 
 Array = np.ndarray[Any, Any]
 Identifier = tuple[str, str, str]
-
-
-class AttributeReference:
-    """An attribute of a function's node whose value is the function's parameter."""
-
-    def __init__(self, attr: ir.Attr) -> None:
-        self.attr = attr
-        self.kind = attr.type
-
-    def __ow_reference__(self) -> str:
-        """The name of the parameter."""
-        return self.attr.ref_attr_name or ""
 
 
 def attribute_values(node: ir.Node) -> dict[str, Any]:
@@ -39,7 +29,7 @@ def attribute_values(node: ir.Node) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for attr in node.attributes.values():
         if attr.is_ref():
-            found[attr.name] = AttributeReference(attr)
+            found[attr.name] = adapters.reference(attr)
         elif attr.type in _SIMPLE:
             found[attr.name] = attr.value
         else:
@@ -306,4 +296,4 @@ def _common(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
     return TensorType(a.dtype if a.dtype is b.dtype else None, shape)
 
 
-__all__ = ["AttributeReference", "ValueTypes", "attribute_values", "constant_of", "declared_type"]
+__all__ = ["ValueTypes", "attribute_values", "constant_of", "declared_type"]

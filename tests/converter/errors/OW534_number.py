@@ -3,9 +3,9 @@ from onnxwright import opset18 as op
 
 
 @script()
-def f(x: FLOAT["N"], n: INT64):
-    parts = [x * k for k in range(n)]
-    return op.Concat(*parts, axis=0)
+def f(x: FLOAT["N"], n: INT64[()]):
+    sizes = list(range(n))
+    return op.Concat(x, *sizes, axis=0)
 
 
 f.to_model_proto()

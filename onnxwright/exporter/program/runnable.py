@@ -1,0 +1,244 @@
+"""Run an exported model as the PyTorch module is called: arguments in, nested results out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx_ir as ir
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.pipeline import Captured
+from onnxwright.exporter.capture.sliding import mark_sliding
+from onnxwright.exporter.program import calling
+from onnxwright.exporter.program.running import Session
+from onnxwright.exporter.program.sessions import session_of
+from onnxwright.exporter.signature import MUTATIONS, ProgramInput
+from onnxwright.exporter.torch_types import to_complex, to_torch
+from onnxwright.exporter.translate.building import Built, Settings
+from onnxwright.exporter.weights import initializers as weights_of_program
+
+if TYPE_CHECKING:
+    import torch
+
+
+class RunnableProgram:
+    """An exported model that is called like the module it was made from.
+
+    Args:
+        built: the model, and what its inputs and outputs are in the torch program.
+        captured: the torch program and the sizes it is valid for.
+        settings: the settings of the export; sessions are made for their target.
+    """
+
+    def __init__(self, built: Built, captured: Captured, settings: Settings) -> None:
+        self.model: ir.Model = built.model
+        self.exported_program: ExportedProgram = captured.program
+        self.sizes = captured.sizes
+        self._built = built
+        self._settings = settings
+        self._session: Session | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model in ONNX Runtime, like the module.
+
+        Args:
+            args, kwargs: as the module takes them, by position or by keyword; tensors, arrays of
+                numpy, Python numbers.
+
+        Returns:
+            What the module returns, nested in the same way; numbers as numbers.
+
+        Raises:
+            ExportTypeError: the inputs do not fit.
+            EagerError: the runtime failed.
+        """
+        return self.nested(self._arrays(args, kwargs))
+
+    def _arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        feeds = self.feeds(args, kwargs)
+        if not self.model.graph.outputs:  # a model without outputs: the runtime rejects it
+            return []
+        if self._session is None:
+            self._check_weights()
+            self._session = session_of(self.model, self._settings.target)
+        return self._session.run(feeds)
+
+    def run_with_new_values(
+        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, torch.Tensor]]:
+        """Run the model, and also return the new values of what the module writes to.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            What the module returns, and by the name of each buffer and input that is written to
+            its new value; none with `mutations="drop"`.
+
+        Raises:
+            ExportTypeError: the inputs do not fit.
+            EagerError: the runtime failed.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(lambda x: x.add_(1), (torch.ones(2),))
+            >>> program.run_with_new_values((torch.zeros(2),))
+            (tensor([1., 1.]), {'x': tensor([1., 1.])})
+        """
+        arrays = self._arrays(args, dict(kwargs or {}))
+        by_name = dict(zip((v.name for v in self.model.graph.outputs), arrays, strict=True))
+        values = {
+            entry.target: self._tensor(name, by_name)
+            for entry, name in self._built.outputs
+            if entry.kind in MUTATIONS and name is not None
+        }
+        return self.nested(arrays), values
+
+    def initialize_inference_session(self, **options: Any) -> Any:
+        """Make the session that calls use.
+
+        Args:
+            options: `providers` and `session_options`, as ONNX Runtime has them.
+
+        Returns:
+            The `onnxruntime.InferenceSession`.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.initialize_inference_session().get_inputs()[0].name
+            'input'
+        """
+        self._check_weights()
+        self._session = session_of(self.model, self._settings.target, **options)
+        return self._session.session
+
+    def release(self) -> None:
+        """Release the session and its memory; the next call makes another."""
+        self._session = None
+
+    def feeds(
+        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """The inputs of the model for arguments of the module.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            An array for each input of the model.
+
+        Raises:
+            ExportTypeError: they are nested differently, a tensor has another type or shape, or
+                a value that is part of the model differs (OW826).
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.feeds((torch.zeros(2),))
+            {'input': array([0., 0.], dtype=float32)}
+        """
+        flat = self.flat_inputs(tuple(args), dict(kwargs or {}))
+        entries = self.user_inputs()
+        kept = {v.name: v for v in self.model.graph.inputs}
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for (entry, name), value in zip(entries, flat, strict=True):
+            if name is None:
+                calling.check_constant(entry.node.name, entry.value, value)
+            elif name in kept:
+                is_complex = name in self._built.complex_inputs
+                found[name] = calling.array_of(name, value, kept[name], is_complex)
+        calling.check_sizes(found, kept)
+        calling.check_guards(self.sizes, entries, found)
+        return found
+
+    def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:
+        """The inputs of the module, flattened: what each is, and its name in the model or None."""
+        return [e for e in self._built.inputs if e[0].kind is InputKind.USER_INPUT]
+
+    @property
+    def translated(self) -> ExportedProgram:
+        """The torch program as it was translated: without writes that only torch can resolve."""
+        return self._built.program
+
+    @property
+    def changes_buffers(self) -> bool:
+        """Whether running the module gives buffers new values."""
+        return any(e.kind is OutputKind.BUFFER_MUTATION for e, _ in self._built.outputs)
+
+    def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Arguments of the module, flattened.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            A value for each entry of `user_inputs()`.
+
+        Raises:
+            ExportTypeError: they are nested differently (OW826).
+        """
+        names = [str(name or entry.node.name) for entry, name in self.user_inputs()]
+        return calling.flat_inputs(self.exported_program, args, kwargs, names)
+
+    def nested(self, arrays: Sequence[Any]) -> Any:
+        """What the module would return, from the outputs of the model.
+
+        Args:
+            arrays: the outputs in the model's order.
+
+        Returns:
+            Tensors, numbers and None, nested as the module's result.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.nested([np.zeros(2, np.float32)])
+            tensor([0., 0.])
+        """
+        by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
+        flat = []
+        for entry, name in self._built.outputs:
+            if entry.kind is not OutputKind.USER_OUTPUT:
+                continue
+            flat.append(entry.value if entry.constant else self._tensor(name, by_name))
+        spec = self.exported_program.call_spec.out_spec
+        assert spec is not None
+        result = pytree.tree_unflatten(flat, spec)
+        mark_sliding(result)
+        return result
+
+    def _tensor(self, name: str | None, by_name: dict[str | None, Any]) -> Any:
+        if name is None:
+            return None
+        if name in self._built.complex_outputs:
+            return to_complex(by_name[name])
+        tensor = to_torch(by_name[name])
+        symbolic = self._built.numbers.get(name)
+        return symbolic(tensor.item()) if symbolic is not None else tensor
+
+    def _missing_weights(self) -> list[str]:
+        return weights_of_program.missing_weights(self.model)
+
+    def _check_weights(self) -> None:
+        missing = self._missing_weights()
+        if missing:
+            fail(
+                messages.BadProgramInput(
+                    reason=f"{len(missing)} weights have no data yet, first `{missing[0]}`",
+                    hint="the model was exported with fake or meta tensors: load them with "
+                    "`program.apply_weights(...)`, or save with `include_initializers=False`",
+                    span=user_span(),
+                )
+            )

@@ -1,0 +1,61 @@
+"""Base classes by which a package recognises objects whose classes are defined above it.
+
+`isinstance` on one of them replaces an import upwards: the compiler knows a decorated function
+without importing `dsl`, the operators know a tensor without importing `eager`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxwright.types.kinds import AttrKind
+
+
+class BackendValue:
+    """A value of a backend: an eager tensor, a sequence or map, a value of a graph."""
+
+    __slots__ = ()
+
+
+class SymbolicValue(BackendValue):
+    """A value of a graph under construction: it has no data."""
+
+    __slots__ = ()
+
+    def _backend(self) -> Any:
+        """The backend that builds the graph."""
+        raise NotImplementedError
+
+
+class EagerTensorBase(BackendValue):
+    """The class of eager tensors; as an annotation it means a tensor of any type."""
+
+    __slots__ = ()
+
+
+class Script:
+    """A function decorated with `@script`."""
+
+    __slots__ = ()
+
+
+class AttributeReference:
+    """An attribute whose value is a parameter of the enclosing function.
+
+    Args:
+        name: the parameter.
+        kind: the kind of the attribute.
+    """
+
+    __slots__ = ("kind", "name")
+
+    def __init__(self, name: str, kind: AttrKind) -> None:
+        self.name = name
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"<attribute {self.name}>"
+
+
+__all__ = ["AttributeReference", "BackendValue", "EagerTensorBase", "Script", "SymbolicValue"]
