@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_cast
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import has_deciding_frame
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
@@ -254,6 +255,12 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
     for outcome in outcomes:
         if outcome.error:
             reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    refused = next((e for e in errors if isinstance(e, RefusedError)), None)
+    if refused is not None:
+        try:
+            fail(refused.diagnostic())
+        except ExportError as error:
+            raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
     own = not is_of_torch(errors[0])
     try:
@@ -304,8 +311,9 @@ _HINTS = (
     (
         ("data-dependent branching", "GuardOnDataDependentSymNode"),
         (
-            "the program goes another way for other values of a tensor: write the choice with "
-            "`torch.where` or `torch.cond`, or tell torch the range with `torch._check`"
+            "the program goes another way for other values of a tensor: `capture='source'` takes "
+            "most of that; write the choice with `torch.where` or `torch.cond`, tell torch the "
+            "range with `torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
         ),
     ),
     (

@@ -9,13 +9,14 @@ import torch
 from torch import fx
 from torch.fx import traceback as fx_traceback
 
+from onnxwright.exporter.capture.source.errors import DisagreementError
 from onnxwright.exporter.capture.source.merging import (
     UNSET,
-    DisagreementError,
     Merger,
     Pair,
     common_dtype,
     leaves_of,
+    words,
 )
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -140,7 +141,7 @@ class Outputs:
         graph = self.part.graph
         if isinstance(value, torch.Tensor):
             if isinstance(other, torch.Tensor) and value.ndim != other.ndim:
-                raise DisagreementError(path, value, other)
+                raise DisagreementError(path, words(value), words(other))
             node = self.part.values[id(value)]
             if value.dtype != dtype:
                 node = graph.call_function(aten.to.dtype, (node, dtype))

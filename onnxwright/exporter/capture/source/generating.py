@@ -73,7 +73,9 @@ class Generator:
             node = s.value.node
             assert isinstance(node, ast.AST)
             if self.inside and has_exits(node):
-                raise CannotRewriteError("`try` with a `return`, `break` or `continue`", s.span)
+                raise CannotRewriteError(
+                    "a `try` that is left by `return`, `break` or `continue`", s.span
+                )
             visited = self.expressions.visit(copy.deepcopy(node))
             return [visited if isinstance(visited, ast.stmt) else ast.Expr(visited)]
         return [_at(made, s.span)]
@@ -121,6 +123,7 @@ class Generator:
         state, setter = self.state(n, bound, s.live_out, (*s.then, *s.orelse), s.span)
         then_name, else_name = f"_ow_then_{n}", f"_ow_else_{n}"
         raises = [ast.Constant(_raises(block)) for block in (s.then, s.orelse)]
+        raises.append(ast.Constant(isinstance(s.test, hir.Verbatim)))
         run = call(
             "if_", self.value(test), _load(then_name), _load(else_name), state, *raises
         )  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 from torch.fx import traceback as fx_traceback
 
 from onnxwright.exporter.capture.source.conditional import Outputs
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
 from onnxwright.exporter.capture.source.merging import (
     UNSET,
     Merger,
@@ -29,14 +30,6 @@ from onnxwright.exporter.capture.source.state import State
 
 # How often the types of what a loop carries may change until they stay.
 _TRIES = 6
-
-
-class LoopChangeError(RuntimeError):
-    """What a loop carries is not the same kind of value after an iteration."""
-
-    def __init__(self, path: str, before: Any, after: Any) -> None:
-        super().__init__(f"`{path}` is {words(before)} before an iteration, {words(after)} after")
-        self.path, self.before, self.after = path, words(before), words(after)
 
 
 @dataclass
@@ -87,14 +80,13 @@ class Loop:
 
         Raises:
             LoopChangeError: what is carried changes its kind.
-            DisagreementError: as before, of values that no tensor can stand for.
         """
         for _ in range(_TRIES):
             if not self._try():
                 break
         else:
             path = next(iter(self.varying.values()))[0].path
-            raise LoopChangeError(path, UNSET, UNSET)
+            raise LoopChangeError(path, "of another type", "of another again")
         self._build()
 
     # -- what is carried ---------------------------------------------------------------------------
@@ -117,7 +109,10 @@ class Loop:
     def _vary(self, n: int, name: str, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
         merger = Merger()
-        merger.merge(before, after, name)
+        try:
+            merger.merge(before, after, name)
+        except DisagreementError as error:
+            raise LoopChangeError(error.path, error.left, error.right) from None
         known = {c.path: c for c in self.varying.get(n, ())}
         changed = False
         carries = list(known.values())
@@ -144,7 +139,7 @@ class Loop:
                 isinstance(a, int) and isinstance(b, int) and a != b
                 for a, b in zip(left.shape, right.shape)
             ):
-                raise LoopChangeError(path, left, right)
+                raise LoopChangeError(path, words(left), words(right))
             return tuple(left.shape)
         return tuple(right.shape)
 

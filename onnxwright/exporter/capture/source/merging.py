@@ -15,6 +15,7 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.errors import DisagreementError
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 
 
@@ -29,14 +30,6 @@ UNSET = _Unset()
 NUMBERS = (bool, int, float, *SYMBOLS)
 
 Build = Callable[[Sequence[Any]], Any]
-
-
-class DisagreementError(RuntimeError):
-    """Two sides have values that no tensor can stand for."""
-
-    def __init__(self, path: str, left: Any, right: Any) -> None:
-        super().__init__(f"`{path}` is {words(left)} on one side and {words(right)} on the other")
-        self.path, self.left, self.right = path, words(left), words(right)
 
 
 @dataclass
@@ -84,12 +77,12 @@ class Merger:
         if one is not None and two is not None and type(left) is type(right):
             (keys, values, make), (other_keys, others, _) = one, two
             if keys != other_keys:
-                raise DisagreementError(path, left, right)
+                raise DisagreementError(path, words(left), words(right))
             made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(keys, values, others)]
             return lambda results: make([build(results) for build in made])
         if type(left) is type(right) and not is_leaf(left) and _is_equal(left, right):
             return lambda _: left
-        raise DisagreementError(path, left, right)
+        raise DisagreementError(path, words(left), words(right))
 
     def leaf(self, left: Any, right: Any, path: str) -> Build:
         """A leaf that differs."""

@@ -19,6 +19,8 @@ from torch import fx
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from typing_extensions import Self
 
+from onnxwright.exporter.capture.source.errors import SharedWriteError
+
 aten = torch.ops.aten
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -29,10 +31,6 @@ _SIZES = frozenset(
      torch.sym_min, torch.sym_ite)
 )  # fmt: skip
 _VIEWS = ("detach", "alias")
-
-
-class SharedWriteError(RuntimeError):
-    """A branch writes to a tensor that it also reads through another view."""
 
 
 def tracer() -> Any:
@@ -216,12 +214,11 @@ class Region:
 
     def _check_alone(self, base: fx.Node, part: Part) -> None:
         """No other operand shares the memory of a tensor that is written to."""
-        home = _storage(base)
+        known = {proxy.proxy.node: tensor for tensor, proxy in self.tensors}
+        home = _storage(known.get(base))
         for other in part.read:
-            if other is not base and home is not None and _storage(other) == home:
-                raise SharedWriteError(
-                    "a tensor is written to in place, and read through another view of it"
-                )
+            if other is not base and home is not None and _storage(known.get(other)) == home:
+                raise SharedWriteError
 
     def _restore(self) -> None:
         t = self.tracer
@@ -281,8 +278,6 @@ def _viewed(node: fx.Node) -> fx.Node | None:
     return first if isinstance(first, fx.Node) else None
 
 
-def _storage(node: fx.Node) -> Any:
-    value = live_values(tracer()).get(node)
-    if not isinstance(value, torch.Tensor):
-        return None
-    return value.untyped_storage()._cdata
+def _storage(value: Any) -> Any:
+    """What identifies the memory of a tensor; None for anything else."""
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None

@@ -72,7 +72,7 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     found = _inner(_inner(compiled, "_ow_factory"), made.name)
     if found.co_freevars != code.co_freevars:
         names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
-        raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names}),", None)
+        raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
     changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
@@ -191,11 +191,13 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
     """The tree of a function."""
     lines = linecache.getlines(code.co_filename, module)
     if not lines:
-        raise CannotRewriteError(f"`{code.co_name}`, whose source is not available,", _span(code))
+        raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
     try:
         tree = _parsed("".join(lines))
     except SyntaxError:
-        raise CannotRewriteError(f"the file of `{code.co_name}`", _span(code)) from None
+        raise CannotRewriteError(
+            f"`{code.co_name}`, whose file does not parse", _span(code)
+        ) from None
     found: list[_Place] = []
 
     def walk(node: ast.AST, owner: str | None) -> None:
@@ -210,8 +212,8 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
 
     walk(tree, None)
     if len(found) != 1:
-        what = "of which a line has several" if found else "whose source has changed"
-        raise CannotRewriteError(f"`{code.co_name}`, {what},", _span(code))
+        what = "of which its line has several" if found else "whose source has changed"
+        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
     return found[0]
 
 

@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.looping import Loop, as_truth
 from onnxwright.exporter.capture.source.merging import UNSET
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
@@ -63,8 +63,9 @@ def if_(
     state: State,
     then_raises: bool = False,
     else_raises: bool = False,
+    written: bool = True,
 ) -> None:
-    """`if test: then` `else: orelse`."""
+    """`if test: then` `else: orelse`; not `written` by the user, but by the passes for exits."""
     answer = decided(test)
     session = current()
     if answer is None and session is not None:
@@ -79,8 +80,9 @@ def if_(
         (then if answer else orelse)()
         return
     assert session is not None
-    if conditional(as_truth(test), then, orelse, state):
-        session.record("If")
+    with refused_here():
+        if conditional(as_truth(test), then, orelse, state) and written:
+            session.record("If")
 
 
 def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -428,4 +430,5 @@ def _loop(
     session = current()
     assert session is not None
     session.record("Loop")
-    Loop(test, body, state, counter).run()
+    with refused_here():
+        Loop(test, body, state, counter).run()

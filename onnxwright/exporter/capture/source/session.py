@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.exporter.places import HOME
+from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.places import HOME, STDLIB, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +115,22 @@ def session(new: Session) -> Iterator[Session]:
 def asking_line() -> tuple[str, int]:
     """The innermost line outside this package."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(HOME):
+    while frame is not None and _is_between(frame.f_code.co_filename):
         frame = frame.f_back
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+@contextmanager
+def refused_here() -> Iterator[None]:
+    """Give what is refused inside the place of the decision that is asked now."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.span is None:
+            error.span = line_of(*asking_line())
+        raise
+
+
+def _is_between(file: str) -> bool:
+    """Whether a file is of this package or of Python itself."""
+    return file.startswith(HOME) or (file.startswith(STDLIB) and "site-packages" not in file)
