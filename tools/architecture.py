@@ -130,6 +130,7 @@ OPTIONAL: dict[str, str] = {
 # Everything third-party that may appear.
 DECLARED = frozenset(
     {"onnx", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions", "torch"}
+    | {"sympy"}  # torch's conditions on sizes are its expressions; torch brings it
 )
 
 

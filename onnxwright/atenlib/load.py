@@ -58,6 +58,7 @@ MODULES = (
     "prims_reduction",
     "argmax",
     "sorting",
+    "sparse",
     "median_quantile",
     "searchsorted",
     "unique",

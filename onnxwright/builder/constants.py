@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.loading import checked_value
+from onnxwright.ir.loading import checked_external, checked_value
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
@@ -115,8 +116,10 @@ class Pool:
             return found
         if is_number_like(given):
             return self.initializer(array_of(_Place(span), given), name, owner)  # type: ignore[arg-type]
-        if isinstance(given, onnx.TensorProto) and given.data_location != given.EXTERNAL:
-            checked_value(given, f"tensor {quoted(given.name)}")
+        if isinstance(given, onnx.TensorProto):
+            checked_value(given, f"tensor {quoted(given.name)}", Path())
+        elif isinstance(given, ir.ExternalTensor):
+            checked_external(given, f"tensor {quoted(given.name or '')}")
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
         if isinstance(held, ir.TensorProtocol):
             return self._ir_tensor(given, held, name, owner)

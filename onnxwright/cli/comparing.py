@@ -9,7 +9,7 @@ from onnxwright.cli import values
 from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, wants_color
 from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, add_sources, at_least, command, sizes
-from onnxwright.cli.running import add_inputs, outputs_of
+from onnxwright.cli.running import add_inputs, check_provider, outputs_of
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.text import clean
 
@@ -97,6 +97,7 @@ def _painted(line: str) -> str:
 def _compare(given: Any) -> int:
     from onnxwright.eager.debugging.divergence import difference, first_divergence
 
+    check_provider(given)
     left, right = _load_two(given)
     _same_interface(left, right)
     runs = given.runs if given.random else 1
@@ -109,8 +110,8 @@ def _compare(given: Any) -> int:
         )  # fmt: skip
         theirs = dict(zip(values.needed(right.proto), inputs.values(), strict=False))
         theirs = {**theirs, **{k: v for k, v in inputs.items() if k in theirs}}
-        one = _outputs(left, inputs, given.evaluator)
-        two = _outputs(right, theirs, given.evaluator)
+        one = _outputs(left, inputs, given)
+        two = _outputs(right, theirs, given)
         for (name, x), y in zip(one.items(), two.values(), strict=True):
             reason = difference(x, y, rtol=given.rtol, atol=given.atol)
             entry = report.setdefault(name, {"same": True, "reason": "", "largest": 0.0})
@@ -133,10 +134,10 @@ def _compare(given: Any) -> int:
     return OK if same else DIFFERS
 
 
-def _outputs(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[str, Any]:
+def _outputs(loaded: Loaded, inputs: dict[str, Any], given: Any) -> dict[str, Any]:
     """What a model gives; where it fails, which of the two it was."""
     try:
-        return outputs_of(loaded, inputs, evaluator)
+        return outputs_of(loaded, inputs, given.evaluator, given.provider)
     except OnnxwrightError:
         print(clean(f"onnxwright compare: {loaded.label} fails:"), file=sys.stderr)
         raise

@@ -58,6 +58,24 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "--evaluator", choices=("ort", "reference"), default="ort",
         help="ONNX Runtime (the default), or the reference evaluator of onnx",
     )  # fmt: skip
+    parser.add_argument(
+        "--provider", action="append", metavar="NAME",
+        help="an execution provider of ONNX Runtime, such as CUDAExecutionProvider; the CPU",
+    )  # fmt: skip
+
+
+def check_provider(given: Any) -> None:
+    """Refuse a provider that is not there, or beside an evaluator that has none."""
+    if not given.provider:
+        return
+    if given.evaluator != "ort":
+        raise Trouble("--provider is for ONNX Runtime: leave --evaluator reference out")
+    from onnxwright.eager.ort.sessions import runtime
+
+    there = runtime().get_available_providers()
+    for name in given.provider:
+        if name not in there:
+            raise Trouble(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
 
 
 def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
@@ -67,13 +85,16 @@ def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
     )
 
 
-def outputs_of(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[str, Any]:
+def outputs_of(
+    loaded: Loaded, inputs: dict[str, Any], evaluator: str, providers: list[str] | None = None
+) -> dict[str, Any]:
     """Run a model as a whole.
 
     Args:
         loaded: the model.
         inputs: name -> value.
         evaluator: "ort" or "reference".
+        providers: execution providers of ONNX Runtime; the CPU if None.
 
     Returns:
         The outputs by name.
@@ -91,7 +112,7 @@ def outputs_of(loaded: Loaded, inputs: dict[str, Any], evaluator: str) -> dict[s
     from onnxwright.eager import CompiledModel
 
     source: Any = str(loaded.path) if loaded.path is not None and _binary(loaded) else loaded.proto
-    made = CompiledModel(source)
+    made = CompiledModel(source, providers=providers)
     # By place: an input may be called `self`.
     bound = [inputs.get(name) for name in made.input_names]
     more = {name: value for name, value in inputs.items() if name not in made.input_names}
@@ -117,6 +138,7 @@ def _binary(loaded: Loaded) -> bool:
 def _run(given: Any) -> int:
     if given.stop_on and not given.trace:
         raise Trouble("--stop-on needs --trace")
+    check_provider(given)
     loaded = load(given.model)
     inputs = gather(loaded, given)
     start = time.perf_counter()
@@ -125,7 +147,7 @@ def _run(given: Any) -> int:
         table = _trace(loaded, inputs, given)
         outputs = dict(table.outputs)
     else:
-        outputs = outputs_of(loaded, inputs, given.evaluator)
+        outputs = outputs_of(loaded, inputs, given.evaluator, given.provider)
     seconds = time.perf_counter() - start
     if given.output:
         write(given.output, _archive(outputs))
@@ -150,11 +172,12 @@ def _run(given: Any) -> int:
 
 def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
     check_weights(loaded)
-    from onnxwright.eager import debug, evaluator
+    from onnxwright.eager import OrtEvaluator, debug, evaluator
 
+    chosen = given.evaluator if given.provider is None else OrtEvaluator(given.provider)
     bar = Bar(sum(len(node.output) for node in loaded.proto.graph.node), "running")
     try:
-        with evaluator(given.evaluator):
+        with evaluator(chosen):
             return debug(
                 loaded.source,
                 inputs,

@@ -46,6 +46,7 @@ class ScriptFunction(Script, Generic[P, R]):
         source: its text, where it is in no file.
         depth: how many frames the decorated function is above this call.
         model_options: what `to_model_proto` takes where it is called without them.
+        trace_only: calls with values of a graph run the Python function.
 
     Raises:
         TypeError: `to_model_proto` has no such option.
@@ -71,6 +72,7 @@ class ScriptFunction(Script, Generic[P, R]):
         source: str | None = None,
         depth: int = 1,
         model_options: Mapping[str, Any] | None = None,
+        trace_only: bool = False,
     ) -> None:
         self.function = _plain(function)
         self.domain = domain
@@ -82,6 +84,7 @@ class ScriptFunction(Script, Generic[P, R]):
         self._local_types = _local_types(self.function, depth)
         self._signature: FunctionSignature | None = None
         self._compiled: dict[Any, Any] = {}
+        self.trace_only = trace_only
         self.model_options = dict(model_options or {})
         if self.model_options:
             known = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
@@ -106,7 +109,7 @@ class ScriptFunction(Script, Generic[P, R]):
         for value in (*args, *kwargs.values()):
             if isinstance(value, SymbolicValue):
                 build = getattr(value._backend(), "call_script", None)
-                if build is None:
+                if build is None or self.trace_only:
                     return self.function(*args, **kwargs)  # type: ignore[no-any-return]
                 return build(self, args, kwargs)  # type: ignore[no-any-return]
         from onnxwright.eager.functions import call_function

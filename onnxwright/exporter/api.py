@@ -56,6 +56,8 @@ def export(
             `.pt2` file.
         args, kwargs: example inputs; not needed for an exported program.
         dynamic_shapes: which dimensions may change, in any form torch takes; a string names one.
+            True: all of every tensor, with a warning for those that the model fixes; "auto": all
+            that the model does not fix; a `torch.export.ShapesCollection` or `AdditionalInputs`.
         input_names, output_names: names for the flattened inputs and outputs, the first ones at
             least.
         opset_version: the version of the standard opset, from 7 to the newest that ONNX Runtime

@@ -106,7 +106,7 @@ def export(
         Shape([SymbolicDim('batch'), 3])
     """
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
-    arguments, named = _inputs(args, kwargs)
+    arguments, named = _inputs(model, args, kwargs)
     if dynamic_axes:
         if dynamic_shapes is not None:
             hint = "give `dynamic_shapes`, which says more"
@@ -154,16 +154,31 @@ def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
             warn(messages.NoEffectHere(argument=name, reason=reason, span=user_span()))
 
 
-def _inputs(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _inputs(model: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Example inputs by position and by name, from every form that call sites use."""
     if isinstance(args, (torch.Tensor, int, float, bool)):
         args = (args,)
     args = tuple(args)
     named = dict(kwargs or {})
-    if not named and args and isinstance(args[-1], dict):
+    if not named and args and isinstance(args[-1], dict) and _are_names(model, args):
         named = args[-1]
         args = args[:-1]
     return args, named
+
+
+def _are_names(model: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a dict at the end holds inputs by name: not if only the dict itself is an input."""
+    forward = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        signature = inspect.signature(forward)
+        signature.bind(*args)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*args[:-1], **args[-1])
+    except TypeError:
+        return False
+    return True
 
 
 def shapes_of_axes(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import runpy
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,10 @@ def _outcome(program: str, folder: Path) -> str:
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            runpy.run_path(str(file))
+            exec(
+                compile(file.read_text(encoding="utf-8"), str(file), "exec"),
+                {"__name__": "program"},
+            )
     except Exception as error:  # noqa: BLE001 - the page shows how a program ends
         first = str(error).splitlines()[0]
         return f"{type(error).__name__}: {first}"

@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
-from onnxwright.exporter.torch_types import has_no_numbers
+from onnxwright.exporter.torch_types import has_no_numbers, is_sparse
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
@@ -320,6 +320,8 @@ class _Builder:
         if key not in shared:
             # Numbers of a plain tensor attribute are part of the program, where it has any.
             fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
+            if is_sparse(tensor):
+                tensor = tensor.detach().to_dense()
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
         if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
@@ -437,6 +439,6 @@ def _memory(tensor: torch.Tensor) -> Any:
     """What two tensors have in common only if they are the same numbers in the same memory."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type == "meta":
         return id(tensor)
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.layout is not torch.strided:
         return id(tensor)
     return (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
