@@ -6,5 +6,8 @@ from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
 from onnxwright.exporter.program.onnx_program import ONNXProgram
 from onnxwright.exporter.torch_compile import torch_backend
+from onnxwright.exporter.torch_errors import extend
+
+extend()
 
 __all__ = ["ONNXProgram", "export", "export_bisect", "torch_backend"]

@@ -22,7 +22,16 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
+from onnxwright.exporter.capture.quantized.modules import (
+    QuantizedValuesError,
+    holds_packed,
+    quantized_values,
+    raise_quantized,
+    readable,
+)
+from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.errors import RefusedError
@@ -74,7 +83,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts(), SizeTensors():
+    with skip_noop_module_casts(), sequences_padded(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -127,6 +136,19 @@ def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
     return _Source()(model, args, kwargs, dims)
 
 
+def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    given = torch.utils._pytree.tree_leaves((args, kwargs))
+    if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
+        raise_quantized("an input")
+    try:
+        with readable(model):
+            return _non_strict(model, args, kwargs, dims)
+    except Exception as error:
+        if f"{Quantized.__module__}.{Quantized.__name__}" in str(error):
+            raise_quantized("a result")
+        raise
+
+
 STRATEGIES: dict[str, Strategy] = {
     "non-strict": _non_strict,
     "strict": _strict,
@@ -138,11 +160,13 @@ NAMED: dict[str, Strategy] = {
     **STRATEGIES,
     "source": _source,
     "torch.func": _torch_func,
+    "quantized": _quantized,
     "draft": draft,
 }
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it, "source" where all failed because Python decides by values; a draft is never tried by itself, as
-it assumes."""
+it, that for quantized modules where there are some or another failed in a quantized tensor,
+"source" where all failed because Python decides by values; a draft is never tried by itself, as it
+assumes."""
 
 
 def capture(
@@ -171,9 +195,10 @@ def capture(
     """
     errors: list[Exception] = []
     second: Capture | None = None
-    waiting = _ways(wanted, how)
+    quantized = how == "auto" and holds_packed(model)
+    waiting = _ways(wanted, "quantized" if quantized else how)
     if how == "source":
-        waiting = [(n, _Source(None, assume), inputs, r) for n, _, inputs, r in waiting]
+        waiting = _sources(wanted, None, assume)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
@@ -191,12 +216,11 @@ def capture(
             if how == "auto" and not waiting and not isinstance(way, _Source):
                 first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
                 if first is not None and second is None:
-                    waiting = [
-                        (n, _Source(first, assume), inputs, r)
-                        for n, _, inputs, r in _ways(wanted, "source")
-                    ]
+                    waiting = _sources(wanted, first, assume)
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
+            elif how == "auto" and way is _non_strict and _is_about_quantized(error):
+                waiting = _ways(wanted, "quantized") + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions))
         if way is draft or how != "auto" or not fixed_values(found.program):
@@ -210,6 +234,14 @@ def capture(
     _raise_uncaptured(errors, outcomes)
 
 
+def _sources(
+    wanted: Wanted, first: Exception | None, assume: Mapping[str, bool] | None
+) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The capture by source, with all forms of the inputs."""
+    ways = _ways(wanted, "source")
+    return [(name, _Source(first, assume), inputs, relaxed) for name, _, inputs, relaxed in ways]
+
+
 class LostConstantError(RuntimeError):
     """A captured program has a constant without numbers, in the place of something computed."""
 
@@ -219,6 +251,12 @@ class LostConstantError(RuntimeError):
 
 def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
+
+
+def _is_about_quantized(error: Exception) -> bool:
+    """Whether a quantized tensor is what torch cannot capture."""
+    signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
+    return any(sign in str(error) for sign in signs)
 
 
 def _tried(
@@ -233,7 +271,11 @@ def _tried(
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
             return None, LostConstantError(lost[0])
+        if isinstance(program, ExportedProgram) and quantized_values(program):
+            return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
+    except ExportError:
+        raise  # what is refused by name has no other way
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
 

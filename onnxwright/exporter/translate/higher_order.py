@@ -192,7 +192,13 @@ def _inline(place: int, first: int) -> Handler:
     return run
 
 
+def _inner_tensor(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`access_subclass_inner_tensor(weight, attr)`: a tensor that a wrapper is made of."""
+    return args[0].parts[args[1]]
+
+
 HANDLERS: dict[str, Handler] = {
+    "export::access_subclass_inner_tensor": _inner_tensor,
     "onnx_symbolic::_symbolic": symbolic,
     "onnx_symbolic::_symbolic_multi_out": symbolic,
     "onnx::Attention.opset23": onnx_operator("Attention"),
