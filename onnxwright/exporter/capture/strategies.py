@@ -292,7 +292,7 @@ def _checked(program: Any, name: str) -> ExportedProgram:
 
 
 def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
-    """Tell why no way worked; the first is the one closest to plain Python."""
+    """Report why no strategy worked; the first is the one closest to plain Python."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.error:
@@ -318,7 +318,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
 
 
 def _each(ways: list[str], outcomes: list[Outcome]) -> str:
-    """The ways that ended alike, in words."""
+    """The strategies with the same outcome, as text."""
     return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
@@ -413,7 +413,7 @@ def _hint(outcomes: list[Outcome]) -> str:
             return hint
     if any(o.strategy == "draft" for o in outcomes):
         return "the error before this one is torch's own"
-    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
 
 
 # Lines of torch's messages that are for those who work on torch.
