@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, floats, sizes
 from onnxwright.optimizer.number import is_last_axis, number
 from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -41,7 +42,7 @@ def _fits(x: Any, axes: Any, *weights: Any) -> bool:
 
 @rule(since=17, level="rounding", cases=_layer)
 def layer_normalization(
-    op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Any, bias: Any
+    op: Op, x: Value, axes: Const, two: Const, epsilon: Const, scale: Value, bias: Value
 ) -> Any:
     """LayerNormalization of the last axis, written with a mean and a power."""
     centered = x - op.ReduceMean(x, axes)
@@ -50,28 +51,28 @@ def layer_normalization(
 
 
 @layer_normalization.also
-def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Any, bias: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, epsilon: Const, scale: Value, bias: Value) -> Any:
     centered = x - op.ReduceMean(x, axes)
     variance = op.ReduceMean(centered * centered, axes)
     return centered / op.Sqrt(variance + epsilon) * scale + bias
 
 
 @layer_normalization.also
-def _(op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Any, bias: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, two: Const, epsilon: Const, scale: Value, bias: Value) -> Any:
     centered = x - op.ReduceMean(x, axes)
     variance = op.ReduceMean(op.Pow(centered, two), axes)
     return centered * op.Reciprocal(op.Sqrt(variance + epsilon)) * scale + bias
 
 
 @layer_normalization.also
-def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Any, bias: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, epsilon: Const, scale: Value, bias: Value) -> Any:
     centered = x - op.ReduceMean(x, axes)
     variance = op.ReduceMean(centered * centered, axes)
     return centered * op.Reciprocal(op.Sqrt(variance + epsilon)) * scale + bias
 
 
 @layer_normalization.to
-def _(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
+def _(op: Op, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
     small = number(epsilon)
     if small is None or small < 0 or (two is not None and number(two) != 2):
         return None
@@ -81,32 +82,34 @@ def _(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any, bias: Any)
 
 
 @rule(since=23, level="rounding", cases=_layer)
-def rms_normalization(op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Any) -> Any:
+def rms_normalization(
+    op: Op, x: Value, axes: Const, two: Const, epsilon: Const, scale: Value
+) -> Any:
     """RMSNormalization of the last axis, written with a mean of squares."""
     mean = op.ReduceMean(op.Pow(x, two), axes)
     return x * op.Reciprocal(op.Sqrt(mean + epsilon)) * scale
 
 
 @rms_normalization.also
-def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, epsilon: Const, scale: Value) -> Any:
     mean = op.ReduceMean(x * x, axes)
     return x * op.Reciprocal(op.Sqrt(mean + epsilon)) * scale
 
 
 @rms_normalization.also
-def _(op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, two: Const, epsilon: Const, scale: Value) -> Any:
     mean = op.ReduceMean(op.Pow(x, two), axes)
     return x * (1.0 / op.Sqrt(mean + epsilon)) * scale
 
 
 @rms_normalization.also
-def _(op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Any) -> Any:
+def _(op: Op, x: Value, axes: Const, two: Const, epsilon: Const, scale: Value) -> Any:
     mean = op.ReduceMean(op.Pow(x, two), axes)
     return x / op.Sqrt(mean + epsilon) * scale
 
 
 @rms_normalization.to
-def _(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any) -> Any:
+def _(op: Op, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any) -> Any:
     small = number(epsilon)
     if small is None or small < 0 or (two is not None and number(two) != 2):
         return None
