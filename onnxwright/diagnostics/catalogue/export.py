@@ -303,3 +303,16 @@ class NoEffectHere(Diagnostic):
     severity: ClassVar[str] = "warning"
     argument: str
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedDiffer(Diagnostic):
+    """Calls that were observed differ in more than sizes, so that one export cannot serve all."""
+
+    code: ClassVar[str] = "OW897"
+    title: ClassVar[str] = "{what}"
+    label: ClassVar[str] = "proposed here"
+    help: ClassVar[str] = "{advice}"
+    severity: ClassVar[str] = "warning"
+    what: str
+    advice: str
