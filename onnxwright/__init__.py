@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
-    from onnxwright.dsl.exact import Details as Details
     from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
+    from onnxwright.dsl.verbatim import Details as Details
     from onnxwright.eager import CompiledModel as CompiledModel
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
@@ -85,7 +85,7 @@ _deferred_sympy.install()
 _HOMES = {
     "script": "onnxwright.dsl.script",
     "GraphBuilder": "onnxwright.builder.graph_builder",
-    "Details": "onnxwright.dsl.exact",
+    "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",

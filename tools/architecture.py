@@ -82,6 +82,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
     ),
+    ("onnxwright.dsl.compilation", "onnxwright.optimizer.versions.one_call"): (
+        "few scripts mix opset versions; the first that does loads the converter of versions"
+    ),
     ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
         "adapters of opset versions are built with the builder, and a call of another version in a "
         "graph under construction asks for them"

@@ -112,7 +112,7 @@ class Replay:
         return [None if v is None else self.value(v, env) for v in outputs]
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
-        """What stands for a value of the source graph."""
+        """The value that replaces one of the source graph."""
         if value not in env and value.const_value is not None:
             env[value] = self.b.initializer(value.const_value)
         return env[value]
@@ -122,7 +122,7 @@ class Replay:
 
         Args:
             node: the node of the source graph.
-            inputs: what stands for its inputs.
+            inputs: the values that replace its inputs.
             env: the values around, for the bodies of control flow.
 
         Returns:
@@ -194,7 +194,7 @@ class Replay:
 
         Args:
             node: the node.
-            inputs: what stands for its inputs.
+            inputs: the values that replace its inputs.
             env: the values around.
 
         Returns:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import check_file, check_folder, load, write_model
 from onnxwright.cli.grammar import add_json, command
 
@@ -103,7 +103,7 @@ def _convert(given: Any) -> int:
 
     domains = dict(map(_domain, given.domain or ()))
     if given.opset is None and not domains:
-        raise Trouble("say what to convert to with --opset or --domain")
+        raise CliError("say what to convert to with --opset or --domain")
     made = convert_version(
         model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
     )
@@ -132,7 +132,7 @@ def _set_shapes(given: Any) -> int:
     from onnxwright.optimizer.model_tools import set_shapes
 
     if not given.shape and not given.dim:
-        raise Trouble("say what changes with --shape or --dim")
+        raise CliError("say what changes with --shape or --dim")
     shapes = {
         name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
         for name, dims in (_pair(text, "--shape") for text in given.shape or ())
@@ -150,7 +150,7 @@ def _rename(given: Any) -> int:
         texts = [text for text in (getattr(given, kind) or "").split(",") if text]
         names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
     if not any(names.values()):
-        raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
+        raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
     made = rename(
         model_of(given.model),
         inputs=names["inputs"],
@@ -165,7 +165,7 @@ def _rename(given: Any) -> int:
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise Trouble(f"{option} takes NAME=VALUE, not {text}")
+        raise CliError(f"{option} takes NAME=VALUE, not {text}")
     return name, value
 
 
@@ -176,7 +176,7 @@ def _number(text: str) -> int | str:
 def _domain(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal():
-        raise Trouble(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
+        raise CliError(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
     return name, int(number)
 
 

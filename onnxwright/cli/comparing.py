@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from onnxwright.cli import values
-from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, wants_color
+from onnxwright.cli.console import DIFFERS, OK, CliError, print_json, progress, wants_color
 from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, add_sources, at_least, command, sizes
 from onnxwright.cli.running import add_inputs, check_provider, outputs_of
@@ -65,7 +65,7 @@ def _two(parser: Any) -> None:
 
 def _load_two(given: Any, *, function: bool = False) -> tuple[Loaded, Loaded]:
     if given.a == given.b == "-":
-        raise Trouble("only one of the two can come through the pipe")
+        raise CliError("only one of the two can come through the pipe")
     return load(given.a, function=function), load(given.b, function=function)
 
 
@@ -74,7 +74,7 @@ def _diff(given: Any) -> int:
 
     left, right = _load_two(given, function=True)
     if type(left.proto) is not type(right.proto):
-        raise Trouble(f"one is a model, the other a function: {left.label}, {right.label}")
+        raise CliError(f"one is a model, the other a function: {left.label}, {right.label}")
     found = diff(left.source, right.source)
     if given.html:
         write(given.html, found.html(f"{left.label} and {right.label}"))
@@ -170,7 +170,7 @@ def _same_interface(left: Loaded, right: Loaded) -> None:
         ("outputs", left.proto.graph.output, right.proto.graph.output),
     ):
         if len(one) != len(two):
-            raise Trouble(
+            raise CliError(
                 f"{left.label} has {len(one)} {what}, {right.label} has {len(two)}", DIFFERS
             )
 

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from onnxwright.cli.console import Trouble
+from onnxwright.cli.console import CliError
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help whose list of commands has each command and its words on one line."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Note an argument; argparse forgets that commands stand further in."""
+        """Note an argument; argparse does not handle nested commands."""
         super().add_argument(action)
         if isinstance(action, argparse._SubParsersAction):
             self._action_max_length += 4
@@ -116,7 +116,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
         Name -> size.
 
     Raises:
-        Trouble: one is not such a pair.
+        CliError: one is not such a pair.
 
     Example:
         >>> sizes(["N=4", "batch=1"])
@@ -126,7 +126,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
     for pair in pairs or ():
         name, _, size = pair.rpartition("=")
         if not name or not size.isdigit():
-            raise Trouble(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
+            raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
         found[name] = int(size)
     return found
 

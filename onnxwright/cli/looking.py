@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import OK, Trouble, print_json, wants_color
+from onnxwright.cli.console import OK, CliError, print_json, wants_color
 from onnxwright.cli.files import load, write
 from onnxwright.cli.grammar import add_color, add_dims, add_json, add_sources, command, sizes
 
@@ -58,7 +58,7 @@ def _show(given: Any) -> int:
 
     dims = sizes(given.dim)
     if [given.svg, given.html].count("-") + given.json > 1 and "-" in (given.svg, given.html):
-        raise Trouble("only one of --svg, --html and --json can go through the pipe")
+        raise CliError("only one of --svg, --html and --json can go through the pipe")
     shown = show(load(given.model, function=True).proto, dims=dims, sources=given.sources)
     written = False
     for target, text in ((given.svg, shown.svg), (given.html, shown.html)):
@@ -114,7 +114,7 @@ def _netron(path: Path, quiet: bool) -> int:
         netron.start(str(path), browse=not quiet)
         netron.wait()
     except OSError as error:
-        raise Trouble(f"Netron cannot be started: {error}") from error
+        raise CliError(f"Netron cannot be started: {error}") from error
     return OK
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json
+from onnxwright.cli.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.migration import Migrated, migrate
@@ -35,9 +35,9 @@ def _run(given: Any) -> int:
             text = Path(name).read_text(encoding="utf-8")
             found[name] = (text, migrate(text))
         except OSError as error:
-            raise Trouble(f"{name} cannot be read: {error.strerror}") from error
+            raise CliError(f"{name} cannot be read: {error.strerror}") from error
         except (SyntaxError, UnicodeDecodeError) as error:
-            raise Trouble(f"{name} is not a Python file: {error}") from error
+            raise CliError(f"{name} is not a Python file: {error}") from error
     changed = [name for name, (text, made) in found.items() if made.text != text]
     if given.write:
         for name in changed:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli import values
-from onnxwright.cli.console import OK, Bar, Trouble, print_json
+from onnxwright.cli.console import OK, Bar, CliError, print_json
 from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_dims, add_json, add_sources, command, sizes
 from onnxwright.ir.text import clean
@@ -69,13 +69,13 @@ def check_provider(given: Any) -> None:
     if not given.provider:
         return
     if given.evaluator != "ort":
-        raise Trouble("--provider is for ONNX Runtime: leave --evaluator reference out")
+        raise CliError("--provider is for ONNX Runtime: leave --evaluator reference out")
     from onnxwright.eager.ort.sessions import runtime
 
     there = runtime().get_available_providers()
     for name in given.provider:
         if name not in there:
-            raise Trouble(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
+            raise CliError(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
 
 
 def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _binary(loaded: Loaded) -> bool:
 
 def _run(given: Any) -> int:
     if given.stop_on and not given.trace:
-        raise Trouble("--stop-on needs --trace")
+        raise CliError("--stop-on needs --trace")
     check_provider(given)
     loaded = load(given.model)
     inputs = gather(loaded, given)
@@ -197,7 +197,7 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
-        raise Trouble(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
     # NOTE: not savez(**arrays): an output may be called `file`.
     with zipfile.ZipFile(made, "w") as archive:
         for name, array in arrays.items():

@@ -70,7 +70,7 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class DictDisplay:
-    """`{k: v}`; a key of None stands for `**v`."""
+    """`{k: v}`; a key of None means `**v`."""
 
     span: Span
     keys: tuple[Expr | None, ...]
@@ -136,7 +136,7 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call; a keyword of None stands for `**value`."""
+    """A call; a keyword of None means `**value`."""
 
     span: Span
     func: Expr
@@ -268,7 +268,7 @@ class For:
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
     values go from one iteration to the next or out of the loop.  `keep` is for verbatim lowering:
-    where it is set, `broken` is true as long as the loop goes on; `until` is the test of a last
+    where it is set, `broken` is true as long as the loop continues; `until` is the test of a last
     `break`.
     """
 
@@ -299,21 +299,21 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """`break`; gone after the loop-exits pass."""
+    """`break`; removed by the loop-exits pass."""
 
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """`continue`; gone after the loop-exits pass."""
+    """`continue`; removed by the loop-exits pass."""
 
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """`return value`; gone after the single-exit pass."""
+    """`return value`; removed by the single-exit pass."""
 
     span: Span
     value: Expr | None

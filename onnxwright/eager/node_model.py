@@ -289,7 +289,7 @@ def function_body(
         return None
     function.ParseFromString(data)
     for n, name in enumerate(function.input):
-        if not name:  # the function stands for a call without this input
+        if not name:  # the function is for a call without this input
             function.input[n] = f"absent{n}"
     return function
 

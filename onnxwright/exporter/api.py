@@ -77,7 +77,7 @@ def export(
         export_modules_as_functions: True, or classes of modules: each call of such a module
             becomes a model-local function; equal ones are shared.
         functions: "aten": each operator becomes a model-local function.
-        external_data: where `save` puts weights if it is not told: see `ONNXProgram.save`.
+        external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are

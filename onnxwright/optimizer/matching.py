@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,8 @@ class Match:
     values: dict[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
+    # Set where a replacement is asked for: what stands for a value of the source graph.
+    resolve: Callable[[ir.Value | None], Any] = lambda _: None
 
     def copy(self) -> Match:
         """A match that can go on in another way."""

@@ -35,7 +35,7 @@ M = TypeVar("M")
 # Two are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 8
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def optimize(
         skip: names of rules of the library that are not used.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
-            of sequences end with padding), "finite".
+            of sequences end with padding), "finite", "visible" (attention masks hide no row whole).
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.

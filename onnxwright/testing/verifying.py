@@ -26,11 +26,11 @@ def first_difference(
     Args:
         a, b: models of any kind; they take the same inputs.
         exact: compare bits; otherwise results may differ by their rounding.
-        sizes: what each name of a dimension stands for, run by run.
+        sizes: the value of each named dimension, run by run.
         seed: what the inputs are drawn from.
 
     Returns:
-        The first difference in words; None where there is none.
+        The first difference as text; None where there is none.
 
     Raises:
         ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
@@ -87,7 +87,7 @@ def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
 
     Args:
         model: the model.
-        size: what each name of a dimension stands for.
+        size: the value of each named dimension.
         rng: a numpy random generator.
 
     Returns:

@@ -33,7 +33,7 @@ class Step:
 
     Fields:
         node: the NodeProto.
-        path: where it stands: the nodes and iterations around it, outermost first.
+        path: where it is: the nodes and iterations around it, outermost first.
         inputs: its inputs.
         outputs: its outputs.
         seconds: how long it took.
@@ -82,7 +82,7 @@ class Interpreter:
             inputs: its inputs in order; fewer where initializers give the rest.
             outer: the values of the graphs around it.
             attributes: the attributes of the function around it.
-            path: where it stands.
+            path: where it is.
 
         Returns:
             Its outputs in order.
@@ -106,7 +106,7 @@ class Interpreter:
             proto: the FunctionProto.
             inputs: its inputs in order; absent ones at the end may be missing.
             attributes: the attributes of the call.
-            path: where the call stands.
+            path: where the call is.
 
         Returns:
             Its outputs in order.
@@ -142,7 +142,7 @@ class Interpreter:
             nodes: the NodeProtos.
             scope: name -> value; it is added to.
             attributes: the attributes of the function around.
-            path: where the nodes stand.
+            path: where the nodes are.
         """
         for node in nodes:
             inputs = tuple(scope[name] if name else None for name in node.input)
@@ -173,7 +173,7 @@ class Interpreter:
             inputs: its inputs.
             scope: the values that its subgraphs see.
             attributes: the attributes of the function around.
-            path: where it stands.
+            path: where it is.
 
         Returns:
             Its outputs.
@@ -242,7 +242,7 @@ class Interpreter:
             graph: the GraphProto.
             scope: the values that it sees; looked up when it is called.
             attributes: the attributes of the function around.
-            path: where it stands.
+            path: where it is.
             number: whether its calls are numbered in the path.
 
         Returns:

@@ -22,7 +22,16 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
+from onnxwright.exporter.capture.quantized.modules import (
+    QuantizedValuesError,
+    holds_packed,
+    quantized_values,
+    raise_quantized,
+    readable,
+)
+from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
@@ -66,7 +75,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts(), SizeTensors():
+    with skip_noop_module_casts(), sequences_padded(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -84,6 +93,19 @@ def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
     return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
+def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    given = torch.utils._pytree.tree_leaves((args, kwargs))
+    if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
+        raise_quantized("an input")
+    try:
+        with readable(model):
+            return _non_strict(model, args, kwargs, dims)
+    except Exception as error:
+        if f"{Quantized.__module__}.{Quantized.__name__}" in str(error):
+            raise_quantized("a result")
+        raise
+
+
 STRATEGIES: dict[str, Strategy] = {
     "non-strict": _non_strict,
     "strict": _strict,
@@ -91,9 +113,15 @@ STRATEGIES: dict[str, Strategy] = {
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 
-NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": draft}
+NAMED: dict[str, Strategy] = {
+    **STRATEGIES,
+    "torch.func": _torch_func,
+    "quantized": _quantized,
+    "draft": draft,
+}
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it; a draft is never tried by itself, as it assumes."""
+it, that for quantized modules where there are some or another failed in a quantized tensor; a
+draft is never tried by itself, as it assumes."""
 
 
 def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]) -> Capture:
@@ -115,7 +143,8 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     """
     errors: list[Exception] = []
     second: Capture | None = None
-    waiting = _ways(wanted, how)
+    quantized = how == "auto" and holds_packed(model)
+    waiting = _ways(wanted, "quantized" if quantized else how)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
@@ -131,6 +160,8 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
             errors.append(error)
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
+            elif how == "auto" and way is _non_strict and _is_about_quantized(error):
+                waiting = _ways(wanted, "quantized") + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions))
         if way is draft or how != "auto" or not fixed_values(found.program):
@@ -155,6 +186,12 @@ def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
 
 
+def _is_about_quantized(error: Exception) -> bool:
+    """Whether a quantized tensor is what torch cannot capture."""
+    signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
+    return any(sign in str(error) for sign in signs)
+
+
 def _tried(
     way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision]
 ) -> tuple[Any, Any]:
@@ -167,7 +204,11 @@ def _tried(
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
             return None, LostConstantError(lost[0])
+        if isinstance(program, ExportedProgram) and quantized_values(program):
+            return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
+    except ExportError:
+        raise  # what is refused by name has no other way
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
 
@@ -184,7 +225,7 @@ def _checked(program: Any, name: str) -> ExportedProgram:
 
 
 def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
-    """Tell why no way worked; the first is the one closest to plain Python."""
+    """Report why no strategy worked; the first is the one closest to plain Python."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.error:
@@ -204,7 +245,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
 
 
 def _each(ways: list[str], outcomes: list[Outcome]) -> str:
-    """The ways that ended alike, in words."""
+    """The strategies with the same outcome, as text."""
     return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
@@ -298,7 +339,7 @@ def _hint(outcomes: list[Outcome]) -> str:
             return hint
     if any(o.strategy == "draft" for o in outcomes):
         return "the error before this one is torch's own"
-    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
 
 
 # Lines of torch's messages that are for those who work on torch.

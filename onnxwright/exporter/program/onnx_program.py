@@ -25,6 +25,7 @@ from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
 from onnxwright.optimizer.folding import optimize_traced
+from onnxwright.optimizer.quantized_weights import dequantize_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -196,6 +197,7 @@ class ONNXProgram(RunnableProgram):
         """
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
         optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
+        dequantize_weights(self.model, self._built.inner_weights)
         self.release()
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:

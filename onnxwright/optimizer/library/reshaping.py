@@ -1,4 +1,4 @@
-"""Reshapes, transposes, slices and joins that something simpler can stand for."""
+"""Reshapes, transposes, slices and joins that something simpler can replace."""
 
 from __future__ import annotations
 
