@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import check_file, check_folder, load, write_model
 from onnxwright.cli.grammar import add_json, command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     made = command(
         commands,
@@ -98,7 +102,7 @@ def add_output(made: Any) -> None:
     add_json(made)
 
 
-def _convert(given: Any) -> int:
+def _convert(given: Namespace) -> int:
     from onnxwright.optimizer.versions import convert_version
 
     domains = dict(map(_domain, given.domain or ()))
@@ -111,7 +115,7 @@ def _convert(given: Any) -> int:
     return OK
 
 
-def _extract(given: Any) -> int:
+def _extract(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import extract
 
     model = model_of(given.model)
@@ -119,7 +123,7 @@ def _extract(given: Any) -> int:
     return OK
 
 
-def _compose(given: Any) -> int:
+def _compose(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import compose
 
     pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
@@ -128,7 +132,7 @@ def _compose(given: Any) -> int:
     return OK
 
 
-def _set_shapes(given: Any) -> int:
+def _set_shapes(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import set_shapes
 
     if not given.shape and not given.dim:
@@ -142,7 +146,7 @@ def _set_shapes(given: Any) -> int:
     return OK
 
 
-def _rename(given: Any) -> int:
+def _rename(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import rename
 
     names = {}
@@ -189,7 +193,7 @@ def model_of(argument: str) -> Any:
     return load(argument).proto
 
 
-def write_result(given: Any, made: Any, more: Mapping[str, Any] | None = None) -> None:
+def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = None) -> None:
     """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 

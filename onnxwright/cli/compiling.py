@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import is_too_large, write_model
@@ -14,8 +15,11 @@ from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.programs import MAKER, find_program, split_target
 from onnxwright.errors import OnnxwrightError
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -52,7 +56,7 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     target = split_target(given.script)
     if target is None:
         raise CliError(f"a script is named as FILE.py:fn, not {given.script}")
@@ -80,7 +84,7 @@ def _run(given: Any) -> int:
     return OK
 
 
-def _compiled(given: Any, path: Path, name: str) -> tuple[Any, str]:
+def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
     """The model, and what it is called."""
     found = find_program(path, name)
     if not hasattr(found, "to_model_proto"):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import OK, CliError
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 from onnxwright.cli.sweeping import need_torch
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -33,7 +37,7 @@ def add(commands: Any) -> None:
     made.add_argument("--html", metavar="FILE", help="write the table as a page")
 
 
-def _coverage(given: Any) -> int:
+def _coverage(given: Namespace) -> int:
     need_torch("coverage")
     from onnxwright.testing.aten_coverage import coverage
 

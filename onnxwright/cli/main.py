@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -125,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _carried_out(given: Any) -> int:
+def _carried_out(given: Namespace) -> int:
     """Run the command; say what went wrong without a traceback."""
     color = wants_color(getattr(given, "color", "auto"), sys.stderr)
     try:
@@ -152,7 +153,7 @@ def _carried_out(given: Any) -> int:
         return BUG
 
 
-def _report_error(given: Any, words: str, status: int) -> int:
+def _report_error(given: Namespace, words: str, status: int) -> int:
     """What the user has to know: on standard error, and as JSON where that was asked for."""
     print(escape_control_chars(f"onnxwright {given.command}: {words}"), file=sys.stderr)
     if getattr(given, "json", False):
@@ -160,7 +161,7 @@ def _report_error(given: Any, words: str, status: int) -> int:
     return status
 
 
-def _diagnosed(given: Any, found: list[Diagnostic], status: int, *, color: bool) -> int:
+def _diagnosed(given: Namespace, found: list[Diagnostic], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from onnxwright.cli.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.migration import Migrated, migrate
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -28,7 +32,7 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     found: dict[str, tuple[str, Migrated]] = {}
     for name in given.files:
         try:

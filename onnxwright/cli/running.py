@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     import argparse
 
     from onnxwright.cli.files import Loaded
+    from onnxwright.cli.grammar import Commands
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -64,7 +66,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def check_provider(given: Any) -> None:
+def check_provider(given: Namespace) -> None:
     """Refuse a provider that is not there, or beside an evaluator that has none."""
     if not given.provider:
         return
@@ -78,7 +80,7 @@ def check_provider(given: Any) -> None:
             raise CliError(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
 
 
-def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
+def gather(loaded: Loaded, given: Namespace) -> dict[str, Any]:
     """The inputs that the options ask for."""
     return values.gather(
         loaded.proto, given.inputs, random=given.random, seed=given.seed, dims=sizes(given.dim)
@@ -135,7 +137,7 @@ def _binary(loaded: Loaded) -> bool:
     return loaded.path is not None and loaded.path.suffix in (".onnx", ".ort", "")
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     if given.stop_on and not given.trace:
         raise CliError("--stop-on needs --trace")
     check_provider(given)
@@ -170,7 +172,7 @@ def _run(given: Any) -> int:
     return OK
 
 
-def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
+def _trace(loaded: Loaded, inputs: dict[str, Any], given: Namespace) -> Any:
     check_weights(loaded)
     from onnxwright.eager import OrtEvaluator, debug, evaluator
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import LIMIT, check_weights, is_too_large, load, write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.ir.text import clean
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -45,7 +49,7 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     from onnxwright.decompiler import to_script
 
     loaded = load(given.model, function=True)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import time
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.console import DIFFERS, OK, Bar, CliError
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
+
+
 # How many units that no journal has are listed.
 _SHOWN = 10
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -78,7 +83,7 @@ def need_torch(what: str) -> None:
         )
 
 
-def _sweep(given: Any) -> int:
+def _sweep(given: Namespace) -> int:
     need_torch("sweep")
     from onnxwright.testing import sweep as sweeping
     from onnxwright.testing.sweep_journal import Journal, merge
@@ -133,7 +138,7 @@ def _sweep(given: Any) -> int:
     return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
 
 
-def _chosen(given: Any, modes: tuple[str, ...]) -> list[Any]:
+def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
     """The units that the options name."""
     from onnxwright.testing import sweep as sweeping
     from onnxwright.testing import sweep_export
@@ -162,7 +167,7 @@ def _shard(todo: list[Any], text: str | None) -> list[Any]:
     return todo[int(part) - 1 :: int(parts)]
 
 
-def _report(given: Any, report: Any, lacking: set[str]) -> int:
+def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
     if given.json:
         write(given.json, json.dumps(report.data(), indent=1))
     if given.html:
@@ -175,7 +180,7 @@ def _report(given: Any, report: Any, lacking: set[str]) -> int:
     return DIFFERS if report.wrong or lacking else OK
 
 
-def _cluster(given: Any) -> Any:
+def _cluster(given: Namespace) -> Any:
     from importlib.util import find_spec
 
     from onnxwright.testing.cluster import Cluster

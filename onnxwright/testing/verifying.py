@@ -82,7 +82,7 @@ def _folder(model: ir.Model) -> Any:
     return "."
 
 
-def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
+def drawn(model: onnx.ModelProto, size: int, rng: np.random.Generator) -> dict[str, Any]:
     """Random inputs of a model.
 
     Args:
@@ -108,7 +108,7 @@ def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
     return feeds
 
 
-def _array(kind: TensorType, size: int, rng: Any) -> Any:
+def _array(kind: TensorType, size: int, rng: np.random.Generator) -> Any:
     assert kind.shape is not None
     assert kind.dtype is not None
     shape = [_extent(d, size) for d in kind.shape]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.dtypes import DType
+
+if TYPE_CHECKING:
+    import onnx
+
 
 RunOp = Callable[[Op, Sequence[Value], Mapping[str, Any], int], Sequence[Value]]
 
@@ -39,7 +43,7 @@ class Step:
         seconds: how long it took.
     """
 
-    node: Any
+    node: onnx.NodeProto
     path: tuple[str, ...]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -69,7 +73,7 @@ class Interpreter:
 
     def graph(
         self,
-        graph: Any,
+        graph: onnx.GraphProto,
         inputs: Sequence[Value],
         outer: Mapping[str, Value] | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -160,7 +164,7 @@ class Interpreter:
 
     def node(
         self,
-        node: Any,
+        node: onnx.NodeProto,
         inputs: Sequence[Value],
         scope: Mapping[str, Value],
         attributes: Mapping[str, Any],
@@ -202,7 +206,7 @@ class Interpreter:
     def _control(
         self,
         op: Op,
-        node: Any,
+        node: onnx.NodeProto,
         inputs: Sequence[Value],
         given: Mapping[str, Any],
         scope: Mapping[str, Value],
@@ -229,7 +233,7 @@ class Interpreter:
 
     def callable(
         self,
-        graph: Any,
+        graph: onnx.GraphProto,
         scope: Mapping[str, Value],
         attributes: Mapping[str, Any] | None = None,
         path: tuple[str, ...] = (),
@@ -259,7 +263,7 @@ class Interpreter:
 
         return body
 
-    def initializers(self, graph: Any) -> dict[str, Value]:
+    def initializers(self, graph: onnx.GraphProto) -> dict[str, Value]:
         """The initializers of a graph, read once.
 
         Args:
@@ -318,7 +322,7 @@ def versions_of(model: Any) -> dict[str, int]:
     return {normalized(o.domain): o.version for o in model.opset_import}
 
 
-def free_names(graph: Any) -> list[str]:
+def free_names(graph: onnx.GraphProto) -> list[str]:
     """The names that a graph takes from the graphs around it.
 
     Args:
@@ -346,7 +350,7 @@ def free_names(graph: Any) -> list[str]:
     return list(free)
 
 
-def used_names(node: Any) -> list[str]:
+def used_names(node: onnx.NodeProto) -> list[str]:
     """The names that a node reads, its subgraphs included.
 
     Args:
@@ -383,7 +387,7 @@ _HELD = (
 )  # fmt: skip
 
 
-def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:
+def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a node as Python values.
 
     Args:
