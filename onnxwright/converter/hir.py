@@ -202,9 +202,31 @@ class LocalFunction:
     body: Block
 
 
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A piece of Python's own tree that passes move about without looking inside.
+
+    It is an expression, or a statement that decides nothing (then it is the value of an
+    `Evaluate`).  The lowering to ONNX never sees one: the exporter's rewriting of PyTorch programs
+    makes them, so that both use the same passes.
+
+    Fields:
+        node: the piece, a node of the module `ast`.
+        read: the names it reads, in order.
+        bound: the names it binds.
+        captured: the names that functions defined in it take from around them.
+    """
+
+    span: Span
+    node: object
+    read: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
+    captured: tuple[str, ...] = ()
+
+
 Expr = Union[
     Name, Literal, Attribute, Subscript, SliceExpr, Display, DictDisplay, Unary, Binary, Comparison,
-    Logic, Conditional, Star, Call, Walrus, Format, Comprehension, LocalFunction,
+    Logic, Conditional, Star, Call, Walrus, Format, Comprehension, LocalFunction, Verbatim,
 ]  # fmt: skip
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -399,6 +421,7 @@ NODE_TYPES: frozenset[type] = frozenset(
     (*get_args(Expr), *get_args(Target), *get_args(Statement), Clause, Parameter)
 )
 _NOT_NODES = frozenset(
-    ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep", "inplace")
-)
+    ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep", "inplace",
+     "node", "read", "bound", "captured")
+)  # fmt: skip
 _FIELDS: dict[type, tuple[str, ...]] = {}

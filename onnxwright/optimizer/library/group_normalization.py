@@ -157,6 +157,7 @@ def _groups(rng: Any) -> Draw:
     }
 
 
+# From opset 21 on: the form of opset 18, with a scale for each group, is deprecated.
 # Not for ONNX Runtime: it inlines GroupNormalization, which takes it 1.8 times as long as the
 # kernel of InstanceNormalization between two Reshapes.
 @rule(since=21, level="rounding", cases=_groups, avoid=("onnxruntime",))
