@@ -2,5 +2,5 @@ import onnxwright as ow
 
 
 @ow.rule
-def sums(op, a, b, c, d):
-    return a * b + c * d
+def sums(op, x):
+    return ((x + 1) * 2 + 3) * 4

@@ -2,5 +2,5 @@ import onnxwright as ow
 
 
 @ow.rule
-def sums(op, a, b, c, d, e, f, g, h):
-    return a * b + c * d + e * f + g * h
+def sums(op, x, y):
+    return ((((((x + y) * x + y) * x) + y) * x) + y) * x
