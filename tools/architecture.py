@@ -82,6 +82,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
     ),
+    ("onnxwright.dsl.compilation", "onnxwright.optimizer.versions.one_call"): (
+        "few scripts mix opset versions; the first that does loads the converter of versions"
+    ),
     ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
         "adapters of opset versions are built with the builder, and a call of another version in a "
         "graph under construction asks for them"
@@ -130,6 +133,7 @@ OPTIONAL: dict[str, str] = {
 # Everything third-party that may appear.
 DECLARED = frozenset(
     {"onnx", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions", "torch"}
+    | {"sympy"}  # torch's conditions on sizes are its expressions; torch brings it
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.loading import checked_value
+from onnxwright.ir.loading import checked_external, checked_value
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.operators.op_call import Array, UnknownError
 from onnxwright.semantics.foreign import foreign_array
@@ -37,7 +38,7 @@ class Pool:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
-        # Values of another graph that these stand for: their notes go with them.
+        # Values of another graph that these replace: their notes go with them.
         self.sources: dict[ir.Value, ir.Value] = {}
         self._known: dict[object, ir.Value] = {}
         self._owners: list[Any] = []
@@ -86,7 +87,7 @@ class Pool:
         Args:
             array: the array.
             name: the name a new value asks for.
-            owner: what tells it from other weights of the same numbers; by default its name.
+            owner: what distinguishes it from other weights with the same data; by default its name.
 
         Returns:
             The value.
@@ -105,7 +106,7 @@ class Pool:
                 `__array__` or `__dlpack__`.
             name: the name a new value asks for.
             span: the place, for the message.
-            owner: what tells a weight from others of the same numbers.
+            owner: what distinguishes a weight from others with the same data.
 
         Returns:
             The value.
@@ -115,8 +116,10 @@ class Pool:
             return found
         if is_number_like(given):
             return self.initializer(array_of(_Place(span), given), name, owner)  # type: ignore[arg-type]
-        if isinstance(given, onnx.TensorProto) and given.data_location != given.EXTERNAL:
-            checked_value(given, f"tensor {quoted(given.name)}")
+        if isinstance(given, onnx.TensorProto):
+            checked_value(given, f"tensor {quoted(given.name)}", Path())
+        elif isinstance(given, ir.ExternalTensor):
+            checked_external(given, f"tensor {quoted(given.name or '')}")
         held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
         if isinstance(held, ir.TensorProtocol):
             return self._ir_tensor(given, held, name, owner)
@@ -136,7 +139,7 @@ class Pool:
         Args:
             tensor: the tensor; it is not read.
             name: the name a new value asks for.
-            source: the value of another graph that it stands for.
+            source: the value of another graph that it replaces.
 
         Returns:
             A value of its own.

@@ -175,7 +175,7 @@ class GraphBuilder(Calling, Results):
             default: its default; without one every call must give it.
 
         Returns:
-            What stands for its value in attributes of calls.
+            A reference to its value for attributes of calls.
         """
         kind = AttrKind(kind)
         if default is None:

@@ -223,7 +223,7 @@ def copy_value(source: ir.Value, made: ir.Value) -> None:
 
     Args:
         source: a value of the old graph.
-        made: the value that stands for it.
+        made: the value that replaces it.
     """
     if source.type is not None:
         made.type = source.type

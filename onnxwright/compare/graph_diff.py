@@ -369,7 +369,7 @@ class _Bodies:
 
 
 def _many(graph: ProtoGraph, node: ProtoNode) -> bool:
-    """Whether the operator of a node with subgraphs stands more than once in its graph."""
+    """Whether the operator of a node with subgraphs occurs more than once in its graph."""
     return sum(bool(u.subgraphs) and u.key == node.key for u in graph.nodes) > 1
 
 

@@ -28,7 +28,7 @@ class Written:
 
     Attributes:
         lines: the statements, not indented.
-        pending: expressions that are made but do not stand anywhere yet, in the order of making.
+        pending: expressions that are made but not written yet, in the order of making.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Body(Writer, ABC):
         return [*written.lines, returned(self.results(graph, written), self.width)]
 
     def results(self, graph: ProtoGraph, written: Written) -> list[str]:
-        """What a function returns; the last expressions stand there where they may."""
+        """What a function returns; the last expressions are inlined where possible."""
         values = self.plan.results(graph)
         merged = self.merged(values, written, lambda _: True)
         shown = [merged[w].text if w in merged else self.name(w) for w in values]
@@ -155,9 +155,9 @@ class Body(Writer, ABC):
     def merged(
         self, values: list[ProtoValue], written: Written, fits: object
     ) -> dict[ProtoValue, Piece]:
-        """Waiting expressions that may stand where `values` are read; others get names.
+        """Pending expressions that may be inlined where `values` are read; others get names.
 
-        Nodes stay in order: only the newest expressions may stand there, and in their own order.
+        Nodes stay in order: only the newest expressions may be inlined, and in their own order.
         """
         waiting = [w for w, _ in written.pending]
         wanted = [w for w in dict.fromkeys(values) if w in waiting]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir
 
-    from onnxwright.dsl.exact import Details
+    from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
 
 P = ParamSpec("P")
@@ -46,6 +46,7 @@ class ScriptFunction(Script, Generic[P, R]):
         source: its text, where it is in no file.
         depth: how many frames the decorated function is above this call.
         model_options: what `to_model_proto` takes where it is called without them.
+        trace_only: calls with values of a graph run the Python function.
 
     Raises:
         TypeError: `to_model_proto` has no such option.
@@ -71,6 +72,7 @@ class ScriptFunction(Script, Generic[P, R]):
         source: str | None = None,
         depth: int = 1,
         model_options: Mapping[str, Any] | None = None,
+        trace_only: bool = False,
     ) -> None:
         self.function = _plain(function)
         self.domain = domain
@@ -82,6 +84,7 @@ class ScriptFunction(Script, Generic[P, R]):
         self._local_types = _local_types(self.function, depth)
         self._signature: FunctionSignature | None = None
         self._compiled: dict[Any, Any] = {}
+        self.trace_only = trace_only
         self.model_options = dict(model_options or {})
         if self.model_options:
             known = set(inspect.signature(ScriptFunction.to_model_proto).parameters)
@@ -106,7 +109,7 @@ class ScriptFunction(Script, Generic[P, R]):
         for value in (*args, *kwargs.values()):
             if isinstance(value, SymbolicValue):
                 build = getattr(value._backend(), "call_script", None)
-                if build is None:
+                if build is None or self.trace_only:
                     return self.function(*args, **kwargs)  # type: ignore[no-any-return]
                 return build(self, args, kwargs)  # type: ignore[no-any-return]
         from onnxwright.eager.functions import call_function
@@ -278,9 +281,9 @@ class ScriptFunction(Script, Generic[P, R]):
             ['Add']
         """
         if details is not None:
-            from onnxwright.dsl.exact import exact_function
+            from onnxwright.dsl.verbatim import verbatim_function
 
-            return exact_function(self, details)
+            return verbatim_function(self, details)
         from onnxwright.dsl.model import to_function_proto
 
         return to_function_proto(self)
@@ -349,10 +352,10 @@ class ScriptFunction(Script, Generic[P, R]):
             >>> model.graph.input[0].name, len(model.functions)
             ('x', 0)
         """
-        from onnxwright.dsl.model import ModelOptions, to_exact_model, to_model_proto
+        from onnxwright.dsl.model import ModelOptions, to_model_proto, to_verbatim_model
 
         if details is not None:
-            from onnxwright.dsl.exact import ModelFacts
+            from onnxwright.dsl.verbatim import ModelFacts
 
             facts = ModelFacts(
                 ir_version,
@@ -367,7 +370,7 @@ class ScriptFunction(Script, Generic[P, R]):
             options = ModelOptions(
                 input_types=input_types, attributes=dict(attributes or {}), functions=functions
             )
-            return to_exact_model(self, options, details, facts)
+            return to_verbatim_model(self, options, details, facts)
         options = ModelOptions(
             input_types=input_types,
             output_types=output_types,

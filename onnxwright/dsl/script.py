@@ -30,6 +30,7 @@ def script(
     overload: str = "",
     source: str | None = None,
     opset: Opset | None = None,
+    trace_only: bool = False,
     **model_options: Any,
 ) -> Callable[[Callable[P, R]], ScriptFunction[P, R]]: ...
 def script(
@@ -42,6 +43,7 @@ def script(
     overload: str = "",
     source: str | None = None,
     opset: Opset | None = None,
+    trace_only: bool = False,
     **model_options: Any,
 ) -> Any:
     """Make an ONNX function of a Python function.
@@ -57,6 +59,9 @@ def script(
         overload: which of several ONNX functions of that name it is.
         source: the text of the function, where it is in no file (a frozen application).
         opset: the same as `domain` given an `Opset`, as a keyword.
+        trace_only: calls with values of a graph that is being built (a `GraphBuilder`'s, an
+            export's) run the Python function, so that it may use any Python and leaves no node of
+            its own; elsewhere it is a script as any.
         model_options: what `to_model_proto` takes where it is called without them: `ir_version=`,
             `producer_name=` and the like.
 
@@ -96,6 +101,7 @@ def script(
             source=source,
             depth=2,
             model_options=model_options,
+            trace_only=trace_only,
         )
 
     return decorate

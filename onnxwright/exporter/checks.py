@@ -175,30 +175,6 @@ def captured_already(dynamic_shapes: Any, how: Any) -> None:
             )
 
 
-def dense(module: torch.nn.Module) -> None:
-    """Check that weights are dense.
-
-    Args:
-        module: what is exported.
-
-    Raises:
-        ExportValueError: a parameter or buffer is sparse, which ONNX's operators do not take.
-    """
-    for kind, found in (
-        ("parameter", module.named_parameters()),
-        ("buffer", module.named_buffers()),
-    ):
-        for name, tensor in found:
-            if tensor.layout is not torch.strided and not str(tensor.layout).endswith("_mkldnn"):
-                layout = str(tensor.layout).removeprefix("torch.")
-                raise_bad_argument(
-                    "model",
-                    f"the {kind} `{name}` has the layout {layout}",
-                    "ONNX has no operators on sparse tensors: store it dense, with "
-                    f"`module.{name} = module.{name}.to_dense()`, and multiply with `@`",
-                )
-
-
 def fit(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Refuse example inputs that do not fit the parameters of a module.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import onnx_ir as ir
@@ -44,11 +47,77 @@ def is_onnxscript(function: Any) -> bool:
     return type(function).__module__.split(".")[0] == "onnxscript"
 
 
+def calls_onnxscript(function: Any, depth: int = 4) -> bool:
+    """Whether a plain Python function uses operators or functions of onnxscript.
+
+    Args:
+        function: the function.
+        depth: how far functions that it uses are followed.
+
+    Returns:
+        True if a name in it stands for something of onnxscript.
+    """
+    function = inspect.unwrap(function) if callable(function) else function
+    code = getattr(function, "__code__", None)
+    if code is None or not depth:
+        return False
+    outer = function.__globals__
+    found = [outer[n] for n in _names_in(code) if n in outer]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            found.append(cell.cell_contents)
+    for x in found:
+        module = x.__name__ if isinstance(x, ModuleType) else type(x).__module__
+        if (module or "").split(".")[0] == "onnxscript":
+            return True
+    return any(calls_onnxscript(x, depth - 1) for x in found if isinstance(x, FunctionType))
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names_in(inner)
+
+
+def accepts(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function of onnxscript has parameters for a call, of types that fit.
+
+    Args:
+        function: an `OnnxFunction` or a traced function.
+        args, kwargs: the arguments of a call.
+
+    Returns:
+        False where an argument has no parameter, a parameter no argument, or the type differs.
+
+    Source:
+        `OnnxFunction.op_signature`: parameters with the types they allow.
+    """
+    params = list(function.op_signature.params)
+    if len(args) > len(params):
+        return False
+    given = dict(zip((p.name for p in params), args, strict=False))
+    if set(kwargs) & set(given) or not set(kwargs) <= {p.name for p in params}:
+        return False
+    given |= kwargs
+    for p in params:
+        if p.name not in given:
+            if p.required:
+                return False
+            continue
+        allowed = getattr(getattr(p, "type_constraint", None), "allowed_types", None)
+        dtype = getattr(given[p.name], "onnx_dtype", None)
+        if allowed and dtype is not None:
+            if ir.TensorType(ir.DataType(int(dtype))) not in allowed:
+                return False
+    return True
+
+
 def from_onnxscript(function: Any) -> Callable[..., Any]:
     """A function of onnxscript as a lowering.
 
     Args:
-        function: an `OnnxFunction`, or a traced function of torchlib.
+        function: an `OnnxFunction`, a traced function, or a plain function over its operators.
 
     Returns:
         A function of (op, *args, **kwargs).

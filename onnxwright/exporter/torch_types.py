@@ -56,14 +56,30 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     """A torch tensor as an onnx_ir tensor that shares its memory.
 
     Args:
-        tensor: a dense tensor, real or fake.
+        tensor: a tensor, real or fake; all elements of a sparse one are stored.
         name: the name of the initializer.
 
     Returns:
         The tensor.
     """
+    if is_sparse(tensor):
+        tensor = tensor.to_dense()
     made: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
     return made
+
+
+_SPARSE = (
+    torch.sparse_coo,
+    torch.sparse_csr,
+    torch.sparse_csc,
+    torch.sparse_bsr,
+    torch.sparse_bsc,
+)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a tensor of a sparse layout."""
+    return isinstance(value, torch.Tensor) and value.layout in _SPARSE
 
 
 def has_no_numbers(tensor: torch.Tensor) -> bool:

@@ -18,11 +18,12 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.validation import Damage, check_model
+from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_schemas
-from onnxwright.ir.validation.tensors import Value, check_value
+from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
@@ -77,7 +78,7 @@ def open_model(
             "needed" wants them to be there, "skip" does not look at them.
         defined: whether names that are read and not defined are a fault: a tool that shows or
             compares models can do without them.
-        runs: whether the nodes will be gone through one by one: attributes must have values and
+        runs: whether the nodes will be visited one by one: attributes must have values and
             calls fit their functions, and nodes that are not sorted are sorted in a copy.
 
     Returns:
@@ -184,18 +185,42 @@ def checked(
         raise_damage(damage)
 
 
-def checked_value(value: Value, where: str) -> None:
+def checked_value(value: Value, where: str, folder: Path | None = None) -> None:
     """Check a tensor, sequence or optional that is in memory already.
 
     Args:
         value: the value.
         where: what it is, for messages.
+        folder: the folder of the data of a tensor that is in another file; without it such a
+            tensor is refused.
 
     Raises:
         ModelError: as for `open_model`.
     """
     try:
-        check_value(value, where)
+        if folder is not None and isinstance(value, onnx.TensorProto):
+            check_tensor(value, where, Files(folder))
+        else:
+            check_value(value, where)
+    except Damage as damage:
+        raise_damage(damage)
+
+
+def checked_external(tensor: Any, where: str) -> None:
+    """Check an `onnx_ir.ExternalTensor`: its file, its offset and its length.
+
+    Args:
+        tensor: the tensor; its data is not read.
+        where: what it is, for messages.
+
+    Raises:
+        ModelError: its data cannot be read (OW743).
+    """
+    numbers = {"offset": tensor.offset, "length": tensor.length}
+    entries = {"location": os.fspath(tensor.location)}
+    entries |= {key: str(n) for key, n in numbers.items() if n is not None}
+    try:
+        Files(Path(tensor.base_dir)).check(entries, tensor.nbytes, where)
     except Damage as damage:
         raise_damage(damage)
 
@@ -386,6 +411,7 @@ __all__ = [
     "LIMIT",
     "Opened",
     "checked",
+    "checked_external",
     "checked_value",
     "is_source",
     "not_a_model",

@@ -34,7 +34,7 @@ FACTS = (
         flops=per_input(5),
         changes={13: Change("compares along one axis; before, over all axes from `axis` on")},
     ),
-    _unary("LeakyRelu", cheap=True, flops=per_output(2)),
+    _unary("LeakyRelu", correctly_rounded=True, cheap=True, flops=per_output(2)),
     OperatorFacts(
         "LogSoftmax",
         infer=_along_axis,
@@ -44,6 +44,7 @@ FACTS = (
     _unary("Mish", flops=per_output(8)),
     _broadcasting(
         "PRelu",
+        correctly_rounded=True,
         exact_on_integers=True,
         cheap=True,
         changes={

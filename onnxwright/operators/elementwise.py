@@ -94,7 +94,7 @@ FACTS = (
     _unary("Atan"),
     _unary("Atanh"),
     _unary("Ceil", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.ceil)),
-    _unary("Clip", exact_on_integers=True, cheap=True),
+    _unary("Clip", correctly_rounded=True, exact_on_integers=True, cheap=True),
     _unary("Cos", folding=ALWAYS),
     _unary("Cosh"),
     _broadcasting(

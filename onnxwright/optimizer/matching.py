@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.carrying import kind_of
 from onnxwright.builder.replay_model import INFERRED
+from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.registry import OpSignature
 from onnxwright.optimizer.constants import holds, is_constant, small_array
@@ -43,6 +44,8 @@ class Match:
     values: dict[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
+    # Set where a replacement is asked for: what stands for a value of the source graph.
+    resolve: Callable[[ir.Value | None], Any] = lambda _: None
 
     def copy(self) -> Match:
         """A match that can go on in another way."""
@@ -147,6 +150,9 @@ class Matcher:
         match.nodes[wanted] = node
         inputs = self._inputs(wanted, node, match, signature)
         if inputs is None:
+            return
+        if _may_widen(node, inputs):
+            self._fail(match, wanted, node, "a number with axes of its own may widen the result")
             return
         if not wanted.commutative or len(inputs) != 2:
             yield from self._solve(match, _join(inputs, goals))
@@ -332,6 +338,21 @@ def _attribute_input(
         return None
     return ir.Value(name=None, const_value=tensor, shape=ir.Shape(tensor.numpy().shape),
                     type=ir.TensorType(tensor.dtype))  # fmt: skip
+
+
+def _may_widen(node: ir.Node, inputs: Any) -> bool:
+    """Whether a number with axes of its own, `[[0.5]]`, may give the result more axes."""
+    if not facts(node.op_type, node.domain).elementwise:
+        return False
+    if not any(isinstance(wanted, Literal) for wanted, _ in inputs):
+        return False
+    values = [v for _, v in inputs if v is not None]
+    known = [v for v in values if v.shape is not None]
+    numbers = [len(v.shape) for v in known if is_constant(v)]
+    others = [len(v.shape) for v in known if not is_constant(v)]
+    if not others and len(numbers) == len(values):
+        return False
+    return max(numbers, default=0) > max(others, default=0)
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -27,6 +27,7 @@ from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.transposes import move_transposes
 from onnxwright.optimizer.versions import convert_version
 
 M = TypeVar("M")
@@ -34,7 +35,7 @@ M = TypeVar("M")
 # Two are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 8
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class _Options:
     version: int
     fold_limit: int
     fixed: frozenset[str]
+    moves_transposes: bool = False
 
 
 def optimize(
@@ -77,7 +79,7 @@ def optimize(
         skip: names of rules of the library that are not used.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
-            of sequences end with padding), "finite".
+            of sequences end with padding), "finite", "visible" (attention masks hide no row whole).
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
@@ -110,15 +112,19 @@ def optimize(
         frozenset(keep),
     )
     known = {r.name: r for r in library.rules()}
-    left_out = {_choice("skip", name, tuple(known)) for name in skip}
+    left_out = {_choice("skip", name, (*known, "move_transposes")) for name in skip}
     chosen = [*(rules or ()), *(r for r in known.values() if r.name not in left_out)]
-    options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep)
+    options = _Options(
+        scope, chosen, _decide(inline), version, fold_limit, scope.keep,
+        moves_transposes="move_transposes" not in left_out,
+    )  # fmt: skip
     made, done = _optimized(source, options)
     return (give(made), done) if report else give(made)
 
 
 def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeReport]:
     done = OptimizeReport()
+    exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
@@ -128,14 +134,17 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         following = _replayed(model, rewriter, options)
         done.rounds += 1
         done.declined.update(rewriter.failures)
+        if options.moves_transposes:
+            moved = move_transposes(following, exact=exact, keep=options.fixed)
+            if moved:
+                RemoveUnusedNodesPass()(following)
+                rewriter.fired["move_transposes"] += moved
         if not rewriter.fired:
             break
+        # What a rule makes of weights is a weight for the rules of the next round.
         model = following
         done.rules.update(rewriter.fired)
-    fold_weights(
-        model, fixed=options.fixed, limit=options.fold_limit,
-        exact=options.scope.level == "exact",
-    )  # fmt: skip
+        fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())

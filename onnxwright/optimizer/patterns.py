@@ -275,7 +275,7 @@ class Pattern:
         self.roots = list(dict.fromkeys(r.node for r in results))
         self.nodes = _reachable(self.roots)
         self.needs = frozenset(v.node.op_type for v in self.root.inputs if isinstance(v, Output))
-        commutative = sum(n.commutative for n in self.nodes)
+        commutative = sum(_has_two_orders(n) for n in self.nodes)
         if commutative > MOST_COMMUTATIVE:
             fail(messages.TooManyOrders(
                 rule=name, count=commutative, most=MOST_COMMUTATIVE, span=user_span()
@@ -372,6 +372,13 @@ def _placeholder(parameter: inspect.Parameter, hint: Any) -> Any:
         return Rest(parameter.name, constant=constant)
     optional = parameter.default is None
     return Variable(parameter.name, constant=constant, optional=optional)
+
+
+def _has_two_orders(node: PatternNode) -> bool:
+    """Whether both orders of the inputs must be tried to the end: a literal settles it at once."""
+    a, *others = node.inputs or (None,)
+    literal = any(isinstance(v, Literal) for v in node.inputs)
+    return node.commutative and not literal and any(v is not a for v in others)
 
 
 def _reachable(roots: Sequence[PatternNode]) -> list[PatternNode]:

@@ -24,7 +24,7 @@ from onnxwright.optimizer.rules import Rule
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
-from onnxwright.types.kinds import OnnxType, TensorType
+from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Rewriter:
             key = (pattern.root.domain, pattern.root.op_type)
             self._table.setdefault(key, []).append((rule, pattern))
         self._done: dict[ir.Node, Results] = {}
+        # Node of the source graph -> the size of the pattern that was replaced there.
+        self._replaced: dict[ir.Node, int] = {}
 
     def __call__(
         self, replay: Replay, node: ir.Node, _inputs: Sequence[GraphValue | None], env: Env
@@ -99,12 +101,25 @@ class Rewriter:
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
             for match in matcher.at(node):
+                if self._undoes_more(match):
+                    continue
                 made = _Attempt(self, rule, match, replay, env).made()
                 if made is not None:
                     results = made.pop(node)
                     self._done.update(made)
                     return results
         return None
+
+    def _undoes_more(self, match: Match) -> bool:
+        """Whether something larger was replaced inside: what is left is for the next round."""
+        size = len(match.nodes)
+        return any(self._replaced.get(n, 0) > size for n in match.nodes.values())
+
+    def note(self, match: Match) -> None:
+        """Remember what was replaced."""
+        size = len(match.nodes)
+        for node in match.nodes.values():
+            self._replaced[node] = max(size, self._replaced.get(node, 0))
 
 
 class _Attempt:
@@ -138,6 +153,7 @@ class _Attempt:
             return None
         if not self._is_same(values):
             self.rewriter.fired[self.rule.name] += 1
+            self.rewriter.note(self.match)
             self._note(fresh)
         return self._results(values, kinds, fresh)
 
@@ -149,6 +165,7 @@ class _Attempt:
 
     def _bound(self) -> dict[str, Any] | None:
         """What the pattern bound, as values of the new graph; None where one is not made yet."""
+        self.match.resolve = self._value
         bound: dict[str, Any] = {"match": self.match, **self.match.attributes}
         for name, value in self.match.values.items():
             if isinstance(value, list):
@@ -305,6 +322,8 @@ def fits(old: OnnxType | None, new: OnnxType | None, *, names: bool = True) -> b
         >>> fits(TensorType(DType.FLOAT, ("N", 4)), TensorType(DType.FLOAT, (1, 4)))
         False
     """
+    if isinstance(old, SequenceType) and isinstance(new, SequenceType):
+        return fits(old.elem, new.elem, names=names)
     if not isinstance(old, TensorType) or not isinstance(new, TensorType):
         return old is None or new is None or old == new
     if old.dtype is not None and new.dtype is not None and old.dtype is not new.dtype:

@@ -188,7 +188,7 @@ class _RuleMaker:
         return lambda f: Rule(f, **options)
 
     def function(self, script: Any, **options: Any) -> Rule:
-        """A rule that puts a call of a script where the body of the script stands (outlining).
+        """A rule that puts a call of a script in place of the body of the script (outlining).
 
         Args:
             script: a `@script` function without attribute parameters.
@@ -201,7 +201,7 @@ class _RuleMaker:
 
 
 class FunctionRule(Rule):
-    """A rule that puts a call of a function where its body stands."""
+    """A rule that puts a call of a function in place of its body."""
 
     def __init__(self, script: Any, **options: Any) -> None:
         self._script = script

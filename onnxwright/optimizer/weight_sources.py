@@ -67,7 +67,7 @@ class WeightSource:
     """What an initializer is made of.
 
     Fields:
-        names: the initializers it stands for, as the module names them.
+        names: the initializers it represents, as the module names them.
         tensors: what these hold, as the module has it.
         make: the tensor of the initializer for theirs; it reads none of them.
     """

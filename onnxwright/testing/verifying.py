@@ -26,11 +26,11 @@ def first_difference(
     Args:
         a, b: models of any kind; they take the same inputs.
         exact: compare bits; otherwise results may differ by their rounding.
-        sizes: what each name of a dimension stands for, run by run.
+        sizes: the value of each named dimension, run by run.
         seed: what the inputs are drawn from.
 
     Returns:
-        The first difference in words; None where there is none.
+        The first difference as text; None where there is none.
 
     Raises:
         ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
@@ -82,12 +82,12 @@ def _folder(model: ir.Model) -> Any:
     return "."
 
 
-def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
+def drawn(model: onnx.ModelProto, size: int, rng: np.random.Generator) -> dict[str, Any]:
     """Random inputs of a model.
 
     Args:
         model: the model.
-        size: what each name of a dimension stands for.
+        size: the value of each named dimension.
         rng: a numpy random generator.
 
     Returns:
@@ -108,7 +108,7 @@ def drawn(model: onnx.ModelProto, size: int, rng: Any) -> dict[str, Any]:
     return feeds
 
 
-def _array(kind: TensorType, size: int, rng: Any) -> Any:
+def _array(kind: TensorType, size: int, rng: np.random.Generator) -> Any:
     assert kind.shape is not None
     assert kind.dtype is not None
     shape = [_extent(d, size) for d in kind.shape]

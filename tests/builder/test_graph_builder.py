@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import ml_dtypes
@@ -268,6 +269,40 @@ def test_tensors_of_every_kind(tmp_path):
     ir.save(model, tmp_path / "m.onnx")
     (y,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": np.zeros(3, "f")})
     assert y.tolist() == [21.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("location", "nbytes", "found"),
+    [
+        ("gone.bin", 12, "OW743.*cannot be read"),
+        ("../w.bin", 12, "OW743.*outside the folder"),
+        ("/etc/passwd", 12, "OW743.*absolute path"),
+        ("w.bin", 8, "OW743.*`length` says 8"),
+        ("short.bin", 12, "OW743.*has 4 bytes"),
+        ("link.bin", 12, "OW743.*outside the folder"),
+        ("pipe", 12, "OW743.*not a regular file"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["proto", "onnx_ir"])
+def test_the_file_of_a_tensor_is_checked(tmp_path, monkeypatch, location, nbytes, found, kind):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for path in (tmp_path / "w.bin", folder / "w.bin"):
+        path.write_bytes(np.ones(3, np.float32).tobytes())
+    (folder / "short.bin").write_bytes(b"1234")
+    (folder / "link.bin").symlink_to(tmp_path / "w.bin")
+    os.mkfifo(folder / "pipe")
+    if kind == "proto":
+        given = onnx.TensorProto(data_type=1, dims=[3], name="w", data_location=1)
+        for key, value in (("location", location), ("offset", 0), ("length", nbytes)):
+            given.external_data.add(key=key, value=str(value))
+        monkeypatch.chdir(folder)
+    else:
+        given = ir.ExternalTensor(location, 0, nbytes, ir.DataType.FLOAT, shape=ir.Shape([3]),
+                                  name="w", base_dir=str(folder))  # fmt: skip
+    g, _ = started(x=FLOAT[3])
+    with pytest.raises(OnnxwrightError, match=f"(?s){found}"):
+        g.initializer(given)
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -331,3 +331,102 @@ def test_static_sizes_cost_no_nodes() -> None:
     """No Shape, Gather or Concat where nothing is dynamic."""
     program = check(views, (randn(2, 5, 8),))
     assert not operators(program).keys() & {"Shape", "Gather", "Concat", "Slice"}
+
+
+class Mixed(torch.nn.Module):
+    """Inputs in a dict, one that may be left out, a size that the weights fix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 2)
+
+    def forward(self, x: Any, more: dict[str, Any], shift: Any = None) -> Any:
+        y = self.linear(x) + more["a"][:, :2]
+        return y if shift is None else y + shift
+
+
+def _mixed() -> tuple[Mixed, tuple[Any, ...]]:
+    return Mixed(), (torch.randn(4, 3), {"a": torch.randn(4, 5)})
+
+
+def _sizes(program: ow.ONNXProgram) -> list[list[Any]]:
+    return [[getattr(d, "value", d) for d in i.shape] for i in program.model.graph.inputs]
+
+
+@pytest.mark.parametrize("form", [True, "auto"])
+def test_every_dimension_that_the_model_leaves_free(form: Any) -> None:
+    model, args = _mixed()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        program = ow.export(model, args, dynamic_shapes=form)
+    (batch, three), (batch_too, wide) = _sizes(program)
+    assert (three, batch) == (3, batch_too)
+    assert isinstance(batch, str)
+    assert isinstance(wide, str)
+    fixed = [str(w.message) for w in told if "OW827" in str(w.message)]
+    assert len(fixed) == (form is True)
+    other = (torch.randn(6, 3), {"a": torch.randn(6, 9)})
+    torch.testing.assert_close(program(*other), model(*other))
+
+
+def test_no_dimension() -> None:
+    model, args = _mixed()
+    assert _sizes(ow.export(model, args, dynamic_shapes=False)) == [[4, 3], [4, 5]]
+
+
+def test_shapes_collected_by_tensor() -> None:
+    model, args = _mixed()
+    shapes = torch.export.ShapesCollection()
+    batch = torch.export.Dim("batch")
+    shapes[args[0]] = {0: batch}
+    shapes[args[1]["a"]] = {0: batch}
+    assert _sizes(ow.export(model, args, dynamic_shapes=shapes)) == [["batch", 3], ["batch", 5]]
+
+
+def test_shapes_found_from_additional_inputs() -> None:
+    model, args = _mixed()
+    examples = torch.export.AdditionalInputs()
+    examples.add((torch.randn(7, 3), {"a": torch.randn(7, 5)}))
+    program = ow.export(model, args, dynamic_shapes=examples)
+    (batch, three), (batch_too, five) = _sizes(program)
+    assert (batch, three, five) == (batch_too, 3, 5)
+    assert isinstance(batch, str)
+
+
+def _foreign_tensor() -> Any:
+    shapes = torch.export.ShapesCollection()
+    shapes[torch.ones(3)] = {0: "n"}
+    return shapes
+
+
+def _other_structure() -> Any:
+    examples = torch.export.AdditionalInputs()
+    examples.add((torch.randn(7, 3), torch.randn(7, 5)))
+    return examples
+
+
+def _misfit() -> Any:
+    examples = torch.export.AdditionalInputs()
+    examples.add((torch.randn(7, 3), {"a": torch.randn(3, 5)}))
+    return examples
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: "all", "'all' is not the name"),
+        (_foreign_tensor, "not found in args"),
+        (_other_structure, "structure and the types"),
+    ],
+)
+def test_proposals_that_do_not_fit_are_refused(make: Any, words: str) -> None:
+    model, args = _mixed()
+    with pytest.raises(errors.ExportValueError, match="OW825") as caught:
+        ow.export(model, args, dynamic_shapes=make())
+    assert words in str(caught.value)
+
+
+def test_an_additional_input_that_the_program_refuses() -> None:
+    model, args = _mixed()
+    with pytest.raises(ow.ExportError, match="OW82"):
+        ow.export(model, args, dynamic_shapes=_misfit())

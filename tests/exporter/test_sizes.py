@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.export import Dim  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
+from onnxwright.exporter.capture.guard_code import conditions_of  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -149,16 +151,38 @@ def test_strict_makes_it_an_error(name: str) -> None:
         exported(CASES[name], strict=True)
 
 
-def test_code_without_a_file_is_the_users() -> None:
-    """As in a console."""
+WITHOUT_A_FILE: dict[str, Callable[[str, dict[str, Any]], None]] = {
+    "exec": lambda text, space: exec(text, space),
+    "exec_in_a_module": lambda text, space: exec(text, space | {"__name__": "mine"}, space),
+    "console": lambda text, space: exec(compile(text, "<console>", "exec"), space),
+    "a_name_of_its_own": lambda text, space: exec(compile(text, "<made>", "exec"), space),
+}
+
+
+@pytest.mark.parametrize("capture", ["non-strict", "strict"])
+@pytest.mark.parametrize("name", WITHOUT_A_FILE)
+def test_code_without_a_file_is_the_users(name: str, capture: str) -> None:
     space: dict[str, Any] = {}
     text = "def f(x):\n    return x + 1 if x.shape[0] > 5 else x - 1\n"
-    exec(compile(text, "<console>", "exec"), space)
+    WITHOUT_A_FILE[name](text, space)
     case = Case(space["f"], (10,), ("n",), "n > 5", (), ())
-    program, found = exported(case)
+    program, found = exported(case, capture=capture)
     assert any("OW833" in text and "`n > 5`" in text for text in found)
     with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
         program(torch.randn(3, 3))
+    with pytest.raises(ow.errors.ExportError, match="OW834"):
+        exported(case, capture=capture, strict=True)
+
+
+def test_code_that_torch_generates_is_not_the_users() -> None:
+    """Guards that torch runs as generated code, and modules made of graphs."""
+    inner = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()))
+    first = torch.export.export(
+        Window(), (torch.ones(5, 3),), dynamic_shapes=({0: Dim.AUTO},)
+    ).module()
+    for function in (lambda x: inner(x), lambda x: first(x)):
+        _, found = exported(Case(function, (6,), ("n",), "", (), ()))
+        assert all("OW833" not in text for text in found), found
 
 
 def test_ranges_and_guards_are_metadata_of_the_model() -> None:
@@ -185,13 +209,14 @@ def test_a_demand_is_enforced_without_a_warning() -> None:
         if x.shape[0] > 64:
             raise ValueError("too long")
         torch._check(x.shape[0] % 2 == 0)
+        torch._assert(x.shape[0] != 32, "just not this")
         return x + 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", ow.errors.OnnxwrightWarning)
         program = ow.export(asserting, (torch.ones(10),), dynamic_shapes=({0: "n"},), strict=True)
     assert program(torch.ones(64)).shape == (64,)
-    for size in (4, 66):
+    for size in (4, 32, 66):
         with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
             program(torch.ones(size))
 
@@ -215,6 +240,89 @@ def test_bounds_of_a_captured_program_are_enforced() -> None:
     program = ow.export(captured)
     with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
         program(torch.ones(65))
+
+
+class Deciding(torch.nn.Module):  # type: ignore[misc]
+    """Decides by sizes of inputs in every place of a signature."""
+
+    def forward(self, x: Any, given: Any, *rest: Any, y: Any) -> Any:
+        if x.shape[0] > 8:
+            x = x[-8:]
+        if given["k"][0].shape[0] % 4:
+            x = x + 1
+        if rest[1].shape[1] != given["k"][0].shape[0]:
+            x = x * 2
+        if (y.shape[0] - 1) // 2 < 11 or y.shape[0] > 100:
+            x = x - 3
+        return x.sum(0) + y.sum()
+
+
+def captured_deciding() -> Any:
+    auto = Dim.AUTO
+    dims = {
+        "x": {0: auto},
+        "given": {"k": [{0: auto}]},
+        "rest": (None, {1: auto}),
+        "y": {0: auto},
+    }
+    args, kwargs = sized(10, 7, 9, 5)
+    return torch.export.export(Deciding(), args, kwargs, dynamic_shapes=dims)
+
+
+def sized(x: int, k: int, rest: int, y: int) -> tuple[Any, Any]:
+    """Inputs of `Deciding`."""
+    args = (torch.randn(x, 3), {"k": [torch.randn(k)]}, torch.ones(1), torch.randn(2, rest))
+    return args, {"y": torch.randn(y)}
+
+
+@pytest.mark.parametrize("how", ["program", "file", "module", "strict"])
+def test_guards_of_a_captured_program_are_enforced(how: str, tmp_path: Path) -> None:
+    captured = captured_deciding()
+    model: Any = captured
+    options: dict[str, Any] = {}
+    if how == "file":
+        model = tmp_path / "program.pt2"
+        torch.export.save(captured, model)
+    elif how in ("module", "strict"):
+        model = captured.module()
+        args, kwargs = sized(11, 6, 10, 6)
+        dims = {"x": {0: "x"}, "given": {"k": [{0: "k"}]}, "rest_0": None, "rest_1": {1: "r"}}
+        dims["y"] = {0: "y"}
+        options = {"args": args, "kwargs": kwargs, "dynamic_shapes": dims}
+        options |= {"capture": "strict"} if how == "strict" else {"strict": True}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(model, **options)
+    texts = [str(w.message) for w in found if "OW833" in str(w.message)]
+    # A module that refuses these sizes itself demands them.
+    assert len(texts) == (0 if "strict" in options else 4), texts
+    if not options:
+        with pytest.raises(ow.errors.ExportError, match="OW834"):
+            ow.export(model, strict=True)
+    for sizes in ((10, 7, 9, 5), (9, 6, 5, 12), (300, 9, 2, 20)):
+        args, kwargs = sized(*sizes)
+        torch.testing.assert_close(program(*args, **kwargs), Deciding()(*args, **kwargs))
+    for sizes in ((8, 7, 9, 5), (10, 8, 9, 5), (10, 7, 7, 5), (10, 7, 9, 24)):
+        args, kwargs = sized(*sizes)
+        with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+            program(*args, **kwargs)
+    assert len(json.loads(program.model.metadata_props["onnxwright.size_guards"])) == 4
+
+
+def test_guards_as_text_are_read_without_running_them() -> None:
+    captured = captured_deciding()
+    captured._guards_code[:] = [
+        "__import__('os').abort() > 3",
+        "L['x'].size()[0].__class__.mro()[1] == 3",
+        "L['nothing'].size()[0] > 3",
+        "L['x'].stride()[0] == 3",
+        "L['x'].size()[0] ** 10**9 == 3",
+        "(" * 400,
+        "L['x'].size()[7] > 3",
+        "not (L['x'].size()[0] <= 4 or L['y'].size()[0] / 2 > max(50, L['y'].size()[0]))",
+    ]
+    assert [str(c) for c in conditions_of(captured)][-1].count("s") >= 2
+    assert len(conditions_of(captured)) == 1
 
 
 # -- numbers computed from a size through a tensor -------------------------------------------------

@@ -82,3 +82,41 @@ def test_schemas_without_the_type_are_still_widened() -> None:
 def test_an_unknown_target_is_said() -> None:
     with pytest.raises(errors.ExportValueError, match="choose 'onnxruntime-cpu' or 'any'"):
         _export(torch.float32, target="cuda")
+
+
+class Grouped(torch.nn.Module):  # type: ignore[misc]
+    """Normalizes 3 groups of 6 channels."""
+
+    def __init__(self, affine: bool) -> None:
+        super().__init__()
+        self.norm = torch.nn.GroupNorm(3, 6, affine=affine)
+        if affine:
+            torch.nn.init.normal_(self.norm.weight)
+            torch.nn.init.normal_(self.norm.bias)
+
+    def forward(self, x: Any) -> Any:
+        return self.norm(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("opset", [18, 20, 21, 23])
+def test_group_norm_is_what_the_runtime_has_a_kernel_for(opset: int, dtype: str) -> None:
+    """ONNX Runtime has no kernel for GroupNormalization; other runtimes are given the operator."""
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    tolerance = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 4e-2, "float64": 1e-9}[dtype]
+    for affine in (True, False):
+        module = Grouped(affine).to(kind).eval()
+        x = torch.randn(2, 6, 4, 5).to(kind)
+        dims = ({0: "batch", 2: "height"},)
+        for dynamic, sizes in ((None, [(2, 6, 4, 5)]), (dims, [(2, 6, 4, 5), (3, 6, 7, 5)])):
+            program = ow.export(module, (x,), dynamic_shapes=dynamic, opset_version=opset)
+            kinds = set(_kinds(program))
+            assert "GroupNormalization" not in kinds
+            assert ("InstanceNormalization" in kinds) == (dtype != "float64")
+            for size in sizes:
+                y = torch.randn(size).to(kind)
+                torch.testing.assert_close(program(y), module(y), rtol=tolerance, atol=tolerance)
+        any_runtime = ow.export(module, (x,), opset_version=opset, target="any")
+        expected = opset >= 21 and dtype != "float64"
+        assert ("GroupNormalization" in _kinds(any_runtime)) == expected

@@ -24,8 +24,13 @@ _BETWEEN = (
     f"{TORCH}/fx/experimental/sym_node.py",
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
 )
+# How functions of torch such as `torch._assert` are called while they are followed.
+_FOLLOWED = ("__torch_function__", "handle_torch_function")
 # What interprets the user's code in a strict capture.
 _STRICT = f"{TORCH}/_dynamo"
+# Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
+_EXEC = "<string>"
+_GENERATED = ("<eval_with_key>", "<lambdifygenerated", "<frozen ", "<torch_package")
 
 
 @dataclass(frozen=True)
@@ -34,12 +39,15 @@ class Decision:
 
     Fields:
         expression: the condition that holds; a sympy expression of torch's symbols.
-        file, line: the line of Python that asked.
+        file, line: the line of Python that asked; no file for a guard of a program that was
+            captured before.
+        demand: whether other sizes are refused there.
     """
 
     expression: Any
     file: str
     line: int
+    demand: bool = False
 
 
 @contextmanager
@@ -59,7 +67,8 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             place = _asking_line()
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
-                found.append(Decision(expression if answer else ~expression, *place))
+                expression = expression if answer else ~expression
+                found.append(Decision(expression, *place, demand=not place[0]))
         return answer
 
     # Torch names the line of a guard by the first frame that is of no file of its own.
@@ -74,17 +83,34 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
 
 
 def _asking_line() -> tuple[str, int] | None:
-    """The line that asks, if it is the user's; None for decisions within torch."""
+    """The line that asks, if it is the user's; None for decisions within torch.
+
+    Guards of a program that was captured before are code that torch generated: they have no file.
+    """
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename in _BETWEEN:
+    while frame is not None and (
+        frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+    ):
         frame = frame.f_back
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
+    if file.startswith("<"):
+        if symbolic_shapes.SYMPY_INTERP.keys() <= frame.f_globals.keys():
+            return "", 0  # torch runs guards with the functions of sympy as globals
+        return None if _is_generated(frame) else (file, line)
     if file.startswith(_STRICT):
         # A strict capture interprets the user's code: that code has no frame of its own.
         stack = TracingContext.extract_stack()
         if not stack:
             return None
         file, line = stack[-1].filename, stack[-1].lineno or 1
-    return (file, line) if is_of_user(file) else None
+    # Code of the user that `exec` made has this name, too.
+    return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether code without a file is of torch, of sympy or of Python, not of a text of the user."""
+    if frame.f_code.co_filename.startswith(_GENERATED):
+        return True
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("torch", "sympy")

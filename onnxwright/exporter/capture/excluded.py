@@ -9,7 +9,7 @@ from typing import Any, Protocol
 Range = tuple[int, "int | None"]
 
 # How many combinations of sizes are tried for one condition.
-_TRIED = 100
+_TRIED = 200
 
 
 class Condition(Protocol):
@@ -66,20 +66,24 @@ def excludes_larger(
     """
     return any(
         not guard.holds(sizes) and all(other.holds(sizes) for other in others)
-        for sizes in _near(guard, ranges)
+        for sizes in _near(guard, ranges, others)
     )
 
 
-def _near(guard: Condition, ranges: Mapping[str, Range]) -> Iterator[dict[str, int]]:
-    """Sizes near the numbers of a condition, and larger ones, within the declared ranges."""
+def _near(
+    guard: Condition, ranges: Mapping[str, Range], others: Sequence[Condition]
+) -> Iterator[dict[str, int]]:
+    """Sizes near the numbers of conditions, and larger ones, within the declared ranges."""
     symbols = sorted(map(str, guard.expression.free_symbols))
-    close = {abs(n) + d for n in guard.numbers() for d in (-1, 0, 1, 2)}
+    close = {abs(n) + d for c in (guard, *others) for n in c.numbers() for d in (-1, 0, 1, 2)}
     numbers = sorted({2, 3, 1 << 12, *close})
 
     def possible(symbol: str) -> list[int]:
         low, high = ranges.get(symbol, (0, None))
         return [n for n in numbers if n >= max(low, 2) and (high is None or n <= high)]
 
-    combined = itertools.product(*map(possible, symbols))
+    options = list(map(possible, symbols))
+    equal = ((n,) * len(symbols) for n in numbers if all(n in found for found in options))
+    combined = itertools.chain(equal, itertools.product(*options))
     for sizes in itertools.islice(combined, _TRIED):
         yield dict(zip(symbols, sizes, strict=True))

@@ -23,6 +23,7 @@ from torch.utils._sympy.printers import PythonPrinter
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.decisions import Decision
 from onnxwright.exporter.capture.excluded import Range, excludes_larger, excludes_small
+from onnxwright.exporter.capture.guard_code import conditions_of, is_demand
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -57,6 +58,11 @@ class SizeGuard:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
         known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
         return not _is_false(self.expression.subs(known))
+
+    def renamed(self, mapping: Mapping[str, str]) -> SizeGuard:
+        """The same with other names in its text."""
+        text = re.sub(r"[^\W\d]\w*", lambda m: mapping.get(m[0], m[0]), self.text)
+        return dataclasses.replace(self, text=text)
 
     def about(self, places: Mapping[str, Place]) -> Any:
         """The condition over places instead of symbols, to compare those of two captures."""
@@ -120,6 +126,21 @@ class Sizes:
             names={**self.names, **{symbols[p]: names[p] for p in constants if p in names}},
             ranges={**self.ranges, **ranges},
             places={**self.places, **symbols},
+        )
+
+    def renamed(self, mapping: Mapping[str, str]) -> Sizes:
+        """The same under other names.
+
+        Args:
+            mapping: the old name of a dimension -> the new one.
+        """
+        shown = {s for place, s in self.places.items()} | set(self.ranges) | set(self.names)
+        names = {s: self.names.get(s, s) for s in shown}
+        return dataclasses.replace(
+            self,
+            names={s: mapping.get(name, name) for s, name in names.items()},
+            guards=tuple(g.renamed(mapping) for g in self.guards),
+            equal=tuple(g.renamed(mapping) for g in self.equal),
         )
 
     def check(self, values: Sequence[Any]) -> str:
@@ -213,7 +234,10 @@ def sizes_of(
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
     places = places_of(program)
     known = frozenset(places.values())
-    guards = tuple(_guards(program, shown, known, declared, decisions))
+    found = _guards(program, shown, known, declared, decisions)
+    if captured_before:
+        found += _written_guards(program, shown, found)
+    guards = tuple(found)
     ranges = _ranges(program, declared, None if captured_before else guards)
     return Sizes(shown, ranges, guards, places, tuple(_equalities(program, known)))
 
@@ -241,7 +265,7 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
 def _ranges(
     program: ExportedProgram, declared: Mapping[str, Range], guards: Sequence[SizeGuard] | None
 ) -> dict[str, Range]:
-    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none.
+    """Torch's ranges within those of the user; torch's lower bound of 2 means none.
 
     Torch narrows ranges for layouts, too; with guards, only bounds that one of them sets count.
     """
@@ -300,19 +324,35 @@ def _guards(
         found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
     demands = list(_equalities(program, known, larger=True))
     for decision in decisions:
-        expression, span = decision.expression, line_of(decision.file, decision.line)
+        expression = decision.expression
+        span = line_of(decision.file, decision.line) if decision.file else None
         text = guard_text(expression, names)
         if not {str(s) for s in expression.free_symbols} <= known or text in found:
             continue
-        one = SizeGuard(expression, text, span, _is_demand(span))
+        one = SizeGuard(expression, text, span, decision.demand or _is_demand(span))
         others = list(found.values())
         if excludes_larger(one, ranges, [*others, *demands]):
             found[text] = one
-        elif "site-packages" in decision.file:
+        elif decision.demand or "site-packages" in decision.file:
             continue  # `verify` runs the model at a size of 1
         elif excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
+
+
+def _written_guards(
+    program: ExportedProgram, names: Mapping[str, str], others: Sequence[SizeGuard]
+) -> list[SizeGuard]:
+    """The guards that a program keeps as text, beside those with a line of Python."""
+    found = list(others)
+    known = {g.text for g in others}
+    for condition in conditions_of(program):
+        text = guard_text(condition, names)
+        one = SizeGuard(condition, text, None, is_demand(condition))
+        # The others are about layouts, and that torch takes sizes for 2 or more.
+        if text not in known and excludes_larger(one, {}, ()):
+            found.append(one)
+    return found[len(others) :]
 
 
 def _equalities(
@@ -348,6 +388,8 @@ def guard_text(expression: Any, names: Mapping[str, str]) -> str:
     words = str(PythonPrinter().doprint(expression))
     for symbol in sorted(map(str, expression.free_symbols), key=len, reverse=True):
         words = re.sub(rf"\b{re.escape(symbol)}\b", names.get(symbol, symbol), words)
+    words = words.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
+    words = re.sub(r"(\.\d+?)0+\b", r"\1", words)  # sympy writes all digits of a float
     return re.sub(r"^\(([^()]*)\)(?= [<>=!])", r"\1", words)
 
 
@@ -387,7 +429,7 @@ def _is_demand(span: Span | None) -> bool:
     if isinstance(inner, ast.If):
         return isinstance(inner.body[-1], ast.Raise)
     if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-        return ast.unparse(inner.value.func).startswith("torch._check")
+        return ast.unparse(inner.value.func).startswith(("torch._check", "torch._assert"))
     return False
 
 

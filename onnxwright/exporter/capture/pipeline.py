@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import shapes, specialization, strategies
 from onnxwright.exporter.capture.branches import (
@@ -30,7 +31,9 @@ from onnxwright.exporter.capture.branches import (
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.proposed_shapes import written_out
 from onnxwright.exporter.capture.sliding import warn_sliding
+from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
@@ -66,6 +69,7 @@ def capture_model(
     *,
     strict: bool = False,
     size_branches: bool = False,
+    assume: Mapping[str, bool] | None = None,
 ) -> Captured:
     """Capture what `export` was given.
 
@@ -77,6 +81,7 @@ def capture_model(
         report: records the strategies tried and the warnings.
         strict: make it an error if the program is right for a part of the sizes only.
         size_branches: capture both sides of decisions by sizes.
+        assume: answers to decisions by values.
 
     Returns:
         The captured program.
@@ -90,22 +95,35 @@ def capture_model(
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
-        return Captured(model, sizes=sizes_of(model, {}, {}, {}, captured_before=True))
+        sizes = sizes_of(model, {}, {}, {}, captured_before=True)
+        with recording.warnings_recorded(report):
+            check_sparse(model)
+            _report_decisions(Leaf(model, {}, sizes), None, strict)
+        return Captured(model, sizes=sizes)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
-    checks.dense(module)
     with recording.warnings_recorded(report):
         warn_training_mode(module)
         warn_sliding(module, args, kwargs)
+    proposed = written_out(module, args, kwargs, dynamic_shapes)
+    dynamic_shapes = proposed.shapes
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
     wanted = shapes.read(module, args, kwargs, dynamic_shapes)
+    if proposed.quiet:
+        wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
-        found = strategies.capture(module, wanted, how, report.captures)
+        try:
+            found = strategies.capture(module, wanted, how, report.captures, assume)
+        except ExportError as error:
+            raise_not_captured(module, error)
+            raise
     program = found.program
     _report_draft(program, report)
+    proposed.verify(program)
     relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
+        check_sparse(program)
         names = shapes.names_of(program, relaxed or wanted)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names)
@@ -114,7 +132,7 @@ def capture_model(
         sizes = sizes_of(program, names, ranges, written, found.decisions)
         tree: Tree | None = None
         if size_branches:
-            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report)
+            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
         for leaf in leaves(tree) if tree is not None else (Leaf(program, names, sizes),):
             _report_decisions(leaf, tree, strict)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
@@ -127,6 +145,7 @@ def _both_sides(
     wanted: shapes.Wanted,
     how: str | strategies.Strategy,
     report: Report,
+    assume: Mapping[str, bool] | None = None,
 ) -> Tree:
     """The module captured on both sides of its decisions by sizes."""
     flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
@@ -141,7 +160,7 @@ def _both_sides(
         args, kwargs = pytree.tree_unflatten(values, spec)
         given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
         with recording.timed(report, "capture of other sides"), capture_torch_output():
-            found = strategies.capture(module, given, how, report.captures)
+            found = strategies.capture(module, given, how, report.captures, assume)
         program = found.program
         names = shapes.written_names(given, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)

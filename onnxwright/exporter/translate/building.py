@@ -28,7 +28,7 @@ from onnxwright.exporter.signature import (
     outputs_of,
     weight_of,
 )
-from onnxwright.exporter.torch_types import has_no_numbers
+from onnxwright.exporter.torch_types import has_no_numbers, is_sparse
 from onnxwright.exporter.translate import metadata, mutation
 from onnxwright.exporter.translate.branching import joined
 from onnxwright.exporter.translate.errors import raise_missing
@@ -40,6 +40,7 @@ from onnxwright.exporter.translate.outlining import (
     stack_of,
 )
 from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
+from onnxwright.exporter.weights.wrappers import all_inner_tensors, is_wrapper
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
 from onnxwright.semantics.graph_backend import GraphValue
 
@@ -93,6 +94,7 @@ class Built:
         dimensions: the names of sizes.
         seconds: seconds of each step.
         nodes: (FX node name, number of ONNX nodes) of each translated node.
+        inner_weights: the initializers that hold tensors of which a weight is made.
     """
 
     model: ir.Model
@@ -106,6 +108,7 @@ class Built:
     dimensions: Dimensions
     seconds: dict[str, float]
     nodes: list[tuple[str, str, int]]
+    inner_weights: tuple[str, ...] = ()
 
 
 def build(
@@ -195,6 +198,7 @@ class _Builder:
         self.complex_inputs: set[str] = set()
         self.numbers: dict[str, Any] = {}
         self.weights: dict[str, str] = {}
+        self.inner: dict[str, None] = {}  # the names of tensors of which a weight is made
 
     def _watch(self, node: Any, result: Any, before: int) -> None:
         made = self.t.recorder.scope.nodes[before:]
@@ -252,6 +256,7 @@ class _Builder:
             self.dimensions,
             seconds,
             self.counts,
+            tuple(self.weights.get(n, n) for n in self.inner),
         )
 
     def _placeholders(self, entries: list[ProgramInput]) -> list[Any]:
@@ -320,10 +325,18 @@ class _Builder:
         if key not in shared:
             # Numbers of a plain tensor attribute are part of the program, where it has any.
             fixed = entry.kind is InputKind.CONSTANT_TENSOR and not has_no_numbers(tensor)
+            if is_sparse(tensor):
+                tensor = tensor.detach().to_dense()
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
         if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
-            self.weights[entry.target] = name
+            if is_wrapper(tensor):
+                held = dict(all_inner_tensors(name, tensor))
+                own = all_inner_tensors(entry.target, tensor)
+                self.weights.update(zip((n for n, _ in own), held, strict=True))
+                self.inner.update(dict.fromkeys(held))
+            else:
+                self.weights[entry.target] = name
         return value
 
     def _rename_weights(self, model: ir.Model) -> None:
@@ -437,6 +450,6 @@ def _memory(tensor: torch.Tensor) -> Any:
     """What two tensors have in common only if they are the same numbers in the same memory."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type == "meta":
         return id(tensor)
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.layout is not torch.strided:
         return id(tensor)
     return (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
 
 from onnxwright.atenlib.load import functions
-from onnxwright.atenlib.op import AtenFunction
 from onnxwright.exporter import checks
-from onnxwright.exporter.interop import from_onnxscript, is_onnxscript
 from onnxwright.exporter.places import target_name
+from onnxwright.exporter.translate.custom_functions import lowering_of
 
 Lowering = Callable[..., Any]
 _TABLE = "custom_translation_table"
@@ -49,15 +47,18 @@ class Lowerings:
     ) -> None:
         _check_kinds(custom, fallback)
         self.custom: dict[str, Lowering] = {}
-        for key, function in (custom or {}).items():
-            if not callable(function):
-                checks.raise_bad_argument(
-                    _TABLE,
-                    f"what stands for {key} is not a function, but {function!r}",
-                    "give functions",
-                )
+        for key, given in (custom or {}).items():
+            several = isinstance(given, (list, tuple)) and bool(given)
+            overloads = list(given) if several else [given]
+            for function in overloads:
+                if not callable(function):
+                    checks.raise_bad_argument(
+                        _TABLE,
+                        f"the value of {key} is not a function, but {function!r}",
+                        "give functions, or lists of functions",
+                    )
             for name in _names(key):
-                self.custom[name] = _as_lowering(function)
+                self.custom[name] = lowering_of(overloads)
         self.fallback = fallback
         self._table = functions()
 
@@ -75,7 +76,7 @@ class Lowerings:
         if name in self._table:
             return Found(self._table[name], LIBRARY)
         found = self.fallback(name) if self.fallback is not None else None
-        return Found(_as_lowering(found), FALLBACK) if found is not None else None
+        return Found(lowering_of([found]), FALLBACK) if found is not None else None
 
     @property
     def ways(self) -> list[str]:
@@ -95,11 +96,12 @@ class Lowerings:
 
 
 def _names(key: Any) -> list[str]:
-    """The full names a key of a custom table stands for."""
+    """The full names a key of a custom table represents."""
     if isinstance(key, str):
+        key = _full_name(key)
         _check_name(key)
         return [key]
-    # What `torch.library.custom_op` makes stands for the operator it registered.
+    # The result of `torch.library.custom_op` represents the operator it registered.
     key = getattr(key, "_opoverload", key)
     if isinstance(key, torch._ops.OpOverloadPacket):
         return [target_name(getattr(key, overload)) for overload in key.overloads()]
@@ -114,8 +116,18 @@ def _names(key: Any) -> list[str]:
     )
 
 
+def _full_name(key: str) -> str:
+    """`aten::gelu` for `aten::gelu.default` and `aten.gelu.default`, as torch prints operators."""
+    if "::" not in key and key.count(".") >= 1:
+        space, _, rest = key.partition(".")
+        if space in ("torch", "ops"):
+            space, _, rest = rest.removeprefix("ops.").partition(".")
+        key = f"{space}::{rest}"
+    return key.removesuffix(".default")
+
+
 def _is_on_sizes(key: Any) -> bool:
-    """Whether something is a Python function that stands in captured programs, on sizes."""
+    """Whether something is a Python function on sizes that occurs in captured programs."""
     module, name = getattr(key, "__module__", None), getattr(key, "__name__", "")
     if module == "torch":
         return "sym_" in name[:5]
@@ -168,27 +180,6 @@ def _check_name(key: str) -> None:
             f"`{space}::{packet}` has no overload `{overload}`",
             f"it has {', '.join(known)}",
         )
-
-
-def _as_lowering(function: Any) -> Lowering:
-    """A user's function in the form of the library's: `op` comes first."""
-    if isinstance(function, AtenFunction):
-        return function
-    if is_onnxscript(function):
-        return from_onnxscript(function)
-    try:
-        first = next(iter(inspect.signature(function).parameters), None)
-    except (TypeError, ValueError):
-        first = None
-    if first == "op":
-        chosen: Lowering = function
-        return chosen
-
-    def without_op(op: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    without_op.__wrapped__ = function  # type: ignore[attr-defined]
-    return without_op
 
 
 def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | None:

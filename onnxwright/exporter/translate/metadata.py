@@ -99,7 +99,7 @@ class Notes:
             program.graph_signature.input_specs, program.graph.nodes, strict=False
         ):
             value = graph.initializers.get(weights.get(str(spec.target), ""))
-            # Of tied weights the first one is told of.
+            # Of tied weights only the first is listed.
             if value is not None and _KIND not in value.metadata_props:
                 value.metadata_props[_KIND] = spec.kind.name
                 value.metadata_props[_ORIGINAL] = node.name

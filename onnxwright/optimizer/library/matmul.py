@@ -1,4 +1,4 @@
-"""Products with scales, sums and transposes before or after: Gemm, MatMul, Conv."""
+"""Products with scales, sums, transposes and reshapes before or after: Gemm and MatMul."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.optimizer.building import is_read_once
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -22,13 +24,13 @@ def _matrices(rng: Any) -> Draw:
 
 
 @rule(since=7, level="rounding", cases=_matrices)
-def matmul_and_bias(op: Any, x: Any, w: Const, b: Const) -> Any:
+def matmul_and_bias(op: Op, x: Value, w: Const, b: Const) -> Any:
     """A product of matrices and a sum are one Gemm."""
     return op.MatMul(x, w) + b
 
 
 @matmul_and_bias.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     if x.rank != 2 or w.rank != 2 or b.rank not in (1, 2) or x.dtype not in _FLOATS:
         return None
     if b.shape[-1] not in (w.shape[1], 1) or (b.rank == 2 and b.shape[0] != 1):
@@ -37,13 +39,13 @@ def _(op: Any, x: Any, w: Any, b: Any) -> Any:
 
 
 @rule(since=7, level="rounding", cases=lambda rng: {**_matrices(rng), "attrs": {}})
-def gemm_and_bias(op: Any, x: Any, w: Any, b: Const, attrs: Attrs) -> Any:
+def gemm_and_bias(op: Op, x: Value, w: Value, b: Const, attrs: Attrs) -> Any:
     """A Gemm without a bias and a sum are one Gemm."""
     return op.Gemm(x, w, **attrs) + b
 
 
 @gemm_and_bias.to
-def _(op: Any, x: Any, w: Any, b: Any, attrs: Any, match: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value, attrs: Any, match: Any) -> Any:
     result = match.roots[0].outputs[0].shape
     if result is None or len(result) != 2 or b.rank not in (1, 2):
         return None
@@ -56,111 +58,184 @@ def _(op: Any, x: Any, w: Any, b: Any, attrs: Any, match: Any) -> Any:
 
 
 @rule(since=7, cases=lambda rng: {"x": floats(rng, (3, 2)), "w": floats(rng, (3, 4))})
-def gemm_of_transposed(op: Any, x: Any, w: Any, b: Any = None) -> Any:
+def gemm_of_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
     """A Gemm reads its first matrix transposed by itself."""
     return op.Gemm(op.Transpose(x, perm=[1, 0]), w, b)
 
 
 @gemm_of_transposed.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     return op.Gemm(x, w, b, transA=1) if x.dtype in _FLOATS else None
 
 
 @rule(since=7, cases=lambda rng: {"x": floats(rng, (2, 3)), "w": floats(rng, (4, 3))})
-def gemm_by_transposed(op: Any, x: Any, w: Any, b: Any = None) -> Any:
+def gemm_by_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
     """A Gemm reads its second matrix transposed by itself."""
     return op.Gemm(x, op.Transpose(w, perm=[1, 0]), b)
 
 
 @gemm_by_transposed.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     return op.Gemm(x, w, b, transB=1) if x.dtype in _FLOATS else None
 
 
-# -- convolutions ----------------------------------------------------------------------------------
+# -- factors -----------------------------------------------------------------------------------
 
 
-def _image(rng: Any) -> Draw:
-    channels, made = (int(n) for n in rng.integers(1, 4, size=2))
+def _scaled(rng: Any) -> Draw:
+    drawn = _matrices(rng)
+    m = drawn["w"].shape[1]
     return {
-        "x": floats(rng, (2, channels, 5, 5)),
-        "w": floats(rng, (made, channels, 3, 3)),
-        "b": floats(rng, (made,)) if rng.integers(2) else None,
-        "c": floats(rng, [(made, 1, 1), (1, made, 1, 1)][int(rng.integers(2))]),
-        "attrs": {"pads": [1, 1, 1, 1]} if rng.integers(2) else {},
+        **drawn,
+        "b": floats(rng, (m,)),
+        "c": floats(rng, [(m,), (1, m), ()][int(rng.integers(3))]),
+        "attrs": {},
     }
 
 
-def _of_channels(c: Any, w: Any, rank: int) -> bool:
-    """Whether a constant has one number for each channel of a convolution's result."""
-    if c.rank is None or w.shape is None or c.dtype is not w.dtype or c.rank > rank:
-        return False
-    shape = (1,) * (rank - c.rank) + tuple(c.shape)
-    return shape[1] == w.shape[0] and all(d == 1 for n, d in enumerate(shape) if n != 1)
-
-
-def _vector(op: Any, c: Any) -> Any:
-    return op.Reshape(c, [-1])
-
-
-@rule(since=13, level="rounding", cases=_image)
-def conv_and_bias(op: Any, x: Any, w: Const, c: Const, attrs: Attrs, b: Const | None = None) -> Any:
-    """A sum for each channel after a convolution is its bias."""
-    return op.Conv(x, w, b, **attrs) + c
-
-
-@conv_and_bias.to
-def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any) -> Any:
-    if w.rank is None or not _of_channels(c, w, w.rank):
+def _factor(op: Op, w: Value, c: Value, x: Value, match: Any) -> Any:
+    """A factor of each column of `w` or of all of it, as something that may be multiplied to it."""
+    if w.rank != 2 or c.rank is None or c.rank > max(x.rank or 0, 1) or c.dtype is not w.dtype:
         return None
-    bias = _vector(op, c)
-    return op.Conv(x, w, bias if b is None else b + bias, **attrs)
+    if not is_read_once(match, "w", "b") or w.dtype not in (DType.FLOAT, DType.DOUBLE):
+        return None  # half precision would be rounded twice
+    if all(d == 1 for d in c.shape):
+        return op.Reshape(c, [1])
+    if any(d != 1 for d in c.shape[:-1]) or c.shape[-1] != w.shape[1]:
+        return None
+    return c if c.rank == 1 else op.Reshape(c, [-1])
 
 
-@rule(since=13, level="rounding", cases=_image)
-def conv_and_scale(
-    op: Any, x: Any, w: Const, c: Const, attrs: Attrs, b: Const | None = None
+@rule(since=7, level="rounding", cases=_scaled)
+def matmul_and_scale(op: Op, x: Value, w: Const, c: Const) -> Any:
+    """A factor of a product with a weight is part of the weight."""
+    return op.MatMul(x, w) * c
+
+
+@matmul_and_scale.also
+def _(op: Op, x: Value, w: Const, c: Const, b: Const) -> Any:
+    return (op.MatMul(x, w) + b) * c
+
+
+@matmul_and_scale.to
+def _(op: Any, x: Any, w: Any, c: Any, b: Any, match: Any) -> Any:
+    factor = _factor(op, w, c, x, match)
+    if factor is None or (b is not None and b.rank != 1):
+        return None
+    made = op.MatMul(x, w * factor)
+    return made if b is None else made + b * factor
+
+
+@rule(since=7, level="rounding", cases=_scaled)
+def gemm_and_scale(
+    op: Op, x: Value, w: Const, c: Const, attrs: Attrs, b: Const | None = None
 ) -> Any:
-    """A factor for each channel after a convolution is part of its weights."""
-    return op.Conv(x, w, b, **attrs) * c
+    """A factor of a Gemm with a weight is part of the weight and of the bias."""
+    return op.Gemm(x, w, b, **attrs) * c
 
 
-@conv_and_scale.to
-def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any) -> Any:
-    if w.rank is None or not _of_channels(c, w, w.rank) or w.dtype is DType.FLOAT16:
+@gemm_and_scale.to
+def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any, match: Any) -> Any:
+    if attrs.get("transB"):
+        if c.rank and any(d != 1 for d in c.shape):
+            if w.rank != 2 or c.shape[-1] != w.shape[0] or any(d != 1 for d in c.shape[:-1]):
+                return None
+            if not is_read_once(match, "w", "b") or c.dtype is not w.dtype or c.rank > 2:
+                return None
+            factor, of_rows = op.Reshape(c, [-1]), op.Reshape(c, [-1, 1])
+        else:
+            factor = of_rows = _factor(op, w, c, x, match)
+    else:
+        factor = of_rows = _factor(op, w, c, x, match)
+    if factor is None or w.dtype not in (DType.FLOAT, DType.DOUBLE):
         return None
-    factor = _vector(op, c)
-    scaled = w * op.Reshape(factor, [-1] + [1] * (w.rank - 1))
-    return op.Conv(x, scaled, None if b is None else b * factor, **attrs)
-
-
-def _padded(rng: Any) -> Draw:
-    sides = [0, 0, *(int(n) for n in rng.integers(0, 2, size=2))] * 2
-    x = np.abs(floats(rng, (1, 2, 5, 5)))
-    return {"x": x, "pads": np.array(sides), "attrs": {"kernel_shape": [2, 2],
-                                                        "count_include_pad": 1}}  # fmt: skip
-
-
-@rule(since=13, level="rounding", cases=_padded)
-def pad_into_average_pool(op: Any, x: Any, pads: Const, attrs: Attrs) -> Any:
-    """Zeros around an image are padding of an AveragePool that counts them."""
-    return op.AveragePool(op.Pad(x, pads), **attrs)
-
-
-@pad_into_average_pool.to
-def _(op: Any, x: Any, pads: Any, attrs: Any) -> Any:
-    sides = numbers(pads)
-    rank = x.rank
-    if sides is None or rank is None or min(sides) < 0 or attrs.get("ceil_mode"):
+    if b is not None and b.rank != 1:
         return None
-    if not attrs.get("count_include_pad") or attrs.get("auto_pad", "NOTSET") != "NOTSET":
+    return op.Gemm(x, w * of_rows, None if b is None else b * factor, **attrs)
+
+
+@rule(since=7, level="rounding", cases=lambda rng: {**_scaled(rng), "c": floats(rng, (4, 1))[:1]})
+def gemm_with_bias_and_sum(op: Op, x: Value, w: Value, b: Const, c: Const, attrs: Attrs) -> Any:
+    """A sum after a Gemm is part of its bias."""
+    return op.Gemm(x, w, b, **attrs) + c
+
+
+@gemm_with_bias_and_sum.to
+def _(op: Op, x: Value, w: Value, b: Value, c: Value, attrs: Any, match: Any) -> Any:
+    if b.rank != 1 or c.rank not in (0, 1, 2) or attrs.get("beta", 1.0) != 1.0:
         return None
-    if any(sides[:2]) or any(sides[rank : rank + 2]):
+    if (c.rank == 2 and c.shape[0] != 1) or not is_read_once(match, "b", "c"):
         return None
-    before = attrs.get("pads") or [0] * (2 * rank - 4)
-    added = [*sides[2:rank], *sides[rank + 2 :]]
-    made = [a + b for a, b in zip(before, added, strict=True)]
-    kernel = attrs["kernel_shape"] * 2
-    if any(p >= k for p, k in zip(made, kernel, strict=True)):
+    if c.rank and c.shape[-1] not in (1, b.shape[0]):
         return None
-    return op.AveragePool(x, **{**attrs, "pads": made})
+    return op.Gemm(x, w, b + op.Reshape(c, [-1]), **attrs)
+
+
+# -- products of matrices that are made of more axes ---------------------------------------------
+
+
+def _rows(rng: Any) -> Draw:
+    n, t, k, m = (int(d) for d in rng.integers(1, 5, size=4))
+    return {
+        "x": floats(rng, (n, t, k)),
+        "w": floats(rng, (k, m)),
+        "b": floats(rng, (m,)),
+        "flat": np.array([-1, k]),
+        "back": np.array([n if rng.integers(2) else -1, t, m]),
+    }
+
+
+@rule(since=5, level="rounding", cases=_rows)
+def product_of_rows(op: Op, x: Value, w: Value, flat: Const, back: Const) -> Any:
+    """A product of all rows as one matrix, between two Reshapes: MatMul needs none of them."""
+    return op.Reshape(op.MatMul(op.Reshape(x, flat), w), back)
+
+
+@product_of_rows.also
+def _(op: Op, x: Value, w: Value, flat: Const, back: Value) -> Any:
+    return op.Reshape(op.MatMul(op.Reshape(x, flat), w), back)
+
+
+@product_of_rows.to
+def _(op: Op, x: Value, w: Value, flat: Value, back: Value, match: Any) -> Any:
+    return op.MatMul(x, w) if _is_of_rows(x, w.shape, flat, back, match) else None
+
+
+def _is_of_rows(x: Any, w: Any, flat: Any, back: Any, match: Any) -> bool:
+    """Whether the rows of `x` are flattened, multiplied, and put back in their places."""
+    dims, made = numbers(flat), match.kinds[0]
+    if dims is None or x.shape is None or len(x.shape) < 3 or w is None or len(w) != 2:
+        return False
+    if len(dims) != 2 or dims[1] != x.shape[-1] or not isinstance(w[1], int):
+        return False
+    wanted, given = (*x.shape[:-1], w[1]), numbers(back)
+    if made is not None and made.shape == wanted and None not in wanted:
+        return True
+    if given is None or len(given) != len(wanted) or given.count(-1) != 1:
+        return False
+    return all(g == -1 or (g == d and g != 0) for g, d in zip(given, wanted, strict=True))
+
+
+@rule(since=7, level="rounding", cases=lambda rng: {**_rows(rng), "attrs": {}})
+def gemm_of_rows(
+    op: Op, x: Value, w: Const, b: Const, flat: Const, back: Const, attrs: Attrs
+) -> Any:
+    """A Gemm of all rows as one matrix, between two Reshapes, is a MatMul and a sum."""
+    return op.Reshape(op.Gemm(op.Reshape(x, flat), w, b, **attrs), back)
+
+
+@gemm_of_rows.also
+def _(op: Op, x: Value, w: Const, b: Const, flat: Const, back: Value, attrs: Attrs) -> Any:
+    return op.Reshape(op.Gemm(op.Reshape(x, flat), w, b, **attrs), back)
+
+
+@gemm_of_rows.to
+def _(
+    op: Op, x: Value, w: Value, b: Value, flat: Value, back: Value, attrs: Any, match: Any
+) -> Any:
+    if set(attrs) - {"transB"} or b.rank != 1 or w.rank != 2:
+        return None
+    weight = op.Transpose(w, perm=[1, 0]) if attrs.get("transB") else w
+    if not _is_of_rows(x, weight.shape, flat, back, match) or not is_read_once(match, "w"):
+        return None
+    return op.MatMul(x, weight) + b

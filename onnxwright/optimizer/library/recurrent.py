@@ -9,7 +9,9 @@ import onnx_ir as ir
 
 from onnxwright.operators import facts
 from onnxwright.optimizer.drawing import Draw, floats
+from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attrs
+from onnxwright.optimizer.rule_types import Op
 from onnxwright.optimizer.rules import rule
 
 
@@ -27,11 +29,21 @@ def _is_zero(value: Any) -> bool:
             return False
         if node.op_type == "ConstantOfShape":
             return _fills_zeros(node)
+        if node.op_type == "Expand":
+            filled = _number(backend, node.inputs[0])
+            if filled is not None:
+                return filled == 0
         moves = facts(node.op_type).moves_data and node.op_type != "Concat"
         if not moves or node.inputs[0] is None:
             return False
         one = node.inputs[0]
     return False
+
+
+def _number(backend: Any, value: ir.Value | None) -> float | None:
+    """The number that fills an expanded scalar; what has axes of its own may be a weight."""
+    scalar = backend.value_of(value)
+    return number(scalar) if scalar.rank == 0 else None
 
 
 def _fills_zeros(node: ir.Node) -> bool:
@@ -66,8 +78,7 @@ def lstm_of_zero_states(
 def _(
     op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Attrs, b: Any = None, lens: Any = None
 ) -> Any:
-    y, last, _ = op.LSTM(x, w, r, b, lens, h, c, _outputs=3, **attrs)
-    return y, last
+    return op.LSTM(x, w, r, b, lens, h, c, _outputs=2, **attrs)
 
 
 @lstm_of_zero_states.also
@@ -87,7 +98,7 @@ def _(
 
 @lstm_of_zero_states.to
 def _(
-    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Any, b: Any, lens: Any, match: Any
+    op: Op, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Any, b: Any, lens: Any, match: Any
 ) -> Any:
     if not _is_zero(h) or not _is_zero(c) or (h is None and c is None and "shape" not in
                                               match.values):  # fmt: skip
@@ -120,7 +131,36 @@ def _(
 
 
 @gru_of_zero_states.to
-def _(op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
     if not _is_zero(h) or (h is None and "shape" not in match.values):
         return None
     return op.GRU(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)
+
+
+@rule(since=7, cases=lambda rng: _gates(rng, 1))
+def rnn_of_zero_states(
+    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    """An RNN whose first state is zeros."""
+    return op.RNN(x, w, r, b, lens, h, _outputs=2, **attrs)
+
+
+@rnn_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    return op.RNN(x, w, r, b, lens, h, **attrs)
+
+
+@rnn_of_zero_states.also
+def _(
+    op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
+) -> Any:
+    return op.RNN(x, w, r, b, lens, op.ConstantOfShape(shape), _outputs=2, **attrs)
+
+
+@rnn_of_zero_states.to
+def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+    if not _is_zero(h) or (h is None and "shape" not in match.values):
+        return None
+    return op.RNN(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)

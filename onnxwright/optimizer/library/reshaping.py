@@ -1,4 +1,4 @@
-"""Reshapes, transposes, slices and joins that something simpler can stand for."""
+"""Reshapes, transposes, slices and joins that something simpler can replace."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from onnxwright.builder.carrying import kind_of
+from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number, numbers
-from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
 from onnxwright.types.kinds import TensorType
@@ -26,13 +28,13 @@ def _to_shape(rng: Any) -> Draw:
 
 
 @rule(cases=_to_shape)
-def known_reshape(op: Any, x: Any, s: Any) -> Any:
+def known_reshape(op: Op, x: Value, s: Value) -> Any:
     """Reshape to a computed shape whose dimensions are known: those that stay are 0."""
     return op.Reshape(x, s)
 
 
 @known_reshape.also
-def _(op: Any, x: Any, like: Any) -> Any:
+def _(op: Op, x: Value, like: Any) -> Any:
     return op.Reshape(x, op.Shape(like))
 
 
@@ -67,13 +69,13 @@ def _both_reshaped(rng: Any) -> Draw:
 
 
 @rule(cases=_both_reshaped)
-def reshape_of_reshape(op: Any, x: Any, one: Const, other: Const) -> Any:
+def reshape_of_reshape(op: Op, x: Value, one: Const, other: Const) -> Any:
     """Reshape of a Reshape: the last one alone, its zeros written as numbers."""
     return op.Reshape(op.Reshape(x, one), other)
 
 
 @reshape_of_reshape.to
-def _(op: Any, x: Any, other: Any, match: Any) -> Any:
+def _(op: Op, x: Value, other: Value, match: Any) -> Any:
     wanted = numbers(other)
     inner = kind_of(match.roots[0].inputs[0])
     middle = inner.shape if isinstance(inner, TensorType) else None
@@ -102,13 +104,13 @@ def _transposed(rng: Any) -> Draw:
 
 
 @rule(cases=_transposed)
-def transpose_of_ones(op: Any, x: Any, perm: Attr) -> Any:
+def transpose_of_ones(op: Op, x: Value, perm: Attr) -> Any:
     """A Transpose that moves axes of length 1 only is a Reshape with known dimensions."""
     return op.Transpose(x, perm=perm)
 
 
 @transpose_of_ones.to
-def _(op: Any, x: Any, perm: Any) -> Any:
+def _(op: Op, x: Value, perm: Any) -> Any:
     if x.shape is None or perm is None:
         return None
     moved = [axis for axis in perm if x.shape[axis] != 1]
@@ -132,18 +134,18 @@ def _cut(rng: Any) -> Draw:
 
 
 @rule(since=13, cases=_cut)
-def slices_to_split(op: Any, x: Any, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
+def slices_to_split(op: Op, x: Value, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
     """Two Slices that cut an axis in two parts are one Split."""
     return op.Slice(x, a, b, axis), op.Slice(x, c, d, axis)
 
 
 @slices_to_split.also
-def _(op: Any, x: Any, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
+def _(op: Op, x: Value, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
     return op.Slice(x, a, b, axis, [1]), op.Slice(x, c, d, axis, [1])
 
 
 @slices_to_split.to
-def _(op: Any, x: Any, a: Any, b: Any, c: Any, d: Any, axis: Any) -> Any:
+def _(op: Op, x: Value, a: Value, b: Value, c: Value, d: Value, axis: Any) -> Any:
     cuts = [numbers(v) for v in (a, b, c, d, axis)]
     if x.shape is None or any(v is None or len(v) != 1 for v in cuts):
         return None
@@ -163,23 +165,6 @@ def _bounded(n: int, size: int) -> int:
     return max(0, min(size, n + size if n < 0 else n))
 
 
-def _split_and_joined(rng: Any) -> Draw:
-    return {"x": floats(rng, (4, 3)), "axis": 0, "rest": {"num_outputs": 2}}
-
-
-@rule(since=18, cases=_split_and_joined)
-def concat_of_split(op: Any, x: Any, axis: Attr, rest: Attrs) -> Any:
-    """Both parts of a Split joined again."""
-    a, b = op.Split(x, axis=axis, _outputs=2, **rest)
-    return op.Concat(a, b, axis=axis)
-
-
-@concat_of_split.to
-def _(op: Any, x: Any) -> Any:
-    del op
-    return x
-
-
 def _expanded(rng: Any) -> Draw:
     length = int(rng.integers(2, 5))
     x = floats(rng, (1, 3))
@@ -188,24 +173,24 @@ def _expanded(rng: Any) -> Draw:
 
 
 @rule(cases=_expanded)
-def expand_into_add(op: Any, x: Any, s: Any, y: Any) -> Any:
+def expand_into_add(op: Op, x: Value, s: Value, y: Value) -> Any:
     """An Expand that the Add after it does again by itself."""
     return op.Expand(x, s) + y
 
 
 @expand_into_add.also
-def _(op: Any, x: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, like: Any, y: Value) -> Any:
     return op.Expand(x, op.Shape(like)) + y
 
 
 @rule(cases=_expanded)
-def expand_into_mul(op: Any, x: Any, s: Any, y: Any) -> Any:
+def expand_into_mul(op: Op, x: Value, s: Value, y: Value) -> Any:
     """An Expand that the Mul after it does again by itself."""
     return op.Expand(x, s) * y
 
 
 @expand_into_mul.also
-def _(op: Any, x: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, like: Any, y: Value) -> Any:
     return op.Expand(x, op.Shape(like)) * y
 
 
@@ -219,12 +204,12 @@ def _does_nothing(s: Any, like: Any, y: Any) -> bool:
 
 
 @expand_into_add.to
-def _(op: Any, x: Any, s: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, s: Value, like: Any, y: Value) -> Any:
     return op.Add(x, y) if _does_nothing(s, like, y) else None
 
 
 @expand_into_mul.to
-def _(op: Any, x: Any, s: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, s: Value, like: Any, y: Value) -> Any:
     return op.Mul(x, y) if _does_nothing(s, like, y) else None
 
 
@@ -233,14 +218,83 @@ def _gathered(rng: Any) -> Draw:
 
 
 @rule(since=13, cases=_gathered)
-def gather_then_unsqueeze(op: Any, x: Any, i: Const) -> Any:
+def gather_then_unsqueeze(op: Op, x: Value, i: Const) -> Any:
     """One row taken as a scalar index and put back as an axis: an index of one element."""
     return op.Unsqueeze(op.Gather(x, i), [0])
 
 
 @gather_then_unsqueeze.to
-def _(op: Any, x: Any, i: Any) -> Any:
+def _(op: Op, x: Any, i: Any) -> Any:
     index = number(i)
     if index is None or i.rank != 0:
         return None
     return op.Gather(x, np.array([int(index)], i.constant.dtype))
+
+
+def _blocks(rng: Any) -> Draw:
+    n, c, h, w, r = (int(d) for d in rng.integers(1, 4, size=5))
+    r += 1
+    deep = floats(rng, (n, c * r * r, h, w))
+    wide = floats(rng, (n, c, h * r, w * r))
+    batch = [n, 0, -1][int(rng.integers(3))]
+    if rng.integers(2):
+        rows, perm = [batch, c, r, r, h, w], [0, 1, 4, 2, 5, 3]
+    else:
+        rows, perm = [batch, r, r, c, h, w], [0, 3, 4, 1, 5, 2]
+    return {
+        "x": deep, "rows": np.array(rows), "perm": perm,
+        "back": np.array([batch, c, h * r, w * r]),
+        "y": wide, "rows2": np.array([batch, c, h, r, w, r]), "perm2": [0, 3, 5, 1, 2, 4],
+        "back2": np.array([batch, c * r * r, h, w]),
+    }  # fmt: skip
+
+
+def _batch_fits(x: Any, *dims: list[int]) -> bool:
+    """Whether each Reshape keeps the first dimension, and all others are known."""
+    if x.shape is None or len(x.shape) != 4 or not all(isinstance(d, int) for d in x.shape[1:]):
+        return False
+    if 0 in x.shape[1:]:
+        return False
+    return all(d[0] in (0, -1, x.shape[0]) and min(d[1:]) > 0 for d in dims)
+
+
+_MODES = {(0, 1, 4, 2, 5, 3): "CRD", (0, 3, 4, 1, 5, 2): "DCR"}
+
+
+@rule(since=11, cases=_blocks)
+def depth_to_space(op: Op, x: Value, rows: Const, back: Const, perm: Attr) -> Any:
+    """DepthToSpace written with Reshapes and a Transpose."""
+    return op.Reshape(op.Transpose(op.Reshape(x, rows), perm=perm), back)
+
+
+@depth_to_space.to
+def _(op: Op, x: Value, rows: Value, back: Value, perm: Any) -> Any:
+    first, last, mode = numbers(rows), numbers(back), _MODES.get(tuple(perm or ()))
+    if mode is None or first is None or last is None or (len(first), len(last)) != (6, 4):
+        return None
+    if not _batch_fits(x, first, last) or not runs(op, "DepthToSpace", x.dtype):
+        return None
+    c, r, s = first[1:4] if mode == "CRD" else (first[3], first[1], first[2])
+    h, w = first[4:]
+    if r != s or tuple(x.shape[1:]) != (c * r * r, h, w) or last[1:] != [c, h * r, w * r]:
+        return None
+    return op.DepthToSpace(x, blocksize=r, mode=mode)
+
+
+@rule(since=11, cases=_blocks)
+def space_to_depth(op: Op, y: Value, rows2: Const, back2: Const, perm2: Attr) -> Any:
+    """SpaceToDepth written with Reshapes and a Transpose."""
+    return op.Reshape(op.Transpose(op.Reshape(y, rows2), perm=perm2), back2)
+
+
+@space_to_depth.to
+def _(op: Any, y: Any, rows2: Any, back2: Any, perm2: Any) -> Any:
+    first, last = numbers(rows2), numbers(back2)
+    if first is None or last is None or (len(first), len(last)) != (6, 4):
+        return None
+    if tuple(perm2 or ()) != (0, 3, 5, 1, 2, 4) or not _batch_fits(y, first, last):
+        return None
+    c, h, r, w, s = first[1:]
+    if r != s or tuple(y.shape[1:]) != (c, h * r, w * r) or last[1:] != [c * r * r, h, w]:
+        return None
+    return op.SpaceToDepth(y, blocksize=r) if runs(op, "SpaceToDepth", y.dtype) else None

@@ -2,5 +2,5 @@ import onnxwright as ow
 
 
 @ow.rule
-def sums(op, x):
-    return ((((((x + 1) * 2 + 3) * 4) + 5) * 6) + 7) * 8
+def sums(op, x, y):
+    return ((((((x + y) * x + y) * x) + y) * x) + y) * x

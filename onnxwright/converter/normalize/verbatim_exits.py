@@ -1,8 +1,7 @@
-"""Pass for exact lowering: the one test that may stop a `for` becomes a fact of the loop.
+"""Pass for verbatim lowering: the test that ends a `for` becomes the condition of its Loop.
 
-Python that stands for a given model says the condition of a Loop as `if not go_on: break` first in
-the body, or `if test: break` last.  It is the loop's own condition there, and no flag is to be made
-of it.
+A decompiled script writes the condition of a Loop as `if not go_on: break` first in the body, or
+as `if test: break` last.  In both places it is the loop's own condition: no flag is made of it.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from onnxwright.converter import hir
 from onnxwright.converter.normalize.exits import contains
 
 
-def exact_exits(node: Any) -> Any:
+def verbatim_exits(node: Any) -> Any:
     """The same tree, with `keep` or `until` set on each `for` that has such a test."""
     if isinstance(node, tuple):
-        made = tuple(exact_exits(item) for item in node)
+        made = tuple(verbatim_exits(item) for item in node)
         return made if any(a is not b for a, b in zip(made, node)) else node
     if type(node) not in hir.NODE_TYPES:
         return node
@@ -25,7 +24,7 @@ def exact_exits(node: Any) -> Any:
     for f in fields(node):
         before = getattr(node, f.name)
         if isinstance(before, tuple) or type(before) in hir.NODE_TYPES:
-            after = exact_exits(before)
+            after = verbatim_exits(before)
             if after is not before:
                 changed[f.name] = after
     made = replace(node, **changed) if changed else node
@@ -53,4 +52,4 @@ def _test(s: hir.Statement) -> hir.Expr | None:
 
 _EXITS = (hir.Break, hir.Continue, hir.Return)
 
-__all__ = ["exact_exits"]
+__all__ = ["verbatim_exits"]

@@ -13,8 +13,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, ExactPlan, Script
+from onnxwright.converter.context import Script, VerbatimPlan
 from onnxwright.converter.lower import Lowered, input_type, lower_function, lower_main
+from onnxwright.dsl.compilation import new_context
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.initializers import add_initializers
@@ -53,7 +54,8 @@ class Details:
             as usual.
         loops: for each `for` and `while` in order how its Loop is made, where the statement does
             not say it: `carried` (names in order), `first` and `again` (its condition before the
-            first turn: "true", "absent" or a name; and after each: "identity", "same" or "true").
+            first iteration: "true", "absent" or a name; and after each: "identity", "same" or
+            "true").
         extra: a serialized part of the GraphProto or FunctionProto that has no word here.
     """
 
@@ -77,9 +79,9 @@ class Details:
     extra: bytes = b""
 
     @property
-    def plan(self) -> ExactPlan:
+    def plan(self) -> VerbatimPlan:
         """What lowering must know of it."""
-        return ExactPlan(self.shared, self.copies, tuple(self.loops))
+        return VerbatimPlan(self.shared, self.copies, tuple(self.loops))
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,14 @@ class ModelFacts:
     extra: bytes = b""
 
 
-def exact_function(script: Script, details: Details) -> onnx.FunctionProto:
+def verbatim_function(script: Script, details: Details) -> onnx.FunctionProto:
     """A script as a FunctionProto, one node for each call."""
-    context = Context(choose=lambda _: "call", exact=True)
+    context = new_context(choose=lambda _: "call", verbatim=True)
     context.plans[script.function] = details.plan
     return _Writer(lower_function(script, context), details).function()
 
 
-def exact_model(
+def verbatim_model(
     script: Script,
     details: Details,
     functions: Mapping[Any, Details],
@@ -112,7 +114,7 @@ def exact_model(
     input_types: Mapping[str, OnnxType],
 ) -> onnx.ModelProto:
     """A script and its functions as a model, one node for each call."""
-    context = Context(choose=lambda _: "call", exact=True)
+    context = new_context(choose=lambda _: "call", verbatim=True)
     for one, its in ((script, details), *functions.items()):
         context.plans[one.function] = its.plan
     main = lower_main(script, context, attributes, input_types)
@@ -383,7 +385,7 @@ def _note_places(nodes: Iterable[ir.Node], places: dict[str, ir.Value], count: i
 
 
 def _is_else(attr: Any) -> bool:
-    """The branch that is counted last, wherever it stands among the attributes."""
+    """The branch that is counted last, whatever its position among the attributes."""
     return bool(attr.name == "else_branch")
 
 
@@ -412,4 +414,4 @@ def _entries(proto: Any, metadata: Mapping[str, str]) -> None:
         proto.metadata_props.add(key=key, value=value)
 
 
-__all__ = ["Details", "ModelFacts", "exact_function", "exact_model"]
+__all__ = ["Details", "ModelFacts", "verbatim_function", "verbatim_model"]

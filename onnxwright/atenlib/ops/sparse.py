@@ -1,0 +1,120 @@
+"""Operators of sparse tensors: ONNX has no sparse layouts, a value stands for all its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnxwright.atenlib.helpers import algebra
+from onnxwright.atenlib.helpers.constants import cast
+from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
+from onnxwright.atenlib.op import aten
+from onnxwright.atenlib.ops.matmul import addmm
+from onnxwright.atenlib.protocols import Number, Op, Size, Value
+from onnxwright.atenlib.rules import custom, like, reduction
+from onnxwright.types.dtypes import DType
+
+_UNTESTED = "OpInfos have no sparse samples; tests/exporter/test_sparse.py runs modules with it"
+
+
+@aten("aten::to_dense", "aten::_to_dense", rule=custom(), untested=_UNTESTED)
+def to_dense(
+    op: Op, self: Value, dtype: DType | None = None, *, masked_grad: bool | None = None
+) -> Value:
+    """The same elements, perhaps in another type."""
+    del masked_grad
+    return self if dtype is None else cast(op, self, dtype)
+
+
+@aten(
+    "aten::to_sparse",
+    "aten::_to_sparse",
+    rule=like("self"),
+    untested=_UNTESTED,
+)
+def to_sparse(
+    op: Op,
+    self: Value,
+    *,
+    layout: Any = None,
+    blocksize: Sequence[Size] | None = None,
+    dense_dim: int | None = None,
+) -> Value:
+    """The same elements."""
+    del op, layout, blocksize, dense_dim
+    return self
+
+
+@aten(
+    "aten::to_sparse.sparse_dim",
+    "aten::_to_sparse.sparse_dim",
+    rule=like("self"),
+    untested=_UNTESTED,
+)
+def to_sparse_dims(op: Op, self: Value, sparse_dim: int) -> Value:
+    """The same elements."""
+    del op, sparse_dim
+    return self
+
+
+@aten(
+    "aten::to_sparse_csr",
+    "aten::to_sparse_csc",
+    "aten::_to_sparse_csr",
+    "aten::_to_sparse_csc",
+    rule=like("self"),
+    untested=_UNTESTED,
+)
+def to_sparse_compressed(op: Op, self: Value, dense_dim: int | None = None) -> Value:
+    """The same elements."""
+    del op, dense_dim
+    return self
+
+
+@aten(
+    "aten::to_sparse_bsr",
+    "aten::to_sparse_bsc",
+    "aten::_to_sparse_bsr",
+    "aten::_to_sparse_bsc",
+    rule=like("self"),
+    untested=_UNTESTED,
+)
+def to_sparse_blocks(
+    op: Op, self: Value, blocksize: Sequence[Size], dense_dim: int | None = None
+) -> Value:
+    """The same elements."""
+    del op, blocksize, dense_dim
+    return self
+
+
+@aten("aten::coalesce", "aten::_coalesce", rule=like("self"), untested=_UNTESTED)
+def coalesce(op: Op, self: Value) -> Value:
+    """The same elements: entries of one index are added up already."""
+    del op
+    return self
+
+
+@aten("aten::_sparse_mm", rule=like("sparse"), untested=_UNTESTED)
+def sparse_mm(op: Op, sparse: Value, dense: Value) -> Value:
+    """The product of two matrices."""
+    return algebra.matmul(op, sparse, dense)
+
+
+@aten("aten::_sparse_addmm", rule=like("mat1"), untested=_UNTESTED)
+def sparse_addmm(
+    op: Op, self: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`beta * self + alpha * mat1 @ mat2`."""
+    return addmm.body(op, self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@aten("aten::_sparse_sum", rule=reduction(promote="bool_to_long"), untested=_UNTESTED)
+def sparse_sum(op: Op, self: Value) -> Value:
+    """The sum of all elements."""
+    return reduce(op, "ReduceSum", self, reduced_axes(None, self.rank), False)
+
+
+@aten("aten::_sparse_sum.dim", rule=like("self"), untested=_UNTESTED)
+def sparse_sum_dim(op: Op, self: Value, dim: Sequence[int]) -> Value:
+    """The sum over axes."""
+    return reduce(op, "ReduceSum", self, reduced_axes(dim, self.rank), False)

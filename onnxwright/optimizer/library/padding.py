@@ -1,0 +1,176 @@
+"""Pad into what pads by itself: convolutions, pools, and another Pad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxwright.optimizer.building import modern, runs
+from onnxwright.optimizer.drawing import Draw, floats
+from onnxwright.optimizer.number import number, numbers
+from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
+from onnxwright.optimizer.rules import rule
+
+
+def _padded(rng: Any) -> Draw:
+    sides = [0, 0, *(int(n) for n in rng.integers(0, 2, size=2))] * 2
+    return {
+        "x": floats(rng, (1, 2, 5, 5)),
+        "w": floats(rng, (3, 2, 3, 3)),
+        "b": floats(rng, (3,)) if rng.integers(2) else None,
+        "pads": np.array(sides),
+        "others": np.array(sides[::-1]),
+        "mode": "constant",
+        "value": [None, np.array(0, np.float32)][int(rng.integers(2))],
+        "zero": np.array(0, np.float32),
+        "least": np.array(-np.inf, np.float32),
+        "attrs": {"kernel_shape": [2, 2], **({"strides": [2, 2]} if rng.integers(2) else {})},
+    }
+
+
+def _conv(rng: Any) -> Draw:
+    return {**_padded(rng), "attrs": {"pads": [1, 0, 1, 0]} if rng.integers(2) else {}}
+
+
+def _sides(x: Any, pads: Any, axes: Any, mode: Any) -> list[int] | None:
+    """How much a Pad adds before each axis and after each; None where that is not known."""
+    given, rank = numbers(pads), x.rank
+    mode = mode.decode() if isinstance(mode, bytes) else mode
+    if given is None or rank is None or min(given, default=0) < 0 or mode != "constant":
+        return None
+    places = list(range(rank)) if axes is None else numbers(axes)
+    if places is None or len(given) != 2 * len(places):
+        return None
+    sides = [0] * (2 * rank)
+    for n, axis in enumerate(places):
+        sides[axis % rank] += given[n]
+        sides[rank + axis % rank] += given[len(places) + n]
+    return sides
+
+
+def _spatial(x: Any, sides: list[int] | None, attrs: Any) -> list[int] | None:
+    """The pads of a window operator after a Pad, None where it cannot have them."""
+    if sides is None or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return None
+    rank = x.rank
+    if any(sides[:2]) or any(sides[rank : rank + 2]):
+        return None
+    added = [*sides[2:rank], *sides[rank + 2 :]]
+    before = attrs.get("pads") or [0] * len(added)
+    if len(before) != len(added):
+        return None
+    return [a + int(b) for a, b in zip(before, added, strict=True)]
+
+
+def _with(attrs: Any, pads: list[int], **more: Any) -> dict[str, Any]:
+    return {**{k: v for k, v in attrs.items() if k != "auto_pad"}, "pads": pads, **more}
+
+
+@rule(since=2, cases=_conv)
+def pad_into_conv(
+    op: Op, x: Any, pads: Const, w: Any, mode: Attr, attrs: Attrs, b: Any = None,
+    value: Const | None = None, axes: Const | None = None,
+) -> Any:  # fmt: skip
+    """Zeros around an image are padding of the convolution after them."""
+    return op.Conv(op.Pad(x, pads, value, axes, mode=mode), w, b, **attrs)
+
+
+@pad_into_conv.to
+def _(
+    op: Op, x: Any, pads: Any, w: Any, mode: Any, attrs: Any, b: Any, value: Any, axes: Any
+) -> Any:
+    if value is not None and number(value) != 0:
+        return None
+    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
+    return None if made is None else op.Conv(x, w, b, **_with(attrs, made))
+
+
+def _fits_pool(pads: list[int] | None, attrs: Any) -> bool:
+    """Whether each window of a pool that pads so has an element of the image."""
+    if pads is None or attrs.get("ceil_mode") or any(d != 1 for d in attrs.get("dilations", ())):
+        return False
+    kernel = [int(k) for k in attrs["kernel_shape"]] * 2
+    return all(p < k for p, k in zip(pads, kernel, strict=True))
+
+
+@rule(since=7, level="rounding", cases=_padded)
+def pad_into_average_pool(
+    op: Op, x: Value, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
+    axes: Const | None = None,
+) -> Any:  # fmt: skip
+    """Zeros around an image are padding of an AveragePool that counts them."""
+    return op.AveragePool(op.Pad(x, pads, value, axes, mode=mode), **attrs)
+
+
+@pad_into_average_pool.to
+def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
+    if value is not None and number(value) != 0:
+        return None
+    # Padding of its own that is not counted would be counted, too.
+    if any(attrs.get("pads") or ()) and not attrs.get("count_include_pad"):
+        return None
+    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
+    if made is None or not _fits_pool(made, attrs):
+        return None
+    return op.AveragePool(x, **_with(attrs, made, count_include_pad=1))
+
+
+@rule(since=2, cases=_padded)
+def pad_into_max_pool(
+    op: Op, x: Value, pads: Const, least: Const, mode: Attr, attrs: Attrs,
+    axes: Const | None = None,
+) -> Any:  # fmt: skip
+    """-inf around an image is padding of the MaxPool after it."""
+    return op.MaxPool(op.Pad(x, pads, least, axes, mode=mode), **attrs)
+
+
+@pad_into_max_pool.to
+def _(op: Op, x: Value, pads: Value, least: Value, mode: Value, attrs: Any, axes: Any) -> Any:
+    if number(least) != -np.inf:
+        return None
+    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
+    if made is None or not _fits_pool(made, attrs):
+        return None
+    return op.MaxPool(x, **_with(attrs, made))
+
+
+@rule(since=2, cases=_padded)
+def pad_of_relu_into_max_pool(
+    op: Op, x: Value, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
+    axes: Const | None = None,
+) -> Any:  # fmt: skip
+    """Zeros around what is not negative are padding of the MaxPool after them."""
+    return op.MaxPool(op.Pad(op.Relu(x), pads, value, axes, mode=mode), **attrs)
+
+
+@pad_of_relu_into_max_pool.to
+def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
+    if (value is not None and number(value) != 0) or not runs(op, "MaxPool", x.dtype):
+        return None
+    made = _spatial(x, _sides(x, pads, axes, mode), attrs)
+    if made is None or not _fits_pool(made, attrs):
+        return None
+    return op.MaxPool(op.Relu(x), **_with(attrs, made))
+
+
+@rule(since=2, cases=_padded)
+def pad_of_pad(
+    op: Op, x: Value, pads: Const, others: Const, value: Const | None = None,
+    zero: Const | None = None,
+) -> Any:  # fmt: skip
+    """Two Pads with the same number are one."""
+    return op.Pad(op.Pad(x, pads, value), others, zero)
+
+
+@pad_of_pad.to
+def _(op: Op, x: Any, pads: Any, others: Any, value: Any, zero: Any) -> Any:
+    first, second = _sides(x, pads, None, "constant"), _sides(x, others, None, "constant")
+    if first is None or second is None or x.dtype is None or not x.dtype.is_float:
+        return None
+    given = [0.0 if v is None else number(v) for v in (value, zero)]
+    if given[0] is None or given[0] != given[1]:
+        return None
+    both = [a + b for a, b in zip(first, second, strict=True)]
+    return modern(op).Pad(x, both, np.array(given[0], x.dtype.numpy))
