@@ -9,18 +9,11 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
-# Operators whose only change in version 6 is that they lost `consumed_inputs`.
-_CONSUMING = (
+
+@up(6,
     "Abs", "Add", "Ceil", "Div", "Elu", "Exp", "Floor", "HardSigmoid", "InstanceNormalization",
     "LeakyRelu", "Log", "Max", "Mean", "Min", "Mul", "Neg", "PRelu", "Reciprocal", "Relu",
-    "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh", "BatchNormalization", "Dropout",
-)  # fmt: skip
-_BINARY = (
-    "Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less",
-)  # fmt: skip
-
-
-@up(6, *_CONSUMING)
+    "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh", "BatchNormalization", "Dropout")  # fmt: skip
 def nothing_is_consumed(op: Ops, call: Call) -> Any:
     """`consumed_inputs` told runtimes which memory to reuse.  Source: ONNX operators 1 and 6."""
     if not call.given("consumed_inputs"):
@@ -62,7 +55,7 @@ def each_axis_is_repeated(op: Ops, call: Call) -> Any:
     return call.same(op, [call.input(0), call.int64(op, repeats)], {})
 
 
-@up(7, *_BINARY)
+@up(7, "Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")  # fmt: skip
 def second_operand_is_aligned(op: Ops, call: Call) -> Any:
     """The second operand is aligned to the last axes; before, to those from `axis` on.
 
