@@ -55,7 +55,9 @@ def each_axis_is_repeated(op: Ops, call: Call) -> Any:
     return call.same(op, [call.input(0), call.int64(op, repeats)], {})
 
 
-@up(7, "Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")  # fmt: skip
+@up(
+    7, "Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"
+)  # fmt: skip
 def second_operand_is_aligned(op: Ops, call: Call) -> Any:
     """The second operand is aligned to the last axes; before, to those from `axis` on.
 
