@@ -123,3 +123,13 @@ def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
     assert row["opinfo"] == "abs"
     assert row["ours"] == row["samples"] > 0
     assert row["torchlib"] == 0
+
+
+def test_contrib_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "contrib.py")
+    options = ["--model", "BERT-base", "--batch", "1", "--threads", "1", "--seconds", "0.01"]
+    done = run_python(program, "QuickGelu (alpha", "MultiHeadAttention", *options)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert len(rows) == 2
+    assert all(row.count(" ms") == 2 for row in rows)
