@@ -39,7 +39,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "export": (
         "Exporting PyTorch programs",
-        ("export", "ONNXProgram", "export_bisect", "torch_backend", "aten"),
+        ("export", "ONNXProgram", "observe", "export_bisect", "torch_backend", "aten"),
     ),
     "errors": (
         "Errors",
