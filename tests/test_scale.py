@@ -75,13 +75,33 @@ def outputs(count: int) -> onnx.ModelProto:
     return model_of(nodes, names)
 
 
+def branches(count: int) -> onnx.ModelProto:
+    """A chain of Ifs, each with a node in either branch."""
+
+    def side(operator: str, read: str, made: str) -> onnx.GraphProto:
+        node = helper.make_node(operator, [read], [made])
+        out = helper.make_tensor_value_info(made, TensorProto.FLOAT, ["N", 4])
+        return helper.make_graph([node], made, [], [out])
+
+    names = ["x", *(f"v{n}" for n in range(count // 3))]
+    nodes = [helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0)]
+    nodes.append(helper.make_node("Cast", ["s"], ["c"], to=TensorProto.BOOL))
+    for n, (read, made) in enumerate(zip(names, names[1:], strict=False)):
+        sides = side("Exp", read, f"then{n}"), side("Neg", read, f"else{n}")
+        nodes.append(
+            helper.make_node("If", ["c"], [made], then_branch=sides[0], else_branch=sides[1])
+        )
+    return model_of([*nodes, helper.make_node("Exp", names[-1:], ["y"])], ["y"])
+
+
 def edited(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy with another operator in the middle."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     nodes = made.graph.node
-    at = next(n for n in range(len(nodes) // 2, len(nodes)) if nodes[n].op_type in _OTHER)
-    nodes[at].op_type = _OTHER[nodes[at].op_type]
+    half = nodes[len(nodes) // 2 :]
+    node = next(n for n in half if n.op_type in _OTHER)
+    node.op_type = _OTHER[node.op_type]
     return made
 
 
@@ -123,6 +143,7 @@ SHAPES: dict[str, tuple[Callable[[int], onnx.ModelProto], tuple[str, ...]]] = {
     "weights": (weights, ("build", "to_script", "optimize", "diff")),
     "readers": (readers, ("build", "to_script", "optimize")),
     "outputs": (outputs, ("build", "to_script", "show")),
+    "branches": (branches, ("to_script", "optimize", "convert", "diff", "isomorphic", "show")),
 }
 CASES = [(shape, step) for shape, (_, steps) in SHAPES.items() for step in steps]
 
