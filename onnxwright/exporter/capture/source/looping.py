@@ -212,7 +212,7 @@ class Loop:
         begun = [_value(c) for c in carries]
         values = operand_values([*written, *rest])
         targets = values[: len(written)]
-        begun += [t.clone() for t in targets]
+        begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
         with fx_traceback.preserve_node_meta():
             results = torch.ops.higher_order.while_loop(
                 one, two, tuple(begun), tuple(values[len(written) :])
@@ -237,7 +237,7 @@ def _value(carry: _Carry) -> Any:
         value = start if start.dtype == carry.dtype else start.to(carry.dtype)
         if value.ndim != len(carry.shape):
             value = value.expand(carry.shape)
-        return value.clone()
+        return value.clone(memory_format=torch.contiguous_format)
     number = 0 if start is UNSET else start
     if isinstance(number, SYMBOLS):
         return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.shape).clone()
