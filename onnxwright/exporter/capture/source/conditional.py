@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
-from torch.fx import traceback as fx_traceback
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import DisagreementError
 from onnxwright.exporter.capture.source.merging import (
@@ -25,6 +21,9 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
+    emit,
+    empty,
+    merged_sizes,
     operand_values,
     tracer,
 )
@@ -117,8 +116,13 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     modules = [part.module(operands, nodes) for part, nodes in zip(parts, outputs)]
     values = operand_values([*operands, *written])
     given, targets = values[: len(operands)], values[len(operands) :]
-    with fx_traceback.preserve_node_meta(), _contiguous_results():
-        results = torch.ops.higher_order.cond(condition, *modules, tuple(given))
+    sides = dict(zip(("true_graph", "false_graph"), modules))
+    made = [
+        empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
+        for a, b in zip(*outputs)
+    ]
+    args = (condition, *modules, tuple(given))
+    results = emit(torch.ops.higher_order.cond, sides, args, made)
     for target, value in zip(targets, results[len(pairs) :]):
         target.copy_(value)
     return list(results[: len(pairs)])
@@ -148,19 +152,26 @@ class Outputs:
             node = self.part.values[id(value)]
             if value.dtype != dtype:
                 node = graph.call_function(aten.to.dtype, (node, dtype))
+                node.meta["val"] = empty(value.shape, dtype)
             self.add_node(node)
             return
         number: Any = 0 if value is UNSET else value
         if isinstance(number, SYMBOLS):
             number = self.part.values[id(value)]
-        shape = self._shape(other.shape if isinstance(other, torch.Tensor) else sizes)
+        like = other.shape if isinstance(other, torch.Tensor) else sizes
+        shape = self._shape(like)
         node = graph.call_function(aten.full.default, (shape, number), {"dtype": dtype})
+        known = [1 if a == 1 else b for a, b in zip(shape, like)]
+        node.meta["val"] = empty(known, dtype)
         self.add_node(node)
 
     def add_node(self, node: fx.Node) -> None:
         """Add a node; a copy, for sides must have one layout and give no operand as it is."""
         layout = {"memory_format": torch.contiguous_format}
-        self.nodes.append(self.part.graph.call_function(aten.clone.default, (node,), layout))
+        made = self.part.graph.call_function(aten.clone.default, (node,), layout)
+        value = node.meta["val"]
+        made.meta["val"] = empty(value.shape, value.dtype)
+        self.nodes.append(made)
 
     def _shape(self, like: Sequence[Any]) -> list[Any]:
         """The sizes of a tensor of the other side; 1 where they are known there only."""
@@ -175,44 +186,3 @@ class Outputs:
                 found = None
             sizes.append(self.part.placeholder(found.node) if isinstance(found, fx.Proxy) else 1)
         return sizes
-
-
-@contextmanager
-def _contiguous_results() -> Iterator[None]:
-    """While it lasts, torch takes the results of `cond` for contiguous, as those of sides are here.
-
-    Torch derives their layout from the strides of both sides, which it cannot for sizes that are
-    known at run time.
-    """
-    # The package has a function of the module's name.
-    cond: Any = import_module("torch._higher_order_ops.cond")
-    before = cond._merge_output
-
-    def merged(a: Any, b: Any, mode: Any) -> Any:
-        if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
-            return before(a, b, mode)
-        sizes = [_merged_size(mode, one, two) for one, two in zip(a.shape, b.shape)]
-        with mode:
-            return torch.empty(sizes, dtype=a.dtype, device=a.device)
-
-    cond._merge_output = merged
-    try:
-        yield
-    finally:
-        cond._merge_output = before
-
-
-def _merged_size(mode: Any, one: Any, two: Any) -> Any:
-    """A size that is one of two: the same, or one that is known at run time."""
-    symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
-    if not any(free_unbacked_symbols(s) for s in symbols):
-        exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
-        if exprs[0] == exprs[1]:
-            return one
-    size = mode.shape_env.create_unbacked_symint()
-    low = 0 if symbols else min(one, two)
-    high = None if symbols else max(one, two)
-    torch._check(size >= low)
-    if high is not None:
-        torch._check(size <= high)
-    return size

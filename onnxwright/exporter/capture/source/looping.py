@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx import traceback as fx_traceback
 
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
@@ -23,6 +22,8 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
+    emit,
+    empty,
     operand_values,
 )
 from onnxwright.exporter.capture.source.session import current
@@ -213,10 +214,10 @@ class Loop:
         values = operand_values([*written, *rest])
         targets = values[: len(written)]
         begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
-        with fx_traceback.preserve_node_meta():
-            results = torch.ops.higher_order.while_loop(
-                one, two, tuple(begun), tuple(values[len(written) :])
-            )
+        parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
+        args = (one, two, tuple(begun), tuple(values[len(written) :]))
+        given = [empty(x.shape, x.dtype) for x in begun]
+        results = emit(torch.ops.higher_order.while_loop, parts, args, given)
         for target, value in zip(targets, results[len(carries) :]):
             target.copy_(value)
         return list(results[: len(carries)])
