@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnxwright.errors import ExportError as OnnxExporterError
-from onnxwright.exporter import ONNXProgram
+from onnxwright.exporter.program.torch_program import TorchONNXProgram as ONNXProgram
 from onnxwright.exporter.torch_onnx import export, of_torch
 
 # What torch.onnx itself has for modules to call while they are exported, or for call sites to name.
@@ -16,6 +16,8 @@ _OF_TORCH = (
     "ops",
     "ExportableModule",
     "InputObserver",
+    "testing",
+    "verification",
 )
 _REPLACED = {
     "register_custom_op_symbolic": "give `custom_translation_table=` to `export`, or use `ow.aten`",

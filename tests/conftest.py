@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,36 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--providers", help="run on these execution providers, separated by commas")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let sessions that ask for no provider have those of the command line, and count them."""
+    given = config.getoption("--providers")
+    if not given:
+        return
+    from onnxwright.eager.ort import sessions
+
+    names, make = given.split(","), sessions.new_session
+
+    def new_session(model: Any, options: Any, providers: Any) -> Any:
+        made = make(model, options, names if providers is None else providers)
+        _sessions[",".join(made.get_providers())] += 1
+        return made
+
+    sessions.check_providers(names)
+    sessions.new_session = new_session  # type: ignore[assignment]
+
+
+_sessions: Counter[str] = Counter()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for providers, count in _sessions.items():
+        terminalreporter.write_line(f"sessions on {providers}: {count}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -101,6 +101,7 @@ MODULES = (
     "dropout",
     "quantized",
     "quantized_groups",
+    "affine_quantization",
     "torchvision",
     "random",
     "sampling",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
-from onnxwright.exporter.program.onnx_program import ONNXProgram
+from onnxwright.exporter.program.torch_program import TorchONNXProgram
 
 
 def export(
@@ -52,7 +51,7 @@ def export(
     fallback: bool = False,
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
-) -> ONNXProgram:
+) -> TorchONNXProgram:
     """Export a PyTorch model, called as `torch.onnx.export` is.
 
     Arguments that `onnxwright.export` has mean the same there.  An argument that has no effect
@@ -86,7 +85,8 @@ def export(
         autograd_inlining: no effect: autograd functions are traced through.
 
     Returns:
-        The program, written or not.
+        The program, written or not; it is called as `torch.onnx.ONNXProgram` is, and gives a flat
+        tuple of tensors.
 
     Raises:
         ExportError: as for `onnxwright.export`.
@@ -119,7 +119,7 @@ def export(
     if report or profile:
         options["report"] = folder / "onnxwright_export"
     with _mode(model, training, dynamo):
-        program = api.export(
+        made = api.export(
             model,
             arguments,
             named,
@@ -132,6 +132,7 @@ def export(
             verify=verify,
             **options,
         )
+    program = TorchONNXProgram.of(made)
     if dump_exported_program:
         torch.export.save(program.exported_program, folder / "onnxwright_export.pt2")
     if verbose:
@@ -269,22 +270,19 @@ def _mode(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
 
 
 def _write(
-    program: ONNXProgram,
+    program: TorchONNXProgram,
     f: Any,
     external_data: bool | None,
     export_params: bool,
     as_inputs: bool,
 ) -> None:
-    options = {
+    options: dict[str, Any] = {
         "include_initializers": export_params,
         "keep_initializers_as_inputs": as_inputs or not export_params,
     }
     if not hasattr(f, "write"):
-        program.save(f, external_data=external_data, **options)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = program.save(Path(folder) / "model.onnx", external_data=False, **options)
-        f.write(path.read_bytes())
+        options["external_data"] = external_data
+    program.save(f, **options)
 
 
 def of_torch(name: str) -> Any:

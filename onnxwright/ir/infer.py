@@ -225,7 +225,7 @@ def _with_stand_ins(
     """What ONNX's inference says whatever the unknown types are.
 
     Some operators are refused where a type is not known.  They are asked with two types that the
-    schema allows in its place, as different as can be: what both answers share is known.
+    schema allows in its place, as different as possible: what both results share is known.
     """
     answers: list[list[OnnxType | None]] = []
     refusal: Exception | None = None

@@ -78,6 +78,7 @@ class Save:
         self._folder = self.target.parent
         self._parts: list[_Part] = []
         self._placed: dict[str, _Part] = {}  # final name -> what is renamed to it
+        self._named_by_user: set[str] = set()
 
     def __enter__(self) -> Self:
         with self._named():
@@ -111,16 +112,26 @@ class Save:
         with self._named():
             return self._new(folder=True).path
 
-    def location(self, data: BinaryIO | Path) -> str:
+    def location(self, data: BinaryIO | Path, name: str | None = None) -> str:
         """The name that a data file or folder will have: made from what it holds now.
 
         Args:
             data: what `data_file` or `data_folder` gave, written.
+            name: a name to have instead.  A file of that name is replaced, so that a process that
+                is killed just then leaves an old model with the new data.
 
         Returns:
             The name, in the folder of the target.
         """
         (part,) = (p for p in self._parts if data in (p.file, p.path))
+        if name is not None:
+            if name == self.target.name:
+                raise FileExistsError(errno.EEXIST, "the model itself has this name", name)
+            with self._named():
+                part.flush()
+            self._placed[name] = part
+            self._named_by_user.add(name)
+            return name
         with self._named():
             digest = part.digest()
             ending = f".{digest}.{'data' if part.file is not None else 'weights'}"
@@ -148,7 +159,7 @@ class Save:
             with _locked(self._folder):
                 old = self._old_data({Path(os.path.realpath(k)) for k in keep})
                 for name, held in self._placed.items():
-                    held.place(self._folder / name)
+                    held.place(self._folder / name, replace=name in self._named_by_user)
                 part.place(self.target, replace=True)
                 _sync_folder(self._folder)
                 for path in old:
@@ -215,7 +226,7 @@ class _Part:
                     os.fsync(inner.fileno())
 
     def digest(self) -> str:
-        """Sixteen letters that stand for the content."""
+        """Sixteen letters that represent the content."""
         self.flush()
         digest = hashlib.blake2b(digest_size=8)
         for path in [self.path] if self.file is not None else sorted(self.path.iterdir()):
@@ -271,7 +282,7 @@ def _locations(path: Path) -> set[str]:
         outside = [t for t in model.graph.initializer if t.data_location == TensorProto.EXTERNAL]
         entries = [e for tensor in outside for e in tensor.external_data]
         found.update(e.value.split("/")[0] for e in entries if e.key == "location")
-    except Exception:  # noqa: BLE001 - whatever stood there before, it is replaced
+    except Exception:  # noqa: BLE001 - whatever was there before is replaced
         return set()
     return found
 

@@ -10,6 +10,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 from torch import nn, randn  # noqa: E402
+from torch.nn.utils.rnn import (  # noqa: E402
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+)
 
 import onnxwright as ow  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, operators, run  # noqa: E402
@@ -130,3 +135,115 @@ def test_time_is_dynamic_in_what_comes_out(kind: str, capture: str) -> None:
     assert operators(program)[kind] == 1
     x = randn(3, 11, 4)
     torch.testing.assert_close(program(x)[0], module(x)[0].detach())
+
+
+# -- packed sequences ------------------------------------------------------------------------------
+
+
+class Packed(nn.Module):
+    """Pack, run, and pad again."""
+
+    def __init__(self, kind: Any, options: Any, **around: Any) -> None:
+        super().__init__()
+        self.net = kind(4, 5, **options)
+        self.around = around
+
+    def forward(self, x: Any, lengths: Any) -> Any:
+        """The padded result, its lengths and the states."""
+        first, total = self.net.batch_first, self.around.get("total")
+        packed = pack_padded_sequence(
+            x, lengths, batch_first=first, enforce_sorted=self.around.get("sorted", False)
+        )
+        y, state = self.net(packed)
+        y, counts = pad_packed_sequence(
+            y,
+            batch_first=first,
+            padding_value=self.around.get("padding", 0.0),
+            total_length=x.size(1 if first else 0) if total == "time" else total,
+        )
+        return y, counts, state
+
+
+PACKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "batch first": ({"batch_first": True}, {}),
+    "sorted": ({}, {"sorted": True}),
+    "several": ({"num_layers": 2, "bidirectional": True, "batch_first": True}, {}),
+    "to the time of the input": ({"batch_first": True}, {"total": "time", "padding": -1.0}),
+    "to a given time": ({"bidirectional": True}, {"total": 12}),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [*(("LSTM", name) for name in PACKED), ("GRU", "several"), ("RNN", "several"),
+     ("GRU", "to a given time")],
+)  # fmt: skip
+def test_packed_sequences(kind: str, name: str) -> None:
+    """One node for each layer with the lengths, at other lengths, batches and times."""
+    torch.manual_seed(0)
+    options, around = PACKED[name]
+    module = Packed(KINDS[kind], options, **around).eval()
+    first = options.get("batch_first", False)
+
+    def inputs(time: int, *lengths: int) -> Any:
+        given = sorted(lengths, reverse=True) if around.get("sorted") else list(lengths)
+        shape = (len(lengths), time, 4) if first else (time, len(lengths), 4)
+        return randn(*shape), torch.tensor(given)
+
+    dynamic = ({0: "batch", 1: "time"} if first else {0: "time", 1: "batch"}, {0: "batch"})
+    program = ow.export(module, inputs(7, 3, 7, 5), dynamic_shapes=dynamic)
+    nodes = [n for n in program.model.graph if n.op_type == kind]
+    assert len(nodes) == options.get("num_layers", 1)
+    assert all(n.inputs[4] is not None for n in nodes)
+    for given in (inputs(7, 3, 7, 5), inputs(9, 1, 4), inputs(8, 6, 2, 6, 8), inputs(6, 2, 1)):
+        torch.testing.assert_close(program(*given), module(*given), rtol=1e-4, atol=1e-5)
+
+
+class BetweenLayers(nn.Module):
+    """Functions of each element on packed data, a first state, lengths that are a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.lin = nn.Embedding(9, 4), nn.Linear(5, 3)
+        self.one, self.two = nn.GRU(4, 5), nn.LSTM(3, 6, proj_size=2)
+
+    def forward(self, tokens: Any, state: Any) -> Any:
+        """Two networks with a layer of features between."""
+        packed = pack_padded_sequence(self.embed(tokens), [4, 2], enforce_sorted=True)
+        packed, last = self.one(packed, state)
+        data = torch.relu(self.lin(packed.data)) + 1.0
+        packed, (h, c) = self.two(PackedSequence(data, packed.batch_sizes))
+        return pad_packed_sequence(packed)[0], last, h, c
+
+
+def test_packed_sequences_between_layers() -> None:
+    """What is packed may go through other modules first."""
+    torch.manual_seed(0)
+    module = BetweenLayers().eval()
+    given = (torch.randint(0, 9, (6, 2)), randn(1, 2, 5))
+    program = ow.export(module, given, dynamic_shapes=({0: "time"}, None))
+    for steps in (6, 4):
+        other = (torch.randint(0, 9, (steps, 2)), randn(1, 2, 5))
+        torch.testing.assert_close(program(*other), module(*other), rtol=1e-4, atol=1e-5)
+
+
+class OverTheData(nn.Module):
+    """A mean over packed data counts no padding in PyTorch."""
+
+    def forward(self, x: Any, lengths: Any) -> Any:
+        """The mean of all steps."""
+        return pack_padded_sequence(x, lengths, enforce_sorted=False).data.mean()
+
+
+def test_functions_of_all_packed_data_are_refused() -> None:
+    """Their result would count what is padded."""
+    with pytest.raises(ow.errors.ExportError, match=r"OW849.*`mean`"):
+        ow.export(OverTheData(), (randn(5, 2, 4), torch.tensor([5, 3])))
+
+
+def test_torch_is_as_it_was() -> None:
+    """What a capture changes in packing is undone."""
+    before = nn.LSTM.forward
+    ow.export(nn.LSTM(4, 3), (randn(5, 2, 4),))
+    assert nn.LSTM.forward is before
+    assert "_pack_padded_sequence" not in vars(torch._VF)

@@ -112,4 +112,4 @@ def test_trap(name: str, level: str) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(TRAPS) >= 130
+    assert len(TRAPS) >= 200

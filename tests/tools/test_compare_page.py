@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import runpy
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def test_what_the_page_shows_is_printed(peer: str, case: Case, tmp_path: Path) -
         pytest.importorskip("torch", reason="the program exports a PyTorch module")
     section = PAGE[PAGE.index(f"\n## {peer}") :]
     shown = re.search(
-        re.escape(f"```py ours\n{case.ours}\n```\n\n```\n") + r"(.*?)\n```", section, re.DOTALL
+        re.escape(f"```py\n{case.ours}\n```\n\n```\n") + r"(.*?)\n```", section, re.DOTALL
     )
     assert shown is not None, "run `python -m tools.compare_page`"
     assert _outcome(case.ours, tmp_path) == shown[1]
@@ -37,7 +36,10 @@ def _outcome(program: str, folder: Path) -> str:
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            runpy.run_path(str(file))
+            exec(
+                compile(file.read_text(encoding="utf-8"), str(file), "exec"),
+                {"__name__": "program"},
+            )
     except Exception as error:  # noqa: BLE001 - the page shows how a program ends
         first = str(error).splitlines()[0]
         return f"{type(error).__name__}: {first}"

@@ -131,7 +131,7 @@ def dequantize_per_tensor(
     *,
     out_dtype: DType | None = None,
 ) -> Value:
-    """The numbers that integers of one scale stand for."""
+    """The numbers that integers of one scale represent."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     return _dequantize(op, input, step, zero, None, out_dtype)
 
@@ -149,17 +149,26 @@ def dequantize_per_channel(
     *,
     out_dtype: DType | None = None,
 ) -> Value:
-    """The numbers that integers with a scale for each place of an axis stand for."""
+    """The numbers that integers with a scale for each position of an axis represent."""
     return _dequantize(op, input, scales, zero_points, axis_of(axis, input.rank), out_dtype)
 
 
 def _fake(
     op: Op, x: Value, scale: Value, zero: Value, low: int, high: int, axis: int | None
 ) -> Value:
-    """Numbers rounded as quantization would, without becoming integers."""
+    """Numbers rounded as quantization would, by QuantizeLinear where it has the range."""
     wide = cast(op, x, DType.FLOAT)
-    step = _along(op, x, cast(op, scale, DType.FLOAT), axis)
-    shift = _along(op, x, cast(op, zero, DType.FLOAT), axis)
+    step = cast(op, scale, DType.FLOAT)
+    stored = next((d for d, (a, b) in _WHOLE.items() if a <= low and high <= b), None)
+    if stored is not None and low <= 0 <= high and not zero.onnx_dtype.is_float:
+        along = {} if axis is None else {"axis": axis}
+        place = cast(op, zero, stored)
+        whole = op.QuantizeLinear(wide, step, place, **along)
+        if _WHOLE[stored] != (low, high):
+            ends = (op.constant(np.array(n, stored.numpy)) for n in (low, high))
+            whole = op.Clip(whole, *ends)
+        return cast(op, op.DequantizeLinear(whole, step, place, **along), x.onnx_dtype)
+    step, shift = _along(op, x, step, axis), _along(op, x, cast(op, zero, DType.FLOAT), axis)
     rounded = op.Add(op.Round(op.Mul(wide, op.Reciprocal(step))), shift)
     kept = op.Min(op.Max(rounded, float(low)), float(high))
     return cast(op, op.Mul(op.Sub(kept, shift), step), x.onnx_dtype)

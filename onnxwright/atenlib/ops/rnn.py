@@ -276,8 +276,26 @@ def lstm_packed(
     return tuple(_from_packed(op, net, data, batch_sizes, hx))
 
 
+@aten("onnxwright::lstm_lengths", rule=like("input"), untested=_UNTESTED)
+def lstm_lengths(
+    op: Op,
+    input: Value,
+    lengths: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> tuple[Value, ...]:
+    """As `lstm`, of a padded batch with the lengths of its rows."""
+    net = network(LSTM, params, has_biases, num_layers, dropout, train, bidirectional)
+    return tuple(run(op, net, input, hx[0], hx[1], cast(op, lengths, DType.INT32)))
+
+
 def _register(name: str, kind: Kind) -> None:
-    """The two overloads of a network without cells, which differ in nothing but their kind."""
+    """The overloads of a network without cells, which differ in their kind only."""
 
     @aten(f"aten::{name}.input", rule=like("input"), untested=_UNTESTED)
     def of_tensor(
@@ -312,6 +330,23 @@ def _register(name: str, kind: Kind) -> None:
         """A recurrent network of packed sequences."""
         net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
         return tuple(_from_packed(op, net, data, batch_sizes, [hx]))
+
+    @aten(f"onnxwright::{name}_lengths", rule=like("input"), untested=_UNTESTED)
+    def with_lengths(
+        op: Op,
+        input: Value,
+        lengths: Value,
+        hx: Value,
+        params: list[Any],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+    ) -> tuple[Any, ...]:
+        """A recurrent network of a padded batch with the lengths of its rows."""
+        net = network(kind, params, has_biases, num_layers, dropout, train, bidirectional)
+        return tuple(run(op, net, input, hx, None, cast(op, lengths, DType.INT32)))
 
 
 for _name, _kind in (("gru", GRU), ("rnn_tanh", TANH), ("rnn_relu", RELU)):

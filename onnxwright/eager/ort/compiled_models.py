@@ -40,7 +40,8 @@ class CompiledModel:
     Args:
         model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file (for
             external data, and for models over 2 GB).
-        providers: execution providers; the CPU if not given.
+        providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
+            if not given.
         session_options: an `onnxruntime.SessionOptions`.
         weights: arrays of initializers that the model only refers to as external data, with their
             element types; the runtime uses their memory.
@@ -76,6 +77,8 @@ class CompiledModel:
             session_options,
             weights,
         )
+        if providers is not None:
+            sessions.check_providers(providers)
         options = session_options
         if options is None:
             options = sessions.model_options()

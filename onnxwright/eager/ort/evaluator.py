@@ -100,6 +100,8 @@ class OrtEvaluator:
         arena: bool = True,
     ) -> None:
         self.arena = arena
+        if providers is not None:
+            sessions.check_providers(providers)
         self.providers = None if providers is None else list(providers)
         self.session_options = session_options
         self.custom_op_libraries = tuple(str(path) for path in custom_op_libraries)

@@ -11,6 +11,9 @@ import threading
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.registry import newest
 from onnxwright.types.dtypes import DType
 
@@ -19,6 +22,7 @@ E = TypeVar("E", bound="Entry")
 # What one session costs beside its model, measured with shared memory.
 SESSION_BYTES = 64 * 1024
 _SILENT = 4
+_CPU = "CPUExecutionProvider"
 
 
 @functools.cache
@@ -100,9 +104,41 @@ def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | Non
 
     Returns:
         The `InferenceSession`.
+
+    Raises:
+        EagerValueError: this runtime does not have one of the providers (OW625).
     """
-    chosen = list(providers) if providers is not None else ["CPUExecutionProvider"]
-    return runtime().InferenceSession(model, options, providers=chosen)
+    if providers is None:
+        return runtime().InferenceSession(model, options, providers=[_CPU])
+    check_providers(providers)
+    # Without this the runtime prints a provider's error and takes the CPU.
+    return runtime().InferenceSession(
+        model, options, providers=list(providers) or [_CPU], enable_fallback=0
+    )
+
+
+def check_providers(providers: Sequence[Any]) -> None:
+    """Refuse execution providers that the installed runtime does not have.
+
+    Args:
+        providers: names, or pairs of a name and options.
+
+    Raises:
+        EagerValueError: there is no such provider (OW625).
+    """
+    there = runtime().get_available_providers()
+    advice = f"a list of execution providers; this ONNX Runtime has {', '.join(there)}"
+    for provider in [providers] if isinstance(providers, str) else providers:
+        name = provider[0] if isinstance(provider, tuple) and provider else provider
+        if isinstance(providers, str) or name not in there:
+            fail(
+                messages.BadOption(
+                    option="providers",
+                    given=repr(providers if isinstance(providers, str) else list(providers)),
+                    advice=advice,
+                    span=user_span(),
+                )
+            )
 
 
 @functools.cache

@@ -99,6 +99,14 @@ class BranchedSizes:
             if not is_decided(self.tree, leaf, guard)
         ]
 
+    def renamed(self, mapping: Mapping[str, str]) -> BranchedSizes:
+        """The same under other names; the sides keep theirs, which only errors of calls show."""
+        symbols = {s for leaf in leaves(self.tree) for s in leaf.sizes.places.values()}
+        names = {s: self.names.get(s, s) for s in symbols | set(self.names)}
+        return BranchedSizes(
+            self.tree, {s: mapping.get(n, n) for s, n in names.items()}, self.ranges
+        )
+
     def metadata(self) -> dict[str, str]:
         """What is assumed, as metadata of a model."""
         return Sizes(self.names, self.ranges, tuple(self.decisions())).metadata()

@@ -89,6 +89,11 @@ def _recurrent(
     )
 
 
+def _like_first(x: Any, *_: Any) -> Any:
+    """A result of the same type and shape."""
+    return torch.empty_like(x)
+
+
 FAKES: dict[Any, Callable[..., Any]] = {
     aten.cov.default: _covariances,
     aten.corrcoef.default: _coefficients,
@@ -96,6 +101,9 @@ FAKES: dict[Any, Callable[..., Any]] = {
     aten.ctc_loss.IntList: _ctc_loss,
     aten.ctc_loss.Tensor: _ctc_loss,
     aten.one_hot.default: _one_hot,
+    aten.fake_quantize_per_channel_affine.default: _like_first,
+    aten.fake_quantize_per_tensor_affine.default: _like_first,
+    aten.fake_quantize_per_tensor_affine.tensor_qparams: _like_first,
     aten.gru.input: _recurrent,
     aten.lstm.input: _recurrent,
     aten.rnn_relu.input: _recurrent,
@@ -285,5 +293,5 @@ class Substitutes(TorchFunctionMode):  # type: ignore[misc]
     """While it lasts, `SUBSTITUTES` are called in the place of torch's functions."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function, or what stands for it."""
+        """Call the function, or its replacement."""
         return SUBSTITUTES.get(func, func)(*args, **(kwargs or {}))

@@ -59,6 +59,11 @@ class SizeGuard:
         known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
         return not _is_false(self.expression.subs(known))
 
+    def renamed(self, mapping: Mapping[str, str]) -> SizeGuard:
+        """The same with other names in its text."""
+        text = re.sub(r"[^\W\d]\w*", lambda m: mapping.get(m[0], m[0]), self.text)
+        return dataclasses.replace(self, text=text)
+
     def about(self, places: Mapping[str, Place]) -> Any:
         """The condition over places instead of symbols, to compare those of two captures."""
         symbols = {s: type(s)(f"{places[str(s)]}", integer=True) for s in self._symbols()}
@@ -121,6 +126,21 @@ class Sizes:
             names={**self.names, **{symbols[p]: names[p] for p in constants if p in names}},
             ranges={**self.ranges, **ranges},
             places={**self.places, **symbols},
+        )
+
+    def renamed(self, mapping: Mapping[str, str]) -> Sizes:
+        """The same under other names.
+
+        Args:
+            mapping: the old name of a dimension -> the new one.
+        """
+        shown = {s for place, s in self.places.items()} | set(self.ranges) | set(self.names)
+        names = {s: self.names.get(s, s) for s in shown}
+        return dataclasses.replace(
+            self,
+            names={s: mapping.get(name, name) for s, name in names.items()},
+            guards=tuple(g.renamed(mapping) for g in self.guards),
+            equal=tuple(g.renamed(mapping) for g in self.equal),
         )
 
     def check(self, values: Sequence[Any]) -> str:
@@ -245,7 +265,7 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
 def _ranges(
     program: ExportedProgram, declared: Mapping[str, Range], guards: Sequence[SizeGuard] | None
 ) -> dict[str, Range]:
-    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none.
+    """Torch's ranges within those of the user; torch's lower bound of 2 means none.
 
     Torch narrows ranges for layouts, too; with guards, only bounds that one of them sets count.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +22,22 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
+from onnxwright.exporter.capture.quantized.modules import (
+    QuantizedValuesError,
+    holds_packed,
+    quantized_values,
+    raise_quantized,
+    readable,
+)
+from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.strategy import by_source
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.places import is_of_torch, span_of_error
@@ -42,12 +55,16 @@ class Outcome:
         seconds: how long it took.
         error: why it failed; empty if it worked.
         output: what torch printed and logged on the way.
+        choices: decisions by values that the program has, of a capture by source.
+        rewritten: the functions that decide them.
     """
 
     strategy: str
     seconds: float
     error: str = ""
     output: str = ""
+    choices: tuple[Choice, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +83,7 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with skip_noop_module_casts(), SizeTensors():
+    with skip_noop_module_casts(), sequences_padded(), SizeTensors():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
@@ -84,6 +101,54 @@ def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
     return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
+class _Source:
+    """The way of a capture that rewrites Python: what it found is kept for the report.
+
+    Args:
+        first: what the capture without rewriting raised; None if it was not tried.
+        assume: answers of the user to decisions.
+    """
+
+    def __init__(
+        self, first: BaseException | None = None, assume: Mapping[str, bool] | None = None
+    ) -> None:
+        self.first, self.assume = first, assume
+        self.choices: tuple[Choice, ...] = ()
+        self.rewritten: tuple[str, ...] = ()
+
+    def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+        """Capture, with functions that decide by values rewritten."""
+
+        def run() -> Any:
+            # What torch says of a try that fails is of use to nobody.
+            with capture_torch_output() as output:
+                program = _substitutes(model, args, kwargs, dims)
+            output.replay()
+            return program
+
+        found = by_source(run, self.first, self.assume)
+        self.choices = tuple(found.session.choices)
+        self.rewritten = tuple(found.rewritten.names)
+        return found.result
+
+
+def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return _Source()(model, args, kwargs, dims)
+
+
+def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    given = torch.utils._pytree.tree_leaves((args, kwargs))
+    if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
+        raise_quantized("an input")
+    try:
+        with readable(model):
+            return _non_strict(model, args, kwargs, dims)
+    except Exception as error:
+        if f"{Quantized.__module__}.{Quantized.__name__}" in str(error):
+            raise_quantized("a result")
+        raise
+
+
 STRATEGIES: dict[str, Strategy] = {
     "non-strict": _non_strict,
     "strict": _strict,
@@ -91,12 +156,26 @@ STRATEGIES: dict[str, Strategy] = {
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 
-NAMED: dict[str, Strategy] = {**STRATEGIES, "torch.func": _torch_func, "draft": draft}
+NAMED: dict[str, Strategy] = {
+    **STRATEGIES,
+    "source": _source,
+    "torch.func": _torch_func,
+    "quantized": _quantized,
+    "draft": draft,
+}
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it; a draft is never tried by itself, as it assumes."""
+it, that for quantized modules where there are some or another failed in a quantized tensor,
+"source" where all failed because Python decides by values; a draft is never tried by itself, as it
+assumes."""
 
 
-def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]) -> Capture:
+def capture(
+    model: Any,
+    wanted: Wanted,
+    how: str | Strategy,
+    outcomes: list[Outcome],
+    assume: Mapping[str, bool] | None = None,
+) -> Capture:
     """Capture a model.
 
     Args:
@@ -105,6 +184,7 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
         how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each way that was tried is added here.
+        assume: answers to decisions by values, by `file.py:LINE` or the text of the condition.
 
     Returns:
         The program, and how it was captured.
@@ -115,7 +195,10 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     """
     errors: list[Exception] = []
     second: Capture | None = None
-    waiting = _ways(wanted, how)
+    quantized = how == "auto" and holds_packed(model)
+    waiting = _ways(wanted, "quantized" if quantized else how)
+    if how == "source":
+        waiting = _sources(wanted, None, assume)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
@@ -126,11 +209,18 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
             program, error = _tried(way, model, inputs, decisions)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
-        outcomes.append(Outcome(name, seconds, reason, output.text))
+        found_by = (way.choices, way.rewritten) if isinstance(way, _Source) else ((), ())
+        outcomes.append(Outcome(name, seconds, reason, output.text, *found_by))
         if error is not None:
             errors.append(error)
+            if how == "auto" and not waiting and not isinstance(way, _Source):
+                first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
+                if first is not None and second is None:
+                    waiting = _sources(wanted, first, assume)
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
+            elif how == "auto" and way is _non_strict and _is_about_quantized(error):
+                waiting = _ways(wanted, "quantized") + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions))
         if way is draft or how != "auto" or not fixed_values(found.program):
@@ -144,6 +234,14 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     _raise_uncaptured(errors, outcomes)
 
 
+def _sources(
+    wanted: Wanted, first: Exception | None, assume: Mapping[str, bool] | None
+) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The capture by source, with all forms of the inputs."""
+    ways = _ways(wanted, "source")
+    return [(name, _Source(first, assume), inputs, relaxed) for name, _, inputs, relaxed in ways]
+
+
 class LostConstantError(RuntimeError):
     """A captured program has a constant without numbers, in the place of something computed."""
 
@@ -153,6 +251,12 @@ class LostConstantError(RuntimeError):
 
 def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
+
+
+def _is_about_quantized(error: Exception) -> bool:
+    """Whether a quantized tensor is what torch cannot capture."""
+    signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
+    return any(sign in str(error) for sign in signs)
 
 
 def _tried(
@@ -167,7 +271,11 @@ def _tried(
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:
             return None, LostConstantError(lost[0])
+        if isinstance(program, ExportedProgram) and quantized_values(program):
+            return None, QuantizedValuesError("the program has values of a quantized type")
         return program, None
+    except ExportError:
+        raise  # what is refused by name has no other way
     except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
         return None, error
 
@@ -184,11 +292,17 @@ def _checked(program: Any, name: str) -> ExportedProgram:
 
 
 def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
-    """Tell why no way worked; the first is the one closest to plain Python."""
+    """Report why no strategy worked; the first is the one closest to plain Python."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.error:
             reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    refused = next((e for e in errors if isinstance(e, RefusedError)), None)
+    if refused is not None:
+        try:
+            fail(refused.diagnostic())
+        except ExportError as error:
+            raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
     own = not is_of_torch(errors[0])
     try:
@@ -204,7 +318,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
 
 
 def _each(ways: list[str], outcomes: list[Outcome]) -> str:
-    """The ways that ended alike, in words."""
+    """The strategies with the same outcome, as text."""
     return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
@@ -239,8 +353,9 @@ _HINTS = (
     (
         ("data-dependent branching", "GuardOnDataDependentSymNode"),
         (
-            "the program goes another way for other values of a tensor: write the choice with "
-            "`torch.where` or `torch.cond`, or tell torch the range with `torch._check`"
+            "the program goes another way for other values of a tensor: `capture='source'` takes "
+            "most of that; write the choice with `torch.where` or `torch.cond`, tell torch the "
+            "range with `torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
         ),
     ),
     (
@@ -298,7 +413,7 @@ def _hint(outcomes: list[Outcome]) -> str:
             return hint
     if any(o.strategy == "draft" for o in outcomes):
         return "the error before this one is torch's own"
-    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
 
 
 # Lines of torch's messages that are for those who work on torch.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,7 +32,12 @@ class _Word:
 
 
 def flat_inputs(
-    program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
+    program: ExportedProgram,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: Sequence[str],
+    absent: Sequence[bool],
+    others: Collection[str] = (),
 ) -> list[Any]:
     """Arguments of the module, flattened.
 
@@ -41,6 +46,9 @@ def flat_inputs(
         args, kwargs: as the module takes them; what was exported by position may come by keyword,
             and the other way round.
         names: the name of each flattened input, for messages.
+        absent: for each flattened input, whether it was None at the export: an argument of such
+            inputs only may be left out.
+        others: parameters of the module that were not given at the export: None may be given.
 
     Returns:
         A value for each flattened input.
@@ -52,8 +60,10 @@ def flat_inputs(
     wanted = program.call_spec.in_spec
     assert wanted is not None
     order = [*(wanted.children()[1].context or [])]
-    args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs)
-    check_sliding({**dict(zip(_parameters(program), args, strict=False)), **kwargs})
+    kwargs = {k: v for k, v in kwargs.items() if v is not None or k not in others}
+    fill = _left_out(program, wanted, absent)
+    args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs, fill)
+    check_sliding({**dict(zip(parameters_of(program), args, strict=False)), **kwargs})
     flat: list[Any]
     args, kwargs = _in_order((args, kwargs), wanted)
     flat, spec = pytree.tree_flatten((args, kwargs))
@@ -73,11 +83,36 @@ def _in_order(value: Any, wanted: pytree.TreeSpec) -> Any:
     return value
 
 
-def _parameters(program: ExportedProgram) -> list[str]:
-    """The names of the module's arguments that were given at the export, in order."""
+def parameters_of(program: ExportedProgram) -> list[str]:
+    """The names of the module's arguments that were given at the export, in order.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The names.
+    """
     calls = program.module_call_graph
     signature = calls[0].signature if calls else None
     return list(getattr(signature, "forward_arg_names", None) or [])
+
+
+def _left_out(
+    program: ExportedProgram, wanted: pytree.TreeSpec, absent: Sequence[bool]
+) -> dict[str, Any]:
+    """The arguments that may be left out, with the Nones that stand for them."""
+    found: dict[str, Any] = {}
+    children = [c for part in wanted.children() for c in part.children()]
+    names = parameters_of(program)
+    if len(names) != len(children):
+        return found
+    start = 0
+    for name, child in zip(names, children, strict=True):
+        end = start + child.num_leaves
+        if end > start and all(absent[start:end]):
+            found[name] = pytree.tree_unflatten([None] * child.num_leaves, child)
+        start = end
+    return found
 
 
 def _placed(
@@ -86,12 +121,17 @@ def _placed(
     keywords: list[str],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    fill: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments by position where they were at the export, the others by keyword."""
-    names = _parameters(program)
+    names = parameters_of(program)
+    while len(args) > len(names) and args[-1] is None:
+        args = args[:-1]
     if len(names) != positional + len(keywords) or len(args) > len(names):
         return args, kwargs
     by_name = dict(zip(names, args, strict=False))
+    if not set(by_name) & set(kwargs):
+        kwargs = {**{n: v for n, v in fill.items() if n not in by_name}, **kwargs}
     if set(by_name) & set(kwargs) or set(by_name) | set(kwargs) != set(names):
         return args, kwargs
     by_name |= kwargs
@@ -107,7 +147,7 @@ def _raise_not_fitting(
     names: Sequence[str],
 ) -> None:
     positional = wanted.children()[0].num_children
-    known = _parameters(program)
+    known = parameters_of(program)
     call = _call_of(wanted, names)
     unknown = [k for k in kwargs if k not in keywords and k not in known]
     given = {*known[: len(args)], *kwargs}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import onnx_ir as ir
 from typing_extensions import Self
@@ -15,7 +16,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
-from onnxwright.exporter.program import saving
+from onnxwright.exporter.program import renaming, saving
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.runnable import RunnableProgram
 from onnxwright.exporter.program.running import hollow
@@ -24,6 +25,7 @@ from onnxwright.exporter.signature import MUTATIONS
 from onnxwright.exporter.translate.building import Built, Settings
 from onnxwright.exporter.weights import initializers as weights_of_program
 from onnxwright.optimizer.folding import optimize_traced
+from onnxwright.optimizer.quantized_weights import dequantize_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -195,6 +197,36 @@ class ONNXProgram(RunnableProgram):
         """
         written = {e.target for e, _ in self._built.outputs if e.kind in MUTATIONS}
         optimize_traced(self.model, frozenset(self._built.weights.get(n, n) for n in written))
+        dequantize_weights(self.model, self._built.inner_weights)
+        self.release()
+
+    def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
+        """Rename dynamic dimensions, in the model and in what calls say about them.
+
+        Args:
+            rename_mapping: the name of a dimension, or the dimension itself
+                (`program.model.graph.inputs[0].shape[0]`), to its new name.
+
+        Raises:
+            ExportValueError: the model has no such dimension, or a name cannot be one (OW825).
+
+        Source:
+            torch.onnx.ONNXProgram.rename_axes.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> dims = ({0: torch.export.Dim.DYNAMIC},)
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),), dynamic_shapes=dims)
+            >>> program.rename_axes({program.model.graph.inputs[0].shape[0]: "batch"})
+            >>> program
+            <ONNXProgram (input: FLOAT[batch]) -> (relu), 1 nodes>
+        """
+        mapping = renaming.checked(self.model, rename_mapping)
+        renaming.rename(self.model, mapping)
+        self.sizes = self.sizes.renamed(mapping)
+        self.model.metadata_props.update(self.sizes.metadata())
+        self._captured = dataclasses.replace(self._captured, sizes=self.sizes)
         self.release()
 
     # -- looking -----------------------------------------------------------------------------------
@@ -275,28 +307,63 @@ class ONNXProgram(RunnableProgram):
 
     # -- files -------------------------------------------------------------------------------------
 
+    @overload
     def save(
         self,
-        path: str | Path,
+        path: str | os.PathLike[str],
         *,
         external_data: bool | str | None = None,
+        location: str | None = None,
         threshold: int = 1024,
         include_initializers: bool = True,
         keep_initializers_as_inputs: bool = False,
-    ) -> Path:
+    ) -> Path: ...
+    @overload
+    def save(
+        self,
+        path: BinaryIO,
+        *,
+        threshold: int = 1024,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+    ) -> None: ...
+    @overload
+    def save(
+        self,
+        *,
+        destination: str | os.PathLike[str],
+        external_data: bool | str | None = None,
+        location: str | None = None,
+        threshold: int = 1024,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+    ) -> Path: ...
+    def save(
+        self,
+        path: Any = None,
+        *,
+        destination: Any = None,
+        external_data: bool | str | None = None,
+        location: str | None = None,
+        threshold: int = 1024,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+    ) -> Path | None:
         """Write the model.
 
         Args:
-            path: where to.
+            path: where to: a path, or a binary file object, which takes a model with its weights.
+            destination: the same, as torch.onnx calls it.
             external_data: True: weights beside the model in one file `NAME.data`; "per_tensor":
                 one file a weight in a folder `NAME.weights`; False: everything in the model; None:
                 beside it where the model would be larger than 1.5 GB.
+            location: the name of the data file beside the model, for `external_data=True`.
             threshold: weights of fewer bytes stay in the model.
             include_initializers: write the weights at all.
             keep_initializers_as_inputs: list weights as inputs too.
 
         Returns:
-            The path.  Files of an earlier save with other options stay.
+            The path, None for a file object.  Files of an earlier save with other options stay.
 
         Raises:
             ExportValueError: the options contradict each other, or the model does not fit in one
@@ -312,14 +379,17 @@ class ONNXProgram(RunnableProgram):
         """
         if include_initializers:
             self._check_weights()
-        return saving.save(
-            self.model,
-            Path(path),
-            external_data=self.external_data if external_data is None else external_data,
-            threshold=threshold,
-            include_initializers=include_initializers,
-            keep_initializers_as_inputs=keep_initializers_as_inputs,
-        )
+        options: dict[str, Any] = {
+            "threshold": threshold,
+            "include_initializers": include_initializers,
+            "keep_initializers_as_inputs": keep_initializers_as_inputs,
+        }
+        target = saving.target_of(path, destination)
+        if not isinstance(target, Path):
+            saving.save_into(self.model, target, external_data or location, **options)
+            return None
+        data = self.external_data if external_data is None else external_data
+        return saving.save(self.model, target, external_data=data, location=location, **options)
 
 
 def _some(words: list[str]) -> str:

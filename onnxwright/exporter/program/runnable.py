@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.capture.sliding import mark_sliding
-from onnxwright.exporter.program import calling
+from onnxwright.exporter.program import calling, values
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.program.sessions import session_of
 from onnxwright.exporter.signature import MUTATIONS, ProgramInput
@@ -43,6 +44,7 @@ class RunnableProgram:
         self.sizes = captured.sizes
         self._built = built
         self._settings = settings
+        self._module = captured.module
         self._session: Session | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,12 +97,69 @@ class RunnableProgram:
         """
         arrays = self._arrays(args, dict(kwargs or {}))
         by_name = dict(zip((v.name for v in self.model.graph.outputs), arrays, strict=True))
-        values = {
+        new_values = {
             entry.target: self._tensor(name, by_name)
             for entry, name in self._built.outputs
             if entry.kind in MUTATIONS and name is not None
         }
-        return self.nested(arrays), values
+        return self.nested(arrays), new_values
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model in onnx's reference implementation, like the module.
+
+        Args:
+            args, kwargs: as the module takes them.
+
+        Returns:
+            What a call of the program gives.
+
+        Raises:
+            ExportTypeError: the inputs do not fit.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(torch.nn.ReLU(), (torch.ones(2),))
+            >>> program.call_reference(torch.tensor([-1.0, 3.0]))
+            tensor([0., 3.])
+        """
+        feeds = self.feeds(args, kwargs)
+        self._check_weights()
+        return self.nested(values.reference_outputs(self.model, feeds))
+
+    def compute_values(
+        self,
+        value_names: Sequence[str],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> tuple[torch.Tensor, ...]:
+        """Values of the model beside its outputs.
+
+        Args:
+            value_names: names of values of the main graph, inputs and weights included.
+            args, kwargs: as the module takes them.
+
+        Returns:
+            A tensor for each name; complex values as pairs of real numbers.
+
+        Raises:
+            ExportValueError: there is no value of that name (OW825).
+            ExportTypeError: the inputs do not fit.
+
+        Source:
+            torch.onnx.ONNXProgram.compute_values.
+
+        Example:
+            >>> import torch
+            >>> from onnxwright.exporter import export
+            >>> program = export(lambda x: (x + 1).relu(), (torch.ones(2),))
+            >>> program.compute_values(["add"], (torch.tensor([-3.0, 3.0]),))
+            (tensor([-2.,  4.]),)
+        """
+        feeds = self.feeds(args, kwargs)
+        self._check_weights()
+        found = values.computed(self.model, value_names, feeds, self._settings.target)
+        return tuple(to_torch(a) for a in found)
 
     def initialize_inference_session(self, **options: Any) -> Any:
         """Make the session that calls use.
@@ -189,7 +248,12 @@ class RunnableProgram:
             ExportTypeError: they are nested differently (OW826).
         """
         names = [str(name or entry.node.name) for entry, name in self.user_inputs()]
-        return calling.flat_inputs(self.exported_program, args, kwargs, names)
+        absent = [name is None and entry.value is None for entry, name in self.user_inputs()]
+        others: frozenset[str] = frozenset()
+        if any(v is None for v in kwargs.values()) and self._module is not None:
+            given = calling.parameters_of(self.exported_program)
+            others = frozenset(inspect.signature(self._module.forward).parameters) - {*given}
+        return calling.flat_inputs(self.exported_program, args, kwargs, names, absent, others)
 
     def nested(self, arrays: Sequence[Any]) -> Any:
         """What the module would return, from the outputs of the model.

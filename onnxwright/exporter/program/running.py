@@ -48,11 +48,15 @@ class Session:
     ) -> None:
         proto, taken = hollow(model)
         copied = {name: t for name, t in taken.items() if not _is_shared(t)}
+        # The runtime takes initializers of less than a byte from files only.
+        packed = {name: t for name, t in taken.items() if t.dtype.bitwidth < 8}
         if session_options is not None:
             # Options keep what is added to them: those of the user may serve other models, too.
             copied = taken
         elif sum(t.nbytes for t in copied.values()) < _MANY:
-            copied = {}
+            copied = packed
+        else:
+            copied |= packed
         weights = {n: (t.numpy(), _dtype(t)) for n, t in taken.items() if n not in copied}
         source: Any = proto
         options = session_options if session_options is not None else model_options()
@@ -73,7 +77,7 @@ class Session:
                 source, providers=providers, session_options=options, weights=weights
             )
         finally:
-            # What is mapped can be read on when its name is gone, except on Windows.
+            # A mapped file can be read after it is unlinked, except on Windows.
             if folder is not None and os.name != "nt":
                 folder.cleanup()
             self._folder = folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,11 +40,64 @@ def _weights(model: ir.Model) -> Iterator[Any]:
                 yield value
 
 
+def target_of(path: Any, destination: Any) -> Any:
+    """Where a model is written: a `Path`, or a file object.
+
+    Raises:
+        TypeError: none or two are given.
+    """
+    given = [x for x in (path, destination) if x is not None]
+    if len(given) != 1:
+        raise TypeError("save() takes one path or file object")
+    return given[0] if hasattr(given[0], "write") else Path(given[0])
+
+
+def save_into(model: ir.Model, file: Any, data: Any, **options: Any) -> None:
+    """Write a model with its weights into a file object.
+
+    Args:
+        model: the model.
+        file: an open binary file.
+        data: what says that weights go elsewhere.
+        options: as for `save`.
+
+    Raises:
+        ExportValueError: weights cannot go beside a file object, or do not fit in the model.
+    """
+    if data:
+        hint = "give a path, or leave `external_data` and `location` out"
+        checks.raise_bad_argument(
+            "external_data", "a file object has no place for files beside it", hint
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = save(model, Path(folder) / "model.onnx", external_data=False, **options)
+        file.write(path.read_bytes())
+
+
+def _check_location(location: Any, external_data: Any) -> None:
+    if location is None:
+        return
+    if external_data in (False, "per_tensor"):
+        checks.raise_bad_argument(
+            "location",
+            f"it names one data file, and `external_data` is {external_data!r}",
+            "leave one of the two out",
+        )
+    plain = isinstance(location, str) and Path(location).name == location != ""
+    if not plain or "\\" in location:
+        checks.raise_bad_argument(
+            "location",
+            f"{location!r} is not the name of a file",
+            "give a name without folders: the data file stands beside the model",
+        )
+
+
 def save(
     model: ir.Model,
     path: Path,
     *,
     external_data: bool | str | None = None,
+    location: str | None = None,
     threshold: int = 1024,
     include_initializers: bool = True,
     keep_initializers_as_inputs: bool = False,
@@ -54,6 +108,7 @@ def save(
         model: the model; it is the same afterwards.
         path: where to.
         external_data: where weights go.
+        location: the name of their file; it replaces a file of that name.
         threshold: weights of fewer bytes stay in the model.
         include_initializers: write the weights at all.
         keep_initializers_as_inputs: list weights as inputs too.
@@ -78,6 +133,9 @@ def save(
             f"{threshold!r} is not a number of bytes",
             hint,
         )
+    _check_location(location, external_data)
+    if location is not None:
+        external_data = True
     size = weight_bytes(model) if include_initializers else 0
     if external_data is None:
         external_data = size > _LIMIT
@@ -95,7 +153,7 @@ def save(
             if not include_initializers:
                 _leave_out(model)
             elif external_data:
-                _write_weights(model, threshold, external_data == "per_tensor", files)
+                _write_weights(model, threshold, external_data == "per_tensor", files, location)
             if keep_initializers_as_inputs:
                 model.graph.inputs.extend(model.graph.initializers.values())
             data = ir.to_proto(model).SerializeToString()
@@ -122,7 +180,9 @@ def _restore(model: ir.Model, kept: list[tuple[Any, Any]], inputs: list[Any]) ->
         model.graph.inputs.extend(inputs)
 
 
-def _write_weights(model: ir.Model, threshold: int, per_tensor: bool, files: Save) -> None:
+def _write_weights(
+    model: ir.Model, threshold: int, per_tensor: bool, files: Save, name: str | None
+) -> None:
     """Write large weights to temporary files, and let the model point where they will be."""
     large = [v for v in _weights(model) if _goes_out(v.const_value, threshold)]
     if not large:
@@ -137,7 +197,7 @@ def _write_weights(model: ir.Model, threshold: int, per_tensor: bool, files: Sav
         file.seek(offset)
         _write(value.const_value, file)
         offsets.append(offset)
-    location = files.location(file)
+    location = files.location(file, name)
     for value, offset in zip(large, offsets, strict=True):
         value.const_value = _pointer(value.const_value, location, offset, files.target)
 

@@ -40,6 +40,7 @@ from onnxwright.exporter.translate.outlining import (
     stack_of,
 )
 from onnxwright.exporter.translate.translator import MISSING, Translator, as_array
+from onnxwright.exporter.weights.wrappers import all_inner_tensors, is_wrapper
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
 from onnxwright.semantics.graph_backend import GraphValue
 
@@ -93,6 +94,7 @@ class Built:
         dimensions: the names of sizes.
         seconds: seconds of each step.
         nodes: (FX node name, number of ONNX nodes) of each translated node.
+        inner_weights: the initializers that hold tensors of which a weight is made.
     """
 
     model: ir.Model
@@ -106,6 +108,7 @@ class Built:
     dimensions: Dimensions
     seconds: dict[str, float]
     nodes: list[tuple[str, str, int]]
+    inner_weights: tuple[str, ...] = ()
 
 
 def build(
@@ -195,6 +198,7 @@ class _Builder:
         self.complex_inputs: set[str] = set()
         self.numbers: dict[str, Any] = {}
         self.weights: dict[str, str] = {}
+        self.inner: dict[str, None] = {}  # the names of tensors of which a weight is made
 
     def _watch(self, node: Any, result: Any, before: int) -> None:
         made = self.t.recorder.scope.nodes[before:]
@@ -252,6 +256,7 @@ class _Builder:
             self.dimensions,
             seconds,
             self.counts,
+            tuple(self.weights.get(n, n) for n in self.inner),
         )
 
     def _placeholders(self, entries: list[ProgramInput]) -> list[Any]:
@@ -325,7 +330,13 @@ class _Builder:
             shared[key] = (entry.target, self.t.weight(entry.target, tensor, fixed=fixed))
         name, value = shared[key]
         if program is None or entry.kind is not InputKind.CONSTANT_TENSOR:
-            self.weights[entry.target] = name
+            if is_wrapper(tensor):
+                held = dict(all_inner_tensors(name, tensor))
+                own = all_inner_tensors(entry.target, tensor)
+                self.weights.update(zip((n for n, _ in own), held, strict=True))
+                self.inner.update(dict.fromkeys(held))
+            else:
+                self.weights[entry.target] = name
         return value
 
     def _rename_weights(self, model: ir.Model) -> None:

@@ -34,6 +34,8 @@ from onnxwright.exporter.translate.lowerings import (
 )
 from onnxwright.exporter.translate.mutation import Writes, written_by
 from onnxwright.exporter.translate.node_facts import note_of
+from onnxwright.exporter.translate.unwrapping import takes_wrapped, unwrapped
+from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrapper
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
@@ -56,6 +58,9 @@ _ALIASES = frozenset(
         "aten::contiguous",
     }
 )
+
+# Gives a tensor of which another is made.
+_INNER = "export::access_subclass_inner_tensor"
 
 # Normalizations in half precision whose statistics have another type in torch's functions for fake
 # tensors than in its kernels; ours is that of the kernels.
@@ -108,7 +113,7 @@ class Translator:
         self.strict = strict
         self.watch = watch
         self.missing: dict[str, list[Node]] = {}
-        # What the decompositions of missing operators lack in turn.
+        # What the decompositions of missing operators need and lack.
         self.unresolved: dict[str, set[str]] = {}
         # Placeholders that the graph translated last has written into, with their new values.
         self.written: dict[Node, Any] = {}
@@ -152,8 +157,11 @@ class Translator:
             fixed: whether its numbers are part of the program: such may be folded and shared.
 
         Returns:
-            The value; a `Complex` for a complex tensor.
+            The value; a `Complex` for a complex tensor, a `Wrapped` for one made of others.
         """
+        if is_wrapper(tensor):
+            parts = inner_tensors(name, tensor)
+            return Wrapped({p.attr: self.weight(p.name, p.tensor, fixed=fixed) for p in parts})
         pair = tensor.is_complex()
         if pair:
             tensor = torch.view_as_real(tensor.resolve_conj())
@@ -230,6 +238,8 @@ class Translator:
         kwargs = {k: self.convert(v, env) for k, v in node.kwargs.items()}
         if name == "_operator::getitem" and isinstance(args[0], (list, tuple)):
             return args[0][args[1]]
+        if name != _INNER and takes_wrapped(args, kwargs):
+            return unwrapped(self, node, args, kwargs)
         if self.missing and _lacks((args, kwargs)):
             if self._found(name) is None and self._decomposition(node) is None:
                 self.missing.setdefault(name, []).append(node)
@@ -263,7 +273,7 @@ class Translator:
             name: its full name.
 
         Returns:
-            What stands for the results of the node, so that all such operators are found.
+            Placeholders for the results of the node, so that all such operators are found.
         """
         self.missing.setdefault(name, []).append(node)
         return _missing_like(node)
@@ -317,7 +327,7 @@ class Translator:
         return None if inner is None else (inner, fakes)
 
     def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
-        """The results of a graph that stands for one node.
+        """The results of a graph that represents one node.
 
         Args:
             node: the node.
@@ -436,7 +446,7 @@ MISSING: Any = _Missing()
 
 
 def _lacks(x: Any) -> bool:
-    """Whether what stands for a missing result is in a nest of arguments."""
+    """Whether nested arguments contain the placeholder of a missing result."""
     return any(leaf is MISSING for leaf in torch.utils._pytree.tree_leaves(x))
 
 

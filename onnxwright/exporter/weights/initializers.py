@@ -14,6 +14,7 @@ import torch
 
 from onnxwright.exporter import checks
 from onnxwright.exporter.torch_types import onnx_tensor
+from onnxwright.exporter.weights.wrappers import all_inner_tensors
 from onnxwright.optimizer import weight_sources
 from onnxwright.optimizer.weight_sources import is_missing
 
@@ -103,7 +104,8 @@ def _entries(weights: Any) -> Iterator[tuple[str, Any]]:
                 tensor = torch.from_numpy(tensor)
             if isinstance(tensor, torch.Tensor):
                 found = True
-                yield name, _held(tensor, name)
+                for part, inner in all_inner_tensors(name, tensor):
+                    yield part, _held(inner, part)
         if weights and not found:
             keys = ", ".join(f"`{k}`" for k in list(weights)[:4])
             checks.raise_bad_argument(

@@ -1,98 +1,205 @@
-"""Attention of opset 23, written with products and Softmax."""
+"""Attention of opset 23, written with products and Softmax.
+
+The pattern is the end of it, a product with what Softmax gives; where the scores come from (scales
+in several places, masks that are added or chosen, heads that are repeated) is read backwards from
+there, one step at a time.
+
+ONNX Runtime's Attention gives 0 for a row of which every score is -inf or the lowest number, where
+Softmax gives NaN or the same weight to all.  Masks that the model makes of such numbers are only
+used where it puts zeros there itself (`Where(IsNaN(p), 0, p)`), or with `assume=["visible"]`.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.number import number
-from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.number import numbers
+from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
+from onnxwright.optimizer.scores import Scores, scores_of
 from onnxwright.types.dtypes import DType
 
 
 def _heads(rng: Any) -> Draw:
     b, h, s, t, d = (int(n) for n in rng.integers(1, 5, size=5))
-    masks = [(s, t), (1, 1, s, t), (b, 1, s, t), (b, h, s, t), (b, 1, 1, t), (1, 1, 1, t)]
+    masks = [(s, t), (1, 1, s, t), (b, 1, s, t), (b, h, s, t)]
+    seen = rng.integers(2, size=masks[int(rng.integers(3))]).astype(bool)
     return {
         "q": floats(rng, (b, h, s, d)),
         "kt": floats(rng, (b, h, d, t)),
+        "k": floats(rng, (b, h, t, d)),
         "v": floats(rng, (b, h, t, int(rng.integers(1, 4)))),
+        "rows": floats(rng, (b, t, h, d)),
         "mask": floats(rng, masks[int(rng.integers(len(masks)))]),
+        "seen": seen,
         "scale": np.float32(0.5),
+        "divisor": np.float32(2.5),
         "other": np.float32(0.25),
+        "least": np.float32(-np.inf),
     }
 
 
-@rule(since=23, level="rounding", cases=_heads)
-def attention(op: Any, q: Any, kt: Any, v: Any) -> Any:
-    """Attention without a mask."""
-    return op.MatMul(op.Softmax(op.MatMul(q, kt), axis=-1), v)
+# -- patterns ------------------------------------------------------------------------------------
 
 
-@attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q, kt) * scale, axis=-1), v)
-
-
-@attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, divisor: Const) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q, kt) / divisor, axis=-1), v)
-
-
-@attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, other: Const) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q * scale, kt * other), axis=-1), v)
-
-
-@attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q * scale, kt), axis=-1), v)
+def _end(op: Op, scores: Value, v: Value) -> Any:
+    return op.MatMul(op.Softmax(scores, axis=-1), v)
 
 
 @rule(since=23, level="rounding", cases=_heads)
-def attention_with_mask(op: Any, q: Any, kt: Any, v: Any, mask: Any) -> Any:
-    """Attention with a mask that is added."""
-    return op.MatMul(op.Softmax(op.MatMul(q, kt) + mask, axis=-1), v)
+def attention(op: Op, scores: Value, v: Value) -> Any:
+    """Attention: scaled products, a mask, Softmax and a product."""
+    return op.MatMul(op.Softmax(scores, axis=-1), v)
 
 
-@attention_with_mask.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, mask: Any) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q, kt) * scale + mask, axis=-1), v)
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value) -> Any:
+    return _end(op, op.MatMul(q, kt), v)
 
 
-@attention_with_mask.also
-def _(op: Any, q: Any, kt: Any, v: Any, divisor: Const, mask: Any) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q, kt) / divisor + mask, axis=-1), v)
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const) -> Any:
+    return _end(op, op.MatMul(q, kt) * scale, v)
 
 
-@attention_with_mask.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, other: Const, mask: Any) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q * scale, kt * other) + mask, axis=-1), v)
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const) -> Any:
+    return _end(op, op.MatMul(q, kt) / divisor, v)
 
 
-@attention_with_mask.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, mask: Any) -> Any:
-    return op.MatMul(op.Softmax(op.MatMul(q * scale, kt) + mask, axis=-1), v)
+@attention.also
+def _(op: Op, q: Value, k: Value, v: Value, scale: Const, other: Const) -> Any:
+    return _end(op, op.MatMul(q * scale, op.Transpose(k, perm=[0, 1, 3, 2]) * other), v)
 
 
-def _factor(scale: Any, divisor: Any, other: Any) -> float | None:
-    """The factor of the products, None where it is not known or not one number."""
-    found = 1.0
-    for value in (scale, other):
-        if value is not None:
-            n = number(value)
-            if n is None or value.rank != 0:
-                return None
-            found *= n
-    if divisor is not None:
-        n = number(divisor)
-        if not n or divisor.rank != 0:
-            return None
-        found /= n
-    return found
+@attention.also
+def _(op: Op, q: Value, rows: Value, v: Value, scale: Const) -> Any:
+    return _end(op, op.MatMul(q, op.Transpose(rows, perm=[0, 2, 3, 1]) * scale), v)
+
+
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const) -> Any:
+    return _end(op, op.MatMul(q / divisor, kt), v)
+
+
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, mask: Value) -> Any:
+    return _end(op, op.MatMul(q, kt) + mask, v)
+
+
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const, mask: Value) -> Any:
+    return _end(op, op.MatMul(q, kt) * scale + mask, v)
+
+
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const, mask: Value) -> Any:
+    return _end(op, op.MatMul(q, kt) / divisor + mask, v)
+
+
+@attention.also
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const, other: Const, mask: Value) -> Any:
+    return _end(op, op.MatMul(q * scale, kt * other) + mask, v)
+
+
+@attention.to
+def _(op: Op, v: Value, match: Any) -> Any:
+    softmax = match.roots[0].inputs[0].producer()
+    return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=False)
+
+
+@rule(since=23, level="rounding", assume=["visible"], cases=lambda rng: _visible(_heads(rng)))
+def attention_of_visible(op: Op, scores: Value, v: Value) -> Any:
+    """Attention whose mask hides no whole row: chosen, or added with the lowest number."""
+    return op.MatMul(op.Softmax(scores, axis=-1), v)
+
+
+def _visible(drawn: Draw) -> Draw:
+    drawn["seen"][..., 0] = True
+    return drawn
+
+
+@attention_of_visible.also
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
+    return _end(op, op.Where(seen, op.MatMul(q, kt) * scale, least), v)
+
+
+@attention_of_visible.also
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
+    return _end(op, op.Where(op.Not(seen), least, op.MatMul(q, kt) * scale), v)
+
+
+@attention_of_visible.also
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
+    return _end(op, op.MatMul(q, kt) * scale + op.Where(seen, 0.0, least), v)
+
+
+@attention_of_visible.to
+def _(op: Op, v: Value, match: Any) -> Any:
+    softmax = match.roots[0].inputs[0].producer()
+    found = scores_of(softmax.inputs[0])
+    if found is None or not found.hides:
+        return None  # the other rule is for it
+    return _attention(op, v, found, match, zeros=False, visible=True)
+
+
+@rule(since=23, level="rounding", cases=_heads)
+def attention_of_zeros(op: Op, scores: Value, v: Value) -> Any:
+    """Attention whose hidden rows are zeros, as they are after `Where(IsNaN(p), 0, p)`."""
+    p = op.Softmax(scores, axis=-1)
+    return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
+
+
+@attention_of_zeros.also
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
+    p = op.Softmax(op.Where(seen, op.MatMul(q, kt) * scale, least), axis=-1)
+    return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
+
+
+@attention_of_zeros.also
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
+    p = op.Softmax(op.MatMul(q, kt) * scale + op.Where(seen, 0.0, least), axis=-1)
+    return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
+
+
+@attention_of_zeros.to
+def _(op: Op, v: Value, match: Any) -> Any:
+    softmax = next(n for n in match.nodes.values() if n.op_type == "Softmax")
+    return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=True)
+
+
+# -- replacement -----------------------------------------------------------------------------------
+
+
+def _attention(
+    op: Op, v: Value, found: Scores | None, match: Any, *, zeros: bool, visible: bool = False
+) -> Any:
+    """The Attention of scores, None where the runtime would give something else."""
+    if found is None or found.factor <= 0:
+        return None
+    if found.hides and not visible and not (zeros and found.hides == {-math.inf}):
+        return None
+    q, kt = match.resolve(found.q), match.resolve(found.kt)
+    if q is None or kt is None:
+        return None
+    if found.perm is not None:
+        kt = op.Transpose(kt, perm=found.perm)
+    if not _fits(q, kt, v):
+        return None
+    k = op.Transpose(kt, perm=[0, 1, 3, 2])
+    if found.mask is None:
+        return op.Attention(q, k, v, scale=found.factor)
+    mask = match.resolve(found.mask)
+    if mask is None or not _mask_fits(mask, q, kt):
+        return None
+    if mask.dtype is DType.BOOL and found.turned:
+        mask = op.Not(mask)
+    return op.Attention(q, k, v, mask, scale=found.factor)
 
 
 def _fits(q: Any, kt: Any, v: Any) -> bool:
@@ -111,7 +218,7 @@ def _fits(q: Any, kt: Any, v: Any) -> bool:
 
 def _mask_fits(mask: Any, q: Any, kt: Any) -> bool:
     """Whether a mask has both lengths written out: the runtime broadcasts batch and heads only."""
-    if mask.dtype is not DType.FLOAT or mask.rank not in (2, 4):
+    if mask.dtype not in (DType.FLOAT, DType.BOOL) or mask.rank not in (2, 4):
         return False
     whole = (*q.shape[:3], kt.shape[3])
     if mask.rank == 2:
@@ -121,24 +228,185 @@ def _mask_fits(mask: Any, q: Any, kt: Any) -> bool:
     return all(m in (1, w) for m, w in zip(mask.shape[:2], whole[:2], strict=True))
 
 
-def _attention(op: Any, q: Any, kt: Any, v: Any, mask: Any, factor: float) -> Any:
-    k = op.Transpose(kt, perm=[0, 1, 3, 2])
-    if mask is None:
-        return op.Attention(q, k, v, scale=factor)
-    return op.Attention(q, k, v, mask, scale=factor)
+# -- heads of keys and values that several heads of queries share ----------------------------------
 
 
-@attention.to
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Any, divisor: Any, other: Any) -> Any:
-    factor = _factor(scale, divisor, other)
-    if factor is None or factor <= 0 or not _fits(q, kt, v):
+def _groups(rng: Any) -> Draw:
+    b, g, n, s, t, d = (int(x) for x in rng.integers(1, 4, size=6))
+    n += 1
+    return {
+        "q": floats(rng, (b, g * n, s, d)),
+        "k": floats(rng, (b, g, t, d)),
+        "v": floats(rng, (b, g, t, d)),
+        "mask": floats(rng, (b, 1, s, t)) if rng.integers(2) else None,
+        "two": np.array([2]),
+        "times": np.array([1, 1, n, 1, 1]),
+        "wide": np.array([b, g, n, t, d]),
+        "wide2": np.array([b, g, n, t, d]),
+        "joined": np.array([b, g * n, t, d]),
+        "joined2": np.array([b, g * n, t, d]),
+        "i": np.repeat(np.arange(g), n),
+        "scale": 0.5,
+        "is_causal": 0,
+    }
+
+
+@rule(since=23, level="rounding", cases=_groups)
+def attention_of_groups(
+    op: Op, q: Any, k: Any, v: Any, two: Const, wide: Any, wide2: Any, joined: Any, joined2: Any,
+    scale: Attr, is_causal: Attr, mask: Any = None,
+) -> Any:  # fmt: skip
+    """Attention whose keys and values are repeated for the queries of each group: it does so."""
+    many = op.Reshape(op.Expand(op.Unsqueeze(k, two), wide), joined)
+    more = op.Reshape(op.Expand(op.Unsqueeze(v, two), wide2), joined2)
+    return op.Attention(q, many, more, mask, scale=scale, is_causal=is_causal)
+
+
+@attention_of_groups.also
+def _(
+    op: Op, q: Any, k: Any, v: Any, two: Const, wide: Const, wide2: Const, joined: Const,
+    joined2: Const, scale: Attr, is_causal: Attr, mask: Any = None,
+) -> Any:  # fmt: skip
+    many = op.Reshape(op.Expand(op.Unsqueeze(k, two), wide), joined)
+    more = op.Reshape(op.Expand(op.Unsqueeze(v, two), wide2), joined2)
+    return op.Attention(q, many, more, mask, scale=scale, is_causal=is_causal)
+
+
+@attention_of_groups.also
+def _(
+    op: Op,
+    q: Any,
+    k: Any,
+    v: Any,
+    two: Const,
+    times: Const,
+    joined: Any,
+    joined2: Any,
+    scale: Attr,
+    is_causal: Attr,
+    mask: Any = None,
+) -> Any:
+    many = op.Reshape(op.Tile(op.Unsqueeze(k, two), times), joined)
+    more = op.Reshape(op.Tile(op.Unsqueeze(v, two), times), joined2)
+    return op.Attention(q, many, more, mask, scale=scale, is_causal=is_causal)
+
+
+@attention_of_groups.also
+def _(
+    op: Op, q: Any, k: Any, v: Any, i: Const, scale: Attr, is_causal: Attr, mask: Any = None
+) -> Any:
+    many, more = op.Gather(k, i, axis=1), op.Gather(v, i, axis=1)
+    return op.Attention(q, many, more, mask, scale=scale, is_causal=is_causal)
+
+
+@attention_of_groups.to
+def _(
+    op: Any, q: Any, k: Any, v: Any, two: Any, i: Any, scale: Any, is_causal: Any, mask: Any,
+    match: Any,
+) -> Any:  # fmt: skip
+    many = [match.resolve(x) for x in match.roots[0].inputs[1:3]]
+    for once, repeated in zip((k, v), many, strict=True):
+        if once.rank != 4 or repeated.rank != 4 or not isinstance(once.shape[1], int):
+            return None
+        heads = repeated.shape[1]
+        if not isinstance(heads, int) or heads % once.shape[1] or None in once.shape:
+            return None
+        if (repeated.shape[0], *repeated.shape[2:]) != (once.shape[0], *once.shape[2:]):
+            return None
+        if i is not None:
+            times = heads // once.shape[1]
+            if numbers(i) != [n for n in range(once.shape[1]) for _ in range(times)]:
+                return None
+        elif numbers(two) != [2]:
+            return None
+    if q.shape is None or q.shape[1] != many[0].shape[1] or k.shape[1] != v.shape[1]:
         return None
-    return _attention(op, q, kt, v, None, factor)
-
-
-@attention_with_mask.to
-def _(op: Any, q: Any, kt: Any, v: Any, mask: Any, scale: Any, divisor: Any, other: Any) -> Any:
-    factor = _factor(scale, divisor, other)
-    if factor is None or factor <= 0 or not _fits(q, kt, v) or not _mask_fits(mask, q, kt):
+    if i is None and not _is_repeated_within(match):
         return None
-    return _attention(op, q, kt, v, mask, factor)
+    options = {} if scale is None else {"scale": scale}
+    return op.Attention(q, k, v, mask, is_causal=is_causal or 0, **options)
+
+
+def _is_repeated_within(match: Any) -> bool:
+    """Whether each Expand or Tile only makes copies of heads next to one another."""
+    for node in match.nodes.values():
+        if node.op_type in ("Expand", "Tile"):
+            before, after = node.inputs[0].shape, node.outputs[0].shape
+            if before is None or after is None or len(before) != 5 or len(after) != 5:
+                return False
+            pairs = list(zip(before, after, strict=True))
+            if any(a != b or str(a) == "None" for n, (a, b) in enumerate(pairs) if n != 2):
+                return False
+            if not isinstance(after[2], int):
+                return False
+    return True
+
+
+# -- heads that are made of rows -------------------------------------------------------------------
+
+
+def _rows(rng: Any) -> Draw:
+    b, h, s, t, d = (int(x) for x in rng.integers(1, 5, size=5))
+    return {
+        "q": floats(rng, (b, s, h * d)),
+        "k": floats(rng, (b, t, h * d)),
+        "v": floats(rng, (b, t, h * d)),
+        "mask": floats(rng, (b, 1, s, t)) if rng.integers(2) else None,
+        "qs": np.array([0, 0, h, d]),
+        "ks": np.array([0, 0, h, d]),
+        "vs": np.array([b, t, h, d] if rng.integers(2) else [0, 0, h, d]),
+        "back": np.array([0, 0, h * d]),
+        "scale": 0.5,
+        "is_causal": 0,
+    }
+
+
+@rule(since=23, level="rounding", cases=_rows)
+def attention_of_rows(
+    op: Op, q: Any, k: Any, v: Any, qs: Const, ks: Const, vs: Const, back: Const, scale: Attr,
+    is_causal: Attr, mask: Any = None,
+) -> Any:  # fmt: skip
+    """Attention between Reshapes and Transposes to heads and back: it takes rows itself."""
+    heads = [
+        op.Transpose(op.Reshape(x, s), perm=[0, 2, 1, 3]) for x, s in ((q, qs), (k, ks), (v, vs))
+    ]
+    made = op.Attention(*heads, mask, scale=scale, is_causal=is_causal)
+    return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
+
+
+@attention_of_rows.to
+def _(
+    op: Any, q: Any, k: Any, v: Any, qs: Any, ks: Any, vs: Any, back: Any, scale: Any,
+    is_causal: Any, mask: Any,
+) -> Any:  # fmt: skip
+    counts = []
+    for x, sizes in ((q, qs), (k, ks), (v, vs)):
+        given = numbers(sizes)
+        if x.rank != 3 or given is None or len(given) != 4 or None in x.shape[:2]:
+            return None
+        if given[2] * given[3] != x.shape[2] or min(given[2:]) <= 0:
+            return None
+        if any(g != d and not (g == 0 or (g == -1 and n == 0 and 0 not in given))
+               for n, (g, d) in enumerate(zip(given[:2], x.shape[:2], strict=True))):  # fmt: skip
+            return None
+        counts.append(given[2])
+    last = numbers(back)
+    if last is None or len(last) != 3 or counts[1] != counts[2]:
+        return None
+    width = counts[0] * (v.shape[2] // counts[2])
+    if last[2] not in (width, -1) or not _keeps_rows(last, q.shape):
+        return None
+    options = {} if scale is None else {"scale": scale}
+    return op.Attention(
+        q, k, v, mask, q_num_heads=counts[0], kv_num_heads=counts[1], is_causal=is_causal or 0,
+        **options,
+    )  # fmt: skip
+
+
+def _keeps_rows(back: list[int], shape: Any) -> bool:
+    """Whether a Reshape keeps batch and length."""
+    if back[2] == -1:
+        return all(b in (0, d) and b != -1 for b, d in zip(back[:2], shape[:2], strict=True))
+    pairs = list(zip(back[:2], shape[:2], strict=True))
+    unknown = [n for n, (b, d) in enumerate(pairs) if b not in (0, d)]
+    return not unknown or (unknown == [0] and back[0] == -1 and back[1] != 0)

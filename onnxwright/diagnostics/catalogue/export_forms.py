@@ -1,0 +1,53 @@
+"""Messages of the exporter about forms of tensors that ONNX does not have (OW847 to OW849)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.errors import ExportError, OnnxwrightError
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizedResult(Diagnostic):
+    """The model gives a quantized tensor back, or is given one; ONNX has no such values."""
+
+    code: ClassVar[str] = "OW847"
+    title: ClassVar[str] = "{what} of the model is a quantized tensor"
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    what: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObserversOn(Diagnostic):
+    """Fake quantization still observes: its scales change with each call in PyTorch."""
+
+    code: ClassVar[str] = "OW848"
+    title: ClassVar[str] = (
+        "fake quantization still observes in {count}: the model keeps the scales of now"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "turn them off before: `model.apply(torch.ao.quantization.disable_observer)`"
+    )
+    severity: ClassVar[str] = "warning"
+    count: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedData(Diagnostic):
+    """A function is called on the data of a packed sequence, whose size depends on values."""
+
+    code: ClassVar[str] = "OW849"
+    title: ClassVar[str] = "`{function}` on the data of a packed sequence cannot be exported"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = (
+        "call it on the padded batch, behind `pad_packed_sequence`; packed data goes into "
+        "recurrent modules and functions of each element"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    function: str

@@ -1,0 +1,1 @@
+"""Modules with quantized tensors (`torch.ao.nn.quantized`), captured as operators on integers."""

@@ -1,0 +1,138 @@
+"""What the scores of an attention are made of, read backwards from its Softmax."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from onnxwright.optimizer.constants import small_array
+
+# Scores of so little are those of hidden keys.
+_HIDDEN = -1e4
+# ONNX Runtime takes a row of no more than this for hidden.
+_LOWEST = -3.4028e38
+# How far back the numbers of a mask are looked for.
+_MOST_STEPS = 48
+
+
+@dataclass
+class Scores:
+    """What scores are made of, as values of the source graph.
+
+    Fields:
+        q, kt: the operands of their product.
+        perm: how `kt` is transposed before that, if its scale comes before the Transpose.
+        factor: all scales together.
+        mask: what is added, or says which keys are seen.
+        hides: whether a mask may hide whole rows; and the numbers it has for them.
+        turned: whether the mask says which keys are hidden.
+        nodes: the nodes between.
+    """
+
+    q: ir.Value | None = None
+    kt: ir.Value | None = None
+    perm: list[int] | None = None
+    factor: float = 1.0
+    mask: ir.Value | None = None
+    hides: set[float] = field(default_factory=set)
+    turned: bool = False
+
+
+def _node(value: ir.Value | None, *kinds: str, shared: bool = False) -> ir.Node | None:
+    """The node of one of some operators that makes a value for one reader."""
+    node = None if value is None else value.producer()
+    if value is None or node is None or node.domain or node.op_type not in kinds:
+        return None
+    if not shared and (len(value.uses()) != 1 or value.is_graph_output()):
+        return None
+    return node
+
+
+def _scalar(value: ir.Value | None) -> float | None:
+    """The number of a constant of no axes."""
+    array = None if value is None else small_array(value)
+    return None if array is None or array.ndim or array.dtype.kind != "f" else float(array)
+
+
+def _scaled(value: ir.Value | None, *, shared: bool = False) -> tuple[ir.Value | None, float]:
+    """A value without the factors it is multiplied with, and their product."""
+    factor = 1.0
+    while (node := _node(value, "Mul", "Div", shared=shared)) is not None:
+        a, b = node.inputs
+        number = _scalar(b)
+        if number is None and node.op_type == "Mul":
+            a, number = b, _scalar(a)
+        if number is None or number == 0 or not math.isfinite(number):
+            break
+        value, factor = a, factor * number if node.op_type == "Mul" else factor / number
+    return value, factor
+
+
+def scores_of(value: ir.Value | None) -> Scores | None:
+    """What the input of a Softmax is made of; None for anything else than scores."""
+    made = Scores()
+    if (node := _node(value, "Add", "Where")) is not None:
+        value = _unmasked(node, made)
+        if value is None:
+            return None
+    value, made.factor = _scaled(value)
+    product = _node(value, "MatMul")
+    if product is None:
+        return None
+    made.q, left = _scaled(product.inputs[0], shared=True)
+    made.kt, right = _scaled(product.inputs[1], shared=True)
+    made.factor *= left * right
+    turn = _node(made.kt, "Transpose")
+    if turn is not None and "perm" in turn.attributes:
+        inner, before = _scaled(turn.inputs[0])
+        if inner is not turn.inputs[0]:
+            made.kt, made.perm = inner, list(turn.attributes["perm"].as_ints())
+            made.factor *= before
+    return made
+
+
+def _unmasked(node: ir.Node, made: Scores) -> ir.Value | None:
+    """The scores that a node masks."""
+    if node.op_type == "Where":
+        seen, a, b = node.inputs
+        for scores, other, turned in ((a, b, False), (b, a, True)):
+            number = _scalar(other)
+            if number is not None and number <= _HIDDEN and _leads_to_product(scores):
+                made.mask, made.turned, made.hides = seen, turned, {number}
+                return scores
+        return None
+    a, b = node.inputs
+    for scores, mask in ((a, b), (b, a)):
+        if _leads_to_product(scores):
+            made.mask, made.hides = mask, _lowest_numbers(mask)
+            return scores
+    return None
+
+
+def _leads_to_product(value: ir.Value | None) -> bool:
+    return _node(_scaled(value)[0], "MatMul") is not None
+
+
+def _lowest_numbers(mask: ir.Value | None) -> set[float]:
+    """The numbers of hidden keys that a model makes a mask of, where these hide whole rows."""
+    found: set[float] = set()
+    waiting: list[ir.Value | None] = [mask]
+    seen: set[ir.Value] = set()
+    while waiting and len(seen) < _MOST_STEPS:
+        value = waiting.pop()
+        if value is None or value in seen:
+            continue
+        seen.add(value)
+        array = small_array(value)
+        if array is not None:
+            if array.dtype.kind == "f" and array.size and array.min() <= _LOWEST:
+                found.add(float(array.min()))
+            continue
+        node = value.producer()
+        waiting += [] if node is None else list(node.inputs)
+    return found
+
+
+__all__ = ["Scores", "scores_of"]
