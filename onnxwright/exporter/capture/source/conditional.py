@@ -117,12 +117,12 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     values = operand_values([*operands, *written])
     given, targets = values[: len(operands)], values[len(operands) :]
     sides = dict(zip(("true_graph", "false_graph"), modules))
-    made = [
+    like = [
         empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
         for a, b in zip(*outputs)
     ]
     args = (condition, *modules, tuple(given))
-    results = emit(torch.ops.higher_order.cond, sides, args, made)
+    results = emit(torch.ops.higher_order.cond, sides, args, like)
     for target, value in zip(targets, results[len(pairs) :]):
         target.copy_(value)
     return list(results[: len(pairs)])
