@@ -1,4 +1,4 @@
-"""A library of functions in a domain of its own, and an operator only a special runtime knows."""
+"""A library of functions in a custom domain, and an operator that only a special runtime has."""
 
 import numpy as np
 import onnx

@@ -20,7 +20,7 @@ def hardmax(X, axis: int):
 
 @script()
 def sample_model(X: FLOAT[64, 128], Wt: FLOAT[128, 10], Bias: FLOAT[10]) -> FLOAT[64, 10]:
-    """A linear layer that answers with the winning class of each row."""
+    """A linear layer that returns the winning class of each row."""
     scores = op.MatMul(X, Wt) + Bias
     return hardmax(scores, axis=1)
 
@@ -36,7 +36,7 @@ inputs = {
 eager = sample_model(**inputs)
 print("classes of the first rows:", eager.argmax(axis=1)[:8])
 
-# Compiled: a standard ONNX model, in which `hardmax` is a function of its own.
+# Compiled: a standard ONNX model, in which `hardmax` is a separate function.
 model = sample_model.to_model_proto()
 onnx.checker.check_model(model, full_check=True)
 print("nodes:", [node.op_type for node in model.graph.node])

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from onnxwright.decompiler import to_script as to_script
     from onnxwright.dsl import OnnxFunction as OnnxFunction
     from onnxwright.dsl import ScriptFunction as ScriptFunction
-    from onnxwright.dsl.exact import Details as Details
     from onnxwright.dsl.library import export_onnx_lib as export_onnx_lib
     from onnxwright.dsl.script import graph as graph
     from onnxwright.dsl.script import script as script
+    from onnxwright.dsl.verbatim import Details as Details
     from onnxwright.eager import CompiledModel as CompiledModel
     from onnxwright.eager import Evaluator as Evaluator
     from onnxwright.eager import OrtEvaluator as OrtEvaluator
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from onnxwright.exporter import ONNXProgram as ONNXProgram
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
+    from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
@@ -84,7 +85,7 @@ _deferred_sympy.install()
 _HOMES = {
     "script": "onnxwright.dsl.script",
     "GraphBuilder": "onnxwright.builder.graph_builder",
-    "Details": "onnxwright.dsl.exact",
+    "Details": "onnxwright.dsl.verbatim",
     "External": "onnxwright.types.initializers",
     "initializer": "onnxwright.types.initializers",
     "to_script": "onnxwright.decompiler",
@@ -100,6 +101,7 @@ _HOMES = {
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
+    "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",

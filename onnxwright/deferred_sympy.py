@@ -102,7 +102,7 @@ class _Loader:
             self.loader.exec_module(module)
         finally:
             self.running = False
-            # Another thread may have put its own there: that one goes on to call this one, which
+            # Another thread may have put its own there: that one still calls this one, which
             # from now on only passes on.
             if builtins.__import__ is with_stand_in:
                 builtins.__import__ = before

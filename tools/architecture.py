@@ -55,6 +55,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.errors", "onnxwright.diagnostics.render"): (
         "`str(error)` is the rendering; rendering needs nothing of errors"
     ),
+    ("onnxwright.errors", "onnxwright.diagnostics.tracebacks"): (
+        "IPython asks an error how it is shown, and a notebook only"
+    ),
     ("onnxwright.opset.op", "onnxwright.eager"): (
         "calling an op with no dispatcher set is the first eager call of the process"
     ),
@@ -81,6 +84,9 @@ LAZY: dict[tuple[str, str], str] = {
     ),
     ("onnxwright.exporter.program.onnx_program", "onnxwright.decompiler"): (
         "an export does not write Python; a program is written when somebody asks"
+    ),
+    ("onnxwright.dsl.compilation", "onnxwright.optimizer.versions.one_call"): (
+        "few scripts mix opset versions; the first that does loads the converter of versions"
     ),
     ("onnxwright.builder.inline", "onnxwright.optimizer.versions.*"): (
         "adapters of opset versions are built with the builder, and a call of another version in a "

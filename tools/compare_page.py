@@ -77,7 +77,7 @@ def section(peer: Peer) -> Iterator[str]:
     yield f"\n## {peer.name}{number}\n\n{fill(peer.what, 100)}\n\n{better}\n"
     for case in peer.cases:
         yield f"\n### {case.title}\n\nHere:\n"
-        yield f"\n```py ours\n{case.ours}\n```\n\n```\n{outcome(case.ours)}\n```\n"
+        yield f"\n```py\n{case.ours}\n```\n\n```\n{outcome(case.ours)}\n```\n"
         yield f"\n{peer.name}:\n\n```py\n{case.theirs}\n```\n\n```\n{outcome(case.theirs)}\n```\n"
 
 

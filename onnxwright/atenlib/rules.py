@@ -36,7 +36,7 @@ def operand_of(op: Op, x: Any) -> Operand:
 
     Args:
         op: the operators.
-        x: a tensor value, a `Complex`, a Python number, or a value that stands for one.
+        x: a tensor value, a `Complex`, a Python number, or a value that represents one.
 
     Returns:
         Its type and strength.

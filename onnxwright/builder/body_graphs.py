@@ -52,7 +52,7 @@ def unchanged(
     inputs: Sequence[GraphValue | None],
     bodies: Mapping[str, object],
 ) -> tuple[GraphValue, ...]:
-    """Results of a Loop whose body is a graph: what keeps its type from turn to turn has it."""
+    """Results of a Loop whose body is a graph: what keeps its type while looping has it."""
     body = bodies.get("body")
     if op.name != "Loop" or not isinstance(body, ir.Graph):
         return results

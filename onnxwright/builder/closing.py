@@ -1,4 +1,4 @@
-"""The end of building: outputs named, dead nodes gone, constants in place, a model or a function.
+"""The end of building: outputs named, dead nodes removed, constants placed, a model or a function.
 
 Everything here costs time in proportion to the size of the graph.
 """

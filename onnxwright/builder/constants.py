@@ -38,7 +38,7 @@ class Pool:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
-        # Values of another graph that these stand for: their notes go with them.
+        # Values of another graph that these replace: their notes go with them.
         self.sources: dict[ir.Value, ir.Value] = {}
         self._known: dict[object, ir.Value] = {}
         self._owners: list[Any] = []
@@ -87,7 +87,7 @@ class Pool:
         Args:
             array: the array.
             name: the name a new value asks for.
-            owner: what tells it from other weights of the same numbers; by default its name.
+            owner: what distinguishes it from other weights with the same data; by default its name.
 
         Returns:
             The value.
@@ -106,7 +106,7 @@ class Pool:
                 `__array__` or `__dlpack__`.
             name: the name a new value asks for.
             span: the place, for the message.
-            owner: what tells a weight from others of the same numbers.
+            owner: what distinguishes a weight from others with the same data.
 
         Returns:
             The value.
@@ -139,7 +139,7 @@ class Pool:
         Args:
             tensor: the tensor; it is not read.
             name: the name a new value asks for.
-            source: the value of another graph that it stands for.
+            source: the value of another graph that it replaces.
 
         Returns:
             A value of its own.

@@ -42,7 +42,7 @@ class BuildContext(RewriteContext, Protocol):
         """The type as far as it is known."""
 
     def weak_kind(self, value: GraphValue) -> str | None:
-        """The Python kind a value stands for, or None."""
+        """The Python kind a value represents, or None."""
 
     def as_weak(self, value: GraphValue, kind: str | None) -> GraphValue:
         """The same value, as a Python number of `kind`, or as a tensor."""

@@ -2,8 +2,8 @@
 
 The callables are those of the eager mode: a branch takes nothing, the body of a Loop
 `(iteration, condition, *carried)`, that of a Scan `(*state, *slices)`.  They may use every value
-around them.  Types flow in; a carried value whose shape changes from turn to turn is given to the
-body without the dimensions that change.
+around them.  Types flow in; a carried value whose shape changes from one iteration to the next is
+given to the body without the dimensions that change.
 """
 
 from __future__ import annotations
@@ -262,13 +262,13 @@ def _is_true(b: BuildContext, value: GraphValue) -> bool:
 
 
 def _carried(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
-    """The type of a carried value before and after a turn; what changes is not known."""
+    """The type of a carried value before and after an iteration; what changes is unknown."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         if a.dtype is not None and b.dtype is not None and a.dtype is not b.dtype:
             site.wrong_result(
                 "body",
                 f"{b.dtype.name} as carried value {n}",
-                f"{a.dtype.name}, as before the first turn",
+                f"{a.dtype.name}, as before the first iteration",
                 "cast it, or start with the other type",
             )
         return TensorType(a.dtype, unify(a.shape, b.shape))
@@ -282,7 +282,7 @@ def _forget(b: BuildContext, graph: ir.Graph, mark: int) -> None:
 
 
 def _length(b: BuildContext, given: Sequence[GraphValue | None], steady: bool) -> Shape:
-    """How many turns there are, where nothing ends the loop early."""
+    """The number of iterations, where nothing ends the loop early."""
     trips = given[0]
     found = None if trips is None or not steady else b.dims_of(trips)
     return (None,) if found is None or len(found) != 1 else found

@@ -1,4 +1,4 @@
-"""Loops whose number of iterations is known to be 0 or 1."""
+"""Loops whose number of iterations is known."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from onnxwright.semantics.graph_value import GraphValue
 
 
 def known_iterations(b: BuildContext, inputs: Sequence[GraphValue | None]) -> int | None:
-    """How often the body of a Loop runs, where that is surely 0 or 1.
+    """How often the body of a Loop runs, unless its condition ends it before.
 
     Args:
         b: the backend.
         inputs: the inputs of the Loop: the trip count, the condition and the carried values.
 
     Returns:
-        0, 1, or None where it may run more often or it is not known.
+        The number, 0 where it surely never runs; None where it is not known.
     """
     limit, condition = ([*inputs, None, None])[:2]
     count = None if limit is None else _number(b, limit)
     going = True if condition is None else _number(b, condition)
     if (count is not None and count <= 0) or (going is not None and not going):
         return 0
-    return 1 if count == 1 and going else None
+    return count if going else None
 
 
 def first_row(b: BuildContext, value: GraphValue) -> GraphValue:

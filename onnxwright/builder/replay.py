@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
 import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.carrying import Carrier, kind_of, meet
 from onnxwright.builder.context import BuildContext
-from onnxwright.builder.known_loops import first_row, known_iterations
+from onnxwright.builder.known_loops import known_iterations
+from onnxwright.builder.unrolling import (
+    MOST_ITERATIONS,
+    is_worth_it,
+    iterations,
+    scanned_once,
+)
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
@@ -112,7 +117,7 @@ class Replay:
         return [None if v is None else self.value(v, env) for v in outputs]
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
-        """What stands for a value of the source graph."""
+        """The value that replaces one of the source graph."""
         if value not in env and value.const_value is not None:
             env[value] = self.b.initializer(value.const_value)
         return env[value]
@@ -122,7 +127,7 @@ class Replay:
 
         Args:
             node: the node of the source graph.
-            inputs: what stands for its inputs.
+            inputs: the values that replace its inputs.
             env: the values around, for the bodies of control flow.
 
         Returns:
@@ -137,8 +142,9 @@ class Replay:
             return self._called(callee, node, inputs, env)
         if self.verbatim:
             return self.copied(node, inputs, env)
-        if node.op_type == "Loop" and node.domain == "" and self.carrier is not None:
-            results = self._known_loop(node, inputs, env)
+        if node.op_type in ("Loop", "Scan") and not node.domain and self.carrier is not None:
+            known = self._known_loop if node.op_type == "Loop" else self._known_scan
+            results = None if _has_other_meaning(node, self.imports) else known(node, inputs, env)
             if results is not None:
                 return results
         if not self.tolerant:
@@ -166,7 +172,10 @@ class Replay:
     def _known_loop(
         self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
     ) -> Results | None:
-        """The results of a Loop that runs once or not at all; None for others."""
+        """The results of a Loop that never runs, runs once, or is smaller when it is written out.
+
+        None for others.
+        """
         body, carried = node.attributes.get("body"), inputs[2:]
         if body is None or body.is_ref() or any(v is None for v in carried):
             return None
@@ -176,14 +185,51 @@ class Replay:
             return None
         if count == 0:
             return carried[: len(node.outputs)] if len(node.outputs) <= len(carried) else None
-        if count != 1:
+        if count is None or count > MOST_ITERATIONS:
             return None
-        first = [self.b.constant(np.array(0, np.int64)), self.b.constant(np.array(True))]
-        inner = {**env, **dict(zip(graph.inputs, [*first, *carried], strict=True))}
-        made = self.run(graph, list(graph.outputs), inner)[1:]
-        rows = made[len(carried) : len(node.outputs)]
-        stacked = [first_row(self.b, row) for row in rows if row is not None]
-        return [*made[: len(carried)], *stacked][: len(node.outputs)]
+
+        def write(replay: Any, values: Any) -> list[Any]:
+            around, given = values
+            return iterations(replay, graph, count, given[2:], around)
+
+        if count > 1 and not is_worth_it(self, graph, env, write, inputs):
+            return None
+        return iterations(self, graph, count, carried, env)[: len(node.outputs)]
+
+    def _known_scan(
+        self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env
+    ) -> Results | None:
+        """The results of a Scan over sequences of length 1, None for others."""
+        body, count = node.attributes.get("body"), node.attributes.get("num_scan_inputs")
+        if body is None or count is None or body.is_ref() or count.is_ref():
+            return None
+        graph, scanned = body.as_graph(), count.as_int()
+        if any(v is None for v in inputs) or len(graph.inputs) != len(inputs):
+            return None
+        made = len(graph.outputs) - (len(inputs) - scanned)
+        inner, outer = (
+            _axes(node, name, n)
+            for name, n in (("scan_input_axes", scanned), ("scan_output_axes", made))
+        )
+        for value, axis in zip(inputs[len(inputs) - scanned :], inner, strict=True):
+            shape = None if value is None else value.shape
+            if shape is None or not -len(shape) <= axis < len(shape) or shape[axis] != 1:
+                return None
+
+        def write(replay: Any, values: Any) -> list[Any]:
+            around, given = values
+            return scanned_once(replay, graph, (inner, outer), given, around)
+
+        if not is_worth_it(self, graph, env, write, inputs):
+            return None
+        return scanned_once(self, graph, (inner, outer), inputs, env)[: len(node.outputs)]
+
+    def like(self, b: BuildContext) -> Replay:
+        """A replay of the same nodes through another backend, without names and notes."""
+        return Replay(
+            b, self.imports, self.attributes, self.functions, calls=self.calls,
+            references=self.references, tolerant=True,
+        )  # fmt: skip
 
     # -- copies --------------------------------------------------------------------------------
 
@@ -194,7 +240,7 @@ class Replay:
 
         Args:
             node: the node.
-            inputs: what stands for its inputs.
+            inputs: the values that replace its inputs.
             env: the values around.
 
         Returns:
@@ -407,6 +453,12 @@ def _without_trailing(inputs: Sequence[GraphValue | None]) -> Sequence[GraphValu
     while count and inputs[count - 1] is None:
         count -= 1
     return inputs[:count]
+
+
+def _axes(node: ir.Node, name: str, count: int) -> list[int]:
+    """The axes that a Scan has one of for each sequence, 0 where it does not say."""
+    attr = node.attributes.get(name)
+    return [0] * count if attr is None or attr.is_ref() else [int(a) for a in attr.as_ints()]
 
 
 def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:

@@ -70,7 +70,7 @@ class TracingBackend(GraphBackend):
         super().__init__(recorder, opset)
         self.pool = Pool(recorder)
         self._origin: str | None = None
-        # Whether arrays of numpy take the type of what they stand beside, as numbers do.
+        # Whether arrays of numpy take the type of the tensor beside them, as numbers do.
         self.adapts_arrays = False
         # Whether only that is folded which every machine computes to the same bits.
         self.folds_exactly = False
@@ -122,7 +122,7 @@ class TracingBackend(GraphBackend):
             array: anything that holds numbers: numpy, TensorProto, a tensor of onnx_ir, or what
                 has `__array__` or `__dlpack__`.  Large ones are not copied.
             name: its name, made unique; a value that is there already keeps its own.
-            owner: what tells it from weights of the same numbers; by default its name.
+            owner: what distinguishes it from weights with the same data; by default its name.
 
         Returns:
             The value.
@@ -430,6 +430,10 @@ def _exact(value: object) -> object | None:
     if kind is list or kind is tuple:
         items = tuple(_exact(v) for v in value)  # type: ignore[attr-defined]
         return None if None in items else ("list", items)
+    if isinstance(value, ir.TensorProtocol) and value.nbytes <= FEW_NUMBERS:
+        if value.dtype == ir.DataType.STRING:
+            return None
+        return ("tensor", value.dtype, tuple(value.shape), value.tobytes())
     return None
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import check_file, check_folder, load, write_model
 from onnxwright.cli.grammar import add_json, command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     made = command(
         commands,
@@ -98,12 +102,12 @@ def add_output(made: Any) -> None:
     add_json(made)
 
 
-def _convert(given: Any) -> int:
+def _convert(given: Namespace) -> int:
     from onnxwright.optimizer.versions import convert_version
 
     domains = dict(map(_domain, given.domain or ()))
     if given.opset is None and not domains:
-        raise Trouble("say what to convert to with --opset or --domain")
+        raise CliError("say what to convert to with --opset or --domain")
     made = convert_version(
         model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
     )
@@ -111,7 +115,7 @@ def _convert(given: Any) -> int:
     return OK
 
 
-def _extract(given: Any) -> int:
+def _extract(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import extract
 
     model = model_of(given.model)
@@ -119,7 +123,7 @@ def _extract(given: Any) -> int:
     return OK
 
 
-def _compose(given: Any) -> int:
+def _compose(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import compose
 
     pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
@@ -128,11 +132,11 @@ def _compose(given: Any) -> int:
     return OK
 
 
-def _set_shapes(given: Any) -> int:
+def _set_shapes(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import set_shapes
 
     if not given.shape and not given.dim:
-        raise Trouble("say what changes with --shape or --dim")
+        raise CliError("say what changes with --shape or --dim")
     shapes = {
         name: [None if d == "?" else _number(d) for d in dims.split(",") if d]
         for name, dims in (_pair(text, "--shape") for text in given.shape or ())
@@ -142,7 +146,7 @@ def _set_shapes(given: Any) -> int:
     return OK
 
 
-def _rename(given: Any) -> int:
+def _rename(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import rename
 
     names = {}
@@ -150,7 +154,7 @@ def _rename(given: Any) -> int:
         texts = [text for text in (getattr(given, kind) or "").split(",") if text]
         names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
     if not any(names.values()):
-        raise Trouble("say what to rename with --inputs, --outputs, --values or --dims")
+        raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
     made = rename(
         model_of(given.model),
         inputs=names["inputs"],
@@ -165,7 +169,7 @@ def _rename(given: Any) -> int:
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise Trouble(f"{option} takes NAME=VALUE, not {text}")
+        raise CliError(f"{option} takes NAME=VALUE, not {text}")
     return name, value
 
 
@@ -176,7 +180,7 @@ def _number(text: str) -> int | str:
 def _domain(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal():
-        raise Trouble(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
+        raise CliError(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
     return name, int(number)
 
 
@@ -189,7 +193,7 @@ def model_of(argument: str) -> Any:
     return load(argument).proto
 
 
-def write_result(given: Any, made: Any, more: Mapping[str, Any] | None = None) -> None:
+def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = None) -> None:
     """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 

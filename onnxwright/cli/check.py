@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import DIFFERS, OK, USAGE, harmless, print_json
+from onnxwright.cli.console import DIFFERS, OK, USAGE, escape_control_chars, print_json
 from onnxwright.cli.programs import executed, failure_of, scripts_of
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.render import render_all, render_json
@@ -27,13 +27,13 @@ class Report:
         file: its path, as it was given.
         scripts: name of each script -> whether it compiles.
         found: what is to be said of them, warnings included.
-        trouble: why the file could not be executed; empty where it could.
+        failure: why the file could not be executed; empty where it could.
     """
 
     file: str
     scripts: dict[str, bool] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
-    trouble: str = ""
+    failure: str = ""
 
     @property
     def wrong(self) -> int:
@@ -43,7 +43,7 @@ class Report:
     @property
     def status(self) -> int:
         """The exit status of this file alone."""
-        if self.trouble:
+        if self.failure:
             return USAGE
         return DIFFERS if self.wrong or any(d.severity == "error" for d in self.found) else OK
 
@@ -54,7 +54,7 @@ class Report:
             "ok": self.status == OK,
             "scripts": [{"name": n, "compiles": ok} for n, ok in self.scripts.items()],
             "diagnostics": [json.loads(render_json(d)) for d in self.found],
-            "error": self.trouble or None,
+            "error": self.failure or None,
         }
 
 
@@ -104,7 +104,7 @@ def check_file(file: str) -> Report:
     path = Path(file)
     if not path.is_file():
         word = f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}"
-        report.trouble = word
+        report.failure = word
         return report
     try:
         # What the file prints is not the command's result, which may go through a pipe.
@@ -114,7 +114,7 @@ def check_file(file: str) -> Report:
         report.found += error.diagnostics
         return report
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file is the user's
-        report.trouble = failure_of(path, error)
+        report.failure = failure_of(path, error)
         return report
     for script in scripts_of(module):
         found, failed = _messages(script)
@@ -124,9 +124,9 @@ def check_file(file: str) -> Report:
 
 
 def _print(report: Report, color: bool) -> None:
-    if report.trouble:
+    if report.failure:
         sys.stdout.flush()
-        print(harmless(f"onnxwright check: {report.trouble}"), file=sys.stderr)
+        print(escape_control_chars(f"onnxwright check: {report.failure}"), file=sys.stderr)
         return
     if report.found:
         print(render_all(report.found, color=color) + "\n")

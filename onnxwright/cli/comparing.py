@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli import values
-from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json, progress, wants_color
+from onnxwright.cli.console import DIFFERS, OK, CliError, print_json, progress, wants_color
 from onnxwright.cli.files import Loaded, load, write
 from onnxwright.cli.grammar import add_color, add_json, add_sources, at_least, command, sizes
 from onnxwright.cli.running import add_inputs, check_provider, outputs_of
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.text import clean
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
+
+
 _COLOURS = {"+": "32", "-": "31", "~": "33", ">": "36"}
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     made = command(
         commands,
@@ -63,18 +68,18 @@ def _two(parser: Any) -> None:
     parser.add_argument("b", metavar="B", help="likewise")
 
 
-def _load_two(given: Any, *, function: bool = False) -> tuple[Loaded, Loaded]:
+def _load_two(given: Namespace, *, function: bool = False) -> tuple[Loaded, Loaded]:
     if given.a == given.b == "-":
-        raise Trouble("only one of the two can come through the pipe")
+        raise CliError("only one of the two can come through the pipe")
     return load(given.a, function=function), load(given.b, function=function)
 
 
-def _diff(given: Any) -> int:
+def _diff(given: Namespace) -> int:
     from onnxwright.compare.diffing import diff
 
     left, right = _load_two(given, function=True)
     if type(left.proto) is not type(right.proto):
-        raise Trouble(f"one is a model, the other a function: {left.label}, {right.label}")
+        raise CliError(f"one is a model, the other a function: {left.label}, {right.label}")
     found = diff(left.source, right.source)
     if given.html:
         write(given.html, found.html(f"{left.label} and {right.label}"))
@@ -94,7 +99,7 @@ def _painted(line: str) -> str:
     return f"\x1b[{code}m{line}\x1b[0m" if code else line
 
 
-def _compare(given: Any) -> int:
+def _compare(given: Namespace) -> int:
     from onnxwright.eager.debugging.divergence import difference, first_divergence
 
     check_provider(given)
@@ -134,7 +139,7 @@ def _compare(given: Any) -> int:
     return OK if same else DIFFERS
 
 
-def _outputs(loaded: Loaded, inputs: dict[str, Any], given: Any) -> dict[str, Any]:
+def _outputs(loaded: Loaded, inputs: dict[str, Any], given: Namespace) -> dict[str, Any]:
     """What a model gives; where it fails, which of the two it was."""
     try:
         return outputs_of(loaded, inputs, given.evaluator, given.provider)
@@ -170,7 +175,7 @@ def _same_interface(left: Loaded, right: Loaded) -> None:
         ("outputs", left.proto.graph.output, right.proto.graph.output),
     ):
         if len(one) != len(two):
-            raise Trouble(
+            raise CliError(
                 f"{left.label} has {len(one)} {what}, {right.label} has {len(two)}", DIFFERS
             )
 

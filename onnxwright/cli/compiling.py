@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import is_too_large, write_model
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.programs import MAKER, find_program, split_target
 from onnxwright.errors import OnnxwrightError
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -52,12 +56,12 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     target = split_target(given.script)
     if target is None:
-        raise Trouble(f"a script is named as FILE.py:fn, not {given.script}")
+        raise CliError(f"a script is named as FILE.py:fn, not {given.script}")
     if given.output == "-" and sys.stdout.isatty():
-        raise Trouble("the result is binary; redirect it, or name a file with -o")
+        raise CliError("the result is binary; redirect it, or name a file with -o")
     model, name = _compiled(given, *target)
     if given.check:
         import onnx
@@ -66,7 +70,7 @@ def _run(given: Any) -> int:
             onnx.checker.check_model(model, full_check=True)
         except Exception as error:
             words = str(error).strip()
-            raise Trouble(f"onnx.checker refuses the model: {words}", status=1) from error
+            raise CliError(f"onnx.checker refuses the model: {words}", status=1) from error
     output = given.output or f"{name}.onnx"
     write_model(output, model)
     if output != "-":
@@ -80,13 +84,13 @@ def _run(given: Any) -> int:
     return OK
 
 
-def _compiled(given: Any, path: Path, name: str) -> tuple[Any, str]:
+def _compiled(given: Namespace, path: Path, name: str) -> tuple[Any, str]:
     """The model, and what it is called."""
     found = find_program(path, name)
     if not hasattr(found, "to_model_proto"):
         changes = (given.type, given.attribute, given.opset, given.ir_version, given.functions)
         if any(change is not None for change in changes):
-            raise Trouble(
+            raise CliError(
                 f"`{MAKER}` of {path} gives the model as it is; name a script to change it"
             )
         return found, path.stem
@@ -104,7 +108,7 @@ def _compiled(given: Any, path: Path, name: str) -> tuple[Any, str]:
         if not is_too_large(error):
             raise
         message = f"{found.name} holds over 2 GB of constants; make them inputs, or `External`"
-        raise Trouble(message, status=1) from error
+        raise CliError(message, status=1) from error
     return made, found.name
 
 
@@ -126,7 +130,7 @@ def read_type(text: str) -> tuple[str, Any]:
         The name and the type.
 
     Raises:
-        Trouble: it is not such a pair.
+        CliError: it is not such a pair.
 
     Example:
         >>> name, kind = read_type("x=FLOAT[N, 3]")
@@ -138,7 +142,7 @@ def read_type(text: str) -> tuple[str, Any]:
 
     match = re.fullmatch(r"([^=]+)=\s*(\w+)\s*(?:\[(.*)\])?", text.strip())
     if match is None or match[2] not in DType.__members__:
-        raise Trouble(f"--type takes NAME=TYPE, such as x=FLOAT[N, 3], not {text}")
+        raise CliError(f"--type takes NAME=TYPE, such as x=FLOAT[N, 3], not {text}")
     shape: tuple[int | str | None, ...] | None = None
     if match[3] is not None and match[3].strip() != "...":
         words = [w.strip().strip("\"'") for w in match[3].strip().strip("()").split(",")]
@@ -151,7 +155,7 @@ def read_type(text: str) -> tuple[str, Any]:
 def _attribute(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise Trouble(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
+        raise CliError(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from onnxwright.cli.console import OK
 from onnxwright.cli.grammar import command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
+
+
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -76,7 +81,7 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
     return found
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     from onnxwright.cli.main import parser
 
     known = commands_of(parser())

@@ -20,18 +20,18 @@ _WIDTH = 24
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
-def harmless(text: str, *, color: bool = False) -> str:
-    r"""A text without what moves a terminal; line ends stay, and colours where they are ours.
+def escape_control_chars(text: str, *, color: bool = False) -> str:
+    r"""A text without control characters; line ends stay, and our own colours.
 
     Args:
-        text: what is to be printed; names of a model may be in it.
+        text: the text to print, which may contain names of a model.
         color: whether colours stay.
 
     Returns:
         The text, other control characters written as escapes.
 
     Example:
-        >>> harmless("a\nb\x1b[2J")
+        >>> escape_control_chars("a\nb\x1b[2J")
         'a\nb\\x1b[2J'
     """
     parts = _COLOUR.split(text) if color else [text]
@@ -41,11 +41,11 @@ def harmless(text: str, *, color: bool = False) -> str:
     )
 
 
-class Trouble(Exception):  # noqa: N818 - it ends a command, it is not an error of the program
-    """What a user has to know and can mend; the command ends without a traceback.
+class CliError(Exception):
+    """An error that the user can fix; the command ends without a traceback.
 
     Args:
-        text: what is wrong.
+        text: the message.
         status: the exit status, 2 if not given.
     """
 
@@ -74,7 +74,7 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
     """The items; meanwhile a terminal shows how many are done.
 
     Args:
-        items: what is gone through.
+        items: what is iterated over.
         total: how many there are.
         label: what is done with them.
 
@@ -147,8 +147,8 @@ __all__ = [
     "OK",
     "USAGE",
     "Bar",
-    "Trouble",
-    "harmless",
+    "CliError",
+    "escape_control_chars",
     "print_json",
     "progress",
     "wants_color",

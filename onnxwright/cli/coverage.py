@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import OK, Trouble
+from onnxwright.cli.console import OK, CliError
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
 from onnxwright.cli.sweeping import need_torch
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -33,17 +37,17 @@ def add(commands: Any) -> None:
     made.add_argument("--html", metavar="FILE", help="write the table as a page")
 
 
-def _coverage(given: Any) -> int:
+def _coverage(given: Namespace) -> int:
     need_torch("coverage")
     from onnxwright.testing.aten_coverage import coverage
 
     report = _read(given.report, dict, "the JSON of a sweep") if given.report else None
     if report is not None and "units" not in report:
-        raise Trouble(f"{given.report} is not the JSON of a sweep")
+        raise CliError(f"{given.report} is not the JSON of a sweep")
     names = _read(given.names, list, "a JSON list of names") if given.names else []
     found = coverage(report, names, given.op or ())
     if given.op and not found.rows:
-        raise Trouble(f"there is no function for {', '.join(given.op)}")
+        raise CliError(f"there is no function for {', '.join(given.op)}")
     if given.json:
         write(given.json, json.dumps(found.data(), indent=1))
     if given.html:
@@ -56,9 +60,9 @@ def _read(path: str, kind: type, what: str) -> Any:
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Trouble(f"{path} is not {what}: {error}") from error
+        raise CliError(f"{path} is not {what}: {error}") from error
     if not isinstance(value, kind):
-        raise Trouble(f"{path} is not {what}")
+        raise CliError(f"{path} is not {what}")
     return value
 
 

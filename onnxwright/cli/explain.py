@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.diagnostics.explain import codes, explain
 
 
@@ -19,7 +19,7 @@ def explain_code(code: str | None, *, as_json: bool = False) -> int:
         0.
 
     Raises:
-        Trouble: no message has this code.
+        CliError: no message has this code.
     """
     if code is None:
         every = [page_of(known) for known in codes()]
@@ -31,7 +31,7 @@ def explain_code(code: str | None, *, as_json: bool = False) -> int:
     try:
         page = explain(code)
     except LookupError as error:
-        raise Trouble(str(error.args[0])) from error
+        raise CliError(str(error.args[0])) from error
     if as_json:
         print_json(page_of(page.split(":")[0].removeprefix("# ")))
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import Trouble
+from onnxwright.cli.console import CliError
 from onnxwright.cli.programs import find_program, split_target
 
 if TYPE_CHECKING:
@@ -50,18 +50,18 @@ def load(argument: str, *, function: bool = False) -> Loaded:
         The model.
 
     Raises:
-        Trouble: it cannot be read, or is not a model.
+        CliError: it cannot be read, or is not a model.
         ScriptError: the script cannot be compiled.
 
     Example:
         >>> load("nowhere.onnx")
         Traceback (most recent call last):
             ...
-        onnxwright.cli.console.Trouble: there is no file nowhere.onnx
+        onnxwright.cli.console.CliError: there is no file nowhere.onnx
     """
     if argument == "-":
         if sys.stdin.isatty():
-            raise Trouble("`-` reads a model from a pipe, and standard input is a terminal")
+            raise CliError("`-` reads a model from a pipe, and standard input is a terminal")
         return Loaded(_opened(sys.stdin.buffer, "standard input").proto, None, "standard input")
     target = split_target(argument)
     if target is not None:
@@ -89,9 +89,9 @@ def _opened(source: Any, label: str) -> Opened:
     except ModelError as error:
         found = error.diagnostic
         if isinstance(found, ModelNotReadable):
-            raise Trouble(f"{label} is not an ONNX model: {found.reason}") from error
+            raise CliError(f"{label} is not an ONNX model: {found.reason}") from error
         words = f"{label}: {found.words(found.title)}\n  help: {found.words(found.help)}"
-        raise Trouble(words) from error
+        raise CliError(words) from error
 
 
 def check_weights(loaded: Loaded) -> None:
@@ -101,7 +101,7 @@ def check_weights(loaded: Loaded) -> None:
         loaded: the model; one from a pipe has its weights beside nothing but the working folder.
 
     Raises:
-        Trouble: a file is missing; the text names it.
+        CliError: a file is missing; the text names it.
     """
     import onnx
 
@@ -115,20 +115,20 @@ def check_weights(loaded: Loaded) -> None:
                 f"{name} is not in the working folder, where those of a model from a pipe are "
                 "looked for"
             )  # fmt: skip
-            raise Trouble(f"the weights of {loaded.label} are in other files, and {where}")
+            raise CliError(f"the weights of {loaded.label} are in other files, and {where}")
 
 
 def check_file(path: Path) -> None:
     """Raise what is to be said where a path names no readable file."""
     try:
         if path.is_dir():
-            raise Trouble(f"{path} is a folder, not a file")
+            raise CliError(f"{path} is a folder, not a file")
         if not path.exists():
-            raise Trouble(f"there is no file {path}")
+            raise CliError(f"there is no file {path}")
     except (OSError, ValueError) as error:
-        raise Trouble(f"{path!s} is not a path: {_first_line(error)}") from error
+        raise CliError(f"{path!s} is not a path: {_first_line(error)}") from error
     if not os.access(path, os.R_OK):
-        raise Trouble(f"{path} cannot be read: permission denied")
+        raise CliError(f"{path} cannot be read: permission denied")
 
 
 def _first_line(error: BaseException) -> str:
@@ -143,7 +143,7 @@ def write(target: str, data: bytes | str) -> None:
         data: the content.
 
     Raises:
-        Trouble: it cannot be written; what was there is still there.
+        CliError: it cannot be written; what was there is still there.
 
     Example:
         >>> write("a.txt", "one")
@@ -153,7 +153,7 @@ def write(target: str, data: bytes | str) -> None:
     raw = data.encode("utf-8") if isinstance(data, str) else data
     if target == "-":
         if isinstance(data, bytes) and sys.stdout.isatty():
-            raise Trouble("the result is binary; redirect it, or name a file with -o")
+            raise CliError("the result is binary; redirect it, or name a file with -o")
         sys.stdout.flush()
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
@@ -164,16 +164,16 @@ def write(target: str, data: bytes | str) -> None:
     try:
         write_file(target, raw)
     except IsADirectoryError as error:
-        raise Trouble(f"{target} is a folder; name a file in it") from error
+        raise CliError(f"{target} is a folder; name a file in it") from error
     except OSError as error:
-        raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+        raise CliError(f"{target} cannot be written: {error.strerror}") from error
 
 
 def check_folder(path: Path) -> None:
     """Raise where a file cannot be written because its folder is not there."""
     if not path.parent.is_dir():
         word = "is a file" if path.parent.exists() else "does not exist"
-        raise Trouble(f"{path} cannot be written: the folder {path.parent} {word}")
+        raise CliError(f"{path} cannot be written: the folder {path.parent} {word}")
 
 
 def is_too_large(error: BaseException) -> bool:
@@ -189,7 +189,7 @@ def write_model(target: str, proto: Any) -> None:
         proto: the model.
 
     Raises:
-        Trouble: it cannot be written.
+        CliError: it cannot be written.
     """
     from onnx import serialization
 
@@ -205,12 +205,12 @@ def write_model(target: str, proto: Any) -> None:
         write(target, data)
         return
     if target == "-":
-        raise Trouble("the model is over 2 GB and cannot go through a pipe; name a file with -o")
+        raise CliError("the model is over 2 GB and cannot go through a pipe; name a file with -o")
     check_folder(Path(os.path.realpath(target)))
     try:
         _write_with_data(target, proto)
     except OSError as error:
-        raise Trouble(f"{target} cannot be written: {error.strerror}") from error
+        raise CliError(f"{target} cannot be written: {error.strerror}") from error
 
 
 def _write_with_data(target: str, proto: Any) -> None:

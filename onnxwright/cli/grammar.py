@@ -7,16 +7,20 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from onnxwright.cli.console import Trouble
+from onnxwright.cli.console import CliError
+
+if TYPE_CHECKING:
+    # What `add_subparsers` returns.
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help whose list of commands has each command and its words on one line."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Note an argument; argparse forgets that commands stand further in."""
+        """Record an argument; argparse does not handle nested commands."""
         super().add_argument(action)
         if isinstance(action, argparse._SubParsersAction):
             self._action_max_length += 4
@@ -36,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(
-    commands: Any, name: str, words: str, examples: Sequence[str], run: Callable[[Any], int]
+    commands: Commands, name: str, words: str, examples: Sequence[str], run: Callable[[Any], int]
 ) -> argparse.ArgumentParser:
     """Add a command.
 
@@ -116,7 +120,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
         Name -> size.
 
     Raises:
-        Trouble: one is not such a pair.
+        CliError: one is not such a pair.
 
     Example:
         >>> sizes(["N=4", "batch=1"])
@@ -126,7 +130,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
     for pair in pairs or ():
         name, _, size = pair.rpartition("=")
         if not name or not size.isdigit():
-            raise Trouble(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
+            raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
         found[name] = int(size)
     return found
 

@@ -8,15 +8,19 @@ import os
 import sys
 import tempfile
 import webbrowser
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from onnxwright.cli.console import OK, Trouble, print_json, wants_color
+from onnxwright.cli.console import OK, CliError, print_json, wants_color
 from onnxwright.cli.files import load, write
 from onnxwright.cli.grammar import add_color, add_dims, add_json, add_sources, command, sizes
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     made = command(
         commands,
@@ -52,13 +56,13 @@ def add(commands: Any) -> None:
     made.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
-def _show(given: Any) -> int:
+def _show(given: Namespace) -> int:
     from onnxwright.viz import show
     from onnxwright.viz.summary import decimal
 
     dims = sizes(given.dim)
     if [given.svg, given.html].count("-") + given.json > 1 and "-" in (given.svg, given.html):
-        raise Trouble("only one of --svg, --html and --json can go through the pipe")
+        raise CliError("only one of --svg, --html and --json can go through the pipe")
     shown = show(load(given.model, function=True).proto, dims=dims, sources=given.sources)
     written = False
     for target, text in ((given.svg, shown.svg), (given.html, shown.html)):
@@ -79,7 +83,7 @@ def _show(given: Any) -> int:
     return OK
 
 
-def _view(given: Any) -> int:
+def _view(given: Namespace) -> int:
     loaded = load(given.model, function=True)
     netron = importlib.util.find_spec("netron") is not None
     if netron and not given.output and not given.page and loaded.path is not None:
@@ -114,7 +118,7 @@ def _netron(path: Path, quiet: bool) -> int:
         netron.start(str(path), browse=not quiet)
         netron.wait()
     except OSError as error:
-        raise Trouble(f"Netron cannot be started: {error}") from error
+        raise CliError(f"Netron cannot be started: {error}") from error
     return OK
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -31,8 +32,8 @@ from onnxwright.cli.console import (
     BUG,
     DIFFERS,
     USAGE,
-    Trouble,
-    harmless,
+    CliError,
+    escape_control_chars,
     print_json,
     wants_color,
 )
@@ -117,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader of the pipe has gone (`| head`): nobody is left to tell.
+        # The reader of the pipe is closed (`| head`): nobody reads the message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -125,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _carried_out(given: Any) -> int:
+def _carried_out(given: Namespace) -> int:
     """Run the command; say what went wrong without a traceback."""
     color = wants_color(getattr(given, "color", "auto"), sys.stderr)
     try:
@@ -134,8 +135,8 @@ def _carried_out(given: Any) -> int:
             status: int = given.run(given)
             sys.stdout.flush()
             return status
-    except Trouble as trouble:
-        return _told(given, str(trouble), trouble.status)
+    except CliError as error:
+        return _report_error(given, str(error), error.status)
     except OnnxwrightError as error:
         status = USAGE if isinstance(error, ModelError) else DIFFERS
         found = [_without_us(d) for d in error.diagnostics]
@@ -145,26 +146,26 @@ def _carried_out(given: Any) -> int:
     except (OSError, MemoryError) as error:
         words = getattr(error, "strerror", None) or str(error) or "out of memory"
         named = getattr(error, "filename", None)
-        return _told(given, f"{named}: {words}" if named else words, USAGE)
+        return _report_error(given, f"{named}: {words}" if named else words, USAGE)
     except Exception:  # noqa: BLE001 - whatever else comes is ours to mend, and 1 means something
         traceback.print_exc()
         print(_BUG, file=sys.stderr)
         return BUG
 
 
-def _told(given: Any, words: str, status: int) -> int:
+def _report_error(given: Namespace, words: str, status: int) -> int:
     """What the user has to know: on standard error, and as JSON where that was asked for."""
-    print(harmless(f"onnxwright {given.command}: {words}"), file=sys.stderr)
+    print(escape_control_chars(f"onnxwright {given.command}: {words}"), file=sys.stderr)
     if getattr(given, "json", False):
         print_json({"error": words})
     return status
 
 
-def _diagnosed(given: Any, found: list[Diagnostic], status: int, *, color: bool) -> int:
+def _diagnosed(given: Namespace, found: list[Diagnostic], status: int, *, color: bool) -> int:
     """Messages with their places, likewise."""
     from onnxwright.diagnostics.render import render_all, render_json
 
-    print(harmless(render_all(found, color=color), color=color), file=sys.stderr)
+    print(escape_control_chars(render_all(found, color=color), color=color), file=sys.stderr)
     if getattr(given, "json", False):
         data = [json.loads(render_json(d)) for d in found]
         title = data[0]["title"] if data else "unknown"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from onnxwright.cli.console import DIFFERS, OK, Trouble, print_json
+from onnxwright.cli.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.migration import Migrated, migrate
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -28,16 +32,16 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     found: dict[str, tuple[str, Migrated]] = {}
     for name in given.files:
         try:
             text = Path(name).read_text(encoding="utf-8")
             found[name] = (text, migrate(text))
         except OSError as error:
-            raise Trouble(f"{name} cannot be read: {error.strerror}") from error
+            raise CliError(f"{name} cannot be read: {error.strerror}") from error
         except (SyntaxError, UnicodeDecodeError) as error:
-            raise Trouble(f"{name} is not a Python file: {error}") from error
+            raise CliError(f"{name} is not a Python file: {error}") from error
     changed = [name for name, (text, made) in found.items() if made.text != text]
     if given.write:
         for name in changed:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli.changing import add_model, add_output, model_of, write_result
 from onnxwright.cli.console import DIFFERS, OK
 from onnxwright.cli.grammar import command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -40,7 +44,7 @@ def add(commands: Any) -> None:
     add_output(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     from onnxwright.optimizer import optimize
 
     source = model_of(given.model)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from onnxwright.cli.console import Trouble
+from onnxwright.cli.console import CliError
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.roles import Script
 
@@ -94,7 +94,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         The script or the model.
 
     Raises:
-        Trouble: there is no such file, script or model, or the file cannot be executed.
+        CliError: there is no such file, script or model, or the file cannot be executed.
     """
     module = _module(path)
     maker = vars(module).get(MAKER)
@@ -104,7 +104,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         with contextlib.redirect_stdout(sys.stderr):
             made = _tried(path, maker)
         if not isinstance(made, onnx.ModelProto):
-            raise Trouble(
+            raise CliError(
                 f"`{MAKER}` of {path} gives a {type(made).__name__}, which is not a model"
             )
         return made
@@ -122,27 +122,27 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
         The script.
 
     Raises:
-        Trouble: there is no such file or script, or the file cannot be executed.
+        CliError: there is no such file or script, or the file cannot be executed.
     """
     return _script(path, _module(path), name)
 
 
 def _module(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Trouble(f"there is no file {path}")
+        raise CliError(f"there is no file {path}")
     # What the file prints is not the command's result, which may go through a pipe.
     with contextlib.redirect_stdout(sys.stderr):
         return _tried(path, lambda: executed(path))
 
 
 def _tried(path: Path, run: Callable[[], T]) -> T:
-    """What a part of the user's file gives; what it raises is told as theirs."""
+    """What a part of the user's file gives; what it raises is reported as an error of that file."""
     try:
         return run()
     except OnnxwrightError:
         raise
     except (Exception, SystemExit) as error:
-        raise Trouble(failure_of(path, error)) from error
+        raise CliError(failure_of(path, error)) from error
 
 
 def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., Any]:
@@ -153,7 +153,7 @@ def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., An
         if len(known) == 1:
             return next(iter(known.values()))
         have = ", ".join(known) or "none"
-        raise Trouble(f"name a script of {path}, as in {path}:NAME; it has: {have}")
+        raise CliError(f"name a script of {path}, as in {path}:NAME; it has: {have}")
     if name in known:
         return known[name]
     value: Any = module
@@ -163,7 +163,7 @@ def _script(path: Path, module: ModuleType, name: str) -> ScriptFunction[..., An
         return value
     near = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean {near[0]}?" if near else f"; it has: {', '.join(known) or 'none'}"
-    raise Trouble(f"{path} has no script {name}{hint}")
+    raise CliError(f"{path} has no script {name}{hint}")
 
 
 def failure_of(path: Path, error: BaseException) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.cli import values
-from onnxwright.cli.console import OK, Bar, Trouble, print_json
+from onnxwright.cli.console import OK, Bar, CliError, print_json
 from onnxwright.cli.files import check_weights, load, write
 from onnxwright.cli.grammar import add_dims, add_json, add_sources, command, sizes
 from onnxwright.ir.text import clean
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     import argparse
 
     from onnxwright.cli.files import Loaded
+    from onnxwright.cli.grammar import Commands
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -64,21 +66,21 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def check_provider(given: Any) -> None:
+def check_provider(given: Namespace) -> None:
     """Refuse a provider that is not there, or beside an evaluator that has none."""
     if not given.provider:
         return
     if given.evaluator != "ort":
-        raise Trouble("--provider is for ONNX Runtime: leave --evaluator reference out")
+        raise CliError("--provider is for ONNX Runtime: leave --evaluator reference out")
     from onnxwright.eager.ort.sessions import runtime
 
     there = runtime().get_available_providers()
     for name in given.provider:
         if name not in there:
-            raise Trouble(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
+            raise CliError(f"there is no provider {name}; this ONNX Runtime has {', '.join(there)}")
 
 
-def gather(loaded: Loaded, given: Any) -> dict[str, Any]:
+def gather(loaded: Loaded, given: Namespace) -> dict[str, Any]:
     """The inputs that the options ask for."""
     return values.gather(
         loaded.proto, given.inputs, random=given.random, seed=given.seed, dims=sizes(given.dim)
@@ -135,9 +137,9 @@ def _binary(loaded: Loaded) -> bool:
     return loaded.path is not None and loaded.path.suffix in (".onnx", ".ort", "")
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     if given.stop_on and not given.trace:
-        raise Trouble("--stop-on needs --trace")
+        raise CliError("--stop-on needs --trace")
     check_provider(given)
     loaded = load(given.model)
     inputs = gather(loaded, given)
@@ -170,7 +172,7 @@ def _run(given: Any) -> int:
     return OK
 
 
-def _trace(loaded: Loaded, inputs: dict[str, Any], given: Any) -> Any:
+def _trace(loaded: Loaded, inputs: dict[str, Any], given: Namespace) -> Any:
     check_weights(loaded)
     from onnxwright.eager import OrtEvaluator, debug, evaluator
 
@@ -197,7 +199,7 @@ def _archive(outputs: dict[str, Any]) -> bytes:
     arrays = {name: value for name, value in outputs.items() if isinstance(value, np.ndarray)}
     odd = [name for name, value in outputs.items() if name not in arrays or value.dtype == object]
     if odd:
-        raise Trouble(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
+        raise CliError(f"an .npz holds arrays of numbers only, and {', '.join(odd)} is none")
     # NOTE: not savez(**arrays): an output may be called `file`.
     with zipfile.ZipFile(made, "w") as archive:
         for name, array in arrays.items():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import OK, Trouble, print_json
+from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import LIMIT, check_weights, is_too_large, load, write
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.ir.text import clean
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -45,22 +49,22 @@ def add(commands: Any) -> None:
     add_json(made)
 
 
-def _run(given: Any) -> int:
+def _run(given: Namespace) -> int:
     from onnxwright.decompiler import to_script
 
     loaded = load(given.model, function=True)
     if given.weights == "external" and loaded.path is None:
-        raise Trouble(f"--weights external needs a model in a file, not {loaded.label}")
+        raise CliError(f"--weights external needs a model in a file, not {loaded.label}")
     if given.weights != "external":
         check_weights(loaded)
     reasons: list[str] = []
     weights_file = given.weights_file
     if given.weights == "npz" and weights_file is None:
         if given.output == "-":
-            raise Trouble("--weights npz writes a file: name it by --weights-file, or use -o")
+            raise CliError("--weights npz writes a file: name it by --weights-file, or use -o")
         weights_file = str(Path(given.output).with_suffix(".npz"))
     if given.weights == "inline" and (size := _bytes_of(loaded.proto)) > LIMIT:
-        raise Trouble(
+        raise CliError(
             f"the weights of {loaded.label} are {size / 1e9:.1f} GB, too much for a text; "
             "use --weights npz or --weights external"
         )
@@ -78,7 +82,7 @@ def _run(given: Any) -> int:
     except Exception as error:
         if not is_too_large(error):
             raise
-        raise Trouble(
+        raise CliError(
             f"{loaded.label} is over 2 GB with its weights, and its operators cannot be checked "
             "one by one; use --no-operators"
         ) from error
@@ -103,7 +107,7 @@ def _limit(text: str) -> int | bool:
     if text in ("all", "none"):
         return text == "all"
     if not text.isdigit():
-        raise Trouble(f"--inline-constants takes a number, all or none, not {text}")
+        raise CliError(f"--inline-constants takes a number, all or none, not {text}")
     return int(text)
 
 

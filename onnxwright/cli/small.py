@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from onnxwright.cli.console import DIFFERS, OK, print_json, wants_color
 from onnxwright.cli.grammar import add_color, add_json, command
 
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
 
-def add(commands: Any) -> None:
+
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     check = command(
         commands, "check", "compile every script of Python files",
@@ -35,19 +39,19 @@ def add(commands: Any) -> None:
     add_json(stubs)
 
 
-def _check(given: Any) -> int:
+def _check(given: Namespace) -> int:
     from onnxwright.cli.check import check_files
 
     return check_files(given.files, color=wants_color(given.color), as_json=given.json)
 
 
-def _explain(given: Any) -> int:
+def _explain(given: Namespace) -> int:
     from onnxwright.cli.explain import explain_code
 
     return explain_code(given.code, as_json=given.json)
 
 
-def _stubs(given: Any) -> int:
+def _stubs(given: Namespace) -> int:
     from onnxwright.cli.files import write
     from onnxwright.opset.stubs import STUB, generate
 

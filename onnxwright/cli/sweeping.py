@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import time
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import DIFFERS, OK, Bar, Trouble
+from onnxwright.cli.console import DIFFERS, OK, Bar, CliError
 from onnxwright.cli.files import write
 from onnxwright.cli.grammar import command
+
+if TYPE_CHECKING:
+    from onnxwright.cli.grammar import Commands
+
 
 # How many units that no journal has are listed.
 _SHOWN = 10
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     made = command(
         commands,
@@ -66,19 +71,19 @@ def need_torch(what: str) -> None:
         what: the command.
 
     Raises:
-        Trouble: torch, or what its test samples need, is not installed.
+        CliError: torch, or what its test samples need, is not installed.
     """
     from importlib.util import find_spec
 
     lacking = [name for name in ("torch", "expecttest") if find_spec(name) is None]
     if lacking:
-        raise Trouble(
+        raise CliError(
             f"`{what}` compares with PyTorch, and {' and '.join(lacking)} is not installed: "
             "pip install 'onnxwright[sweep]'"
         )
 
 
-def _sweep(given: Any) -> int:
+def _sweep(given: Namespace) -> int:
     need_torch("sweep")
     from onnxwright.testing import sweep as sweeping
     from onnxwright.testing.sweep_journal import Journal, merge
@@ -88,13 +93,13 @@ def _sweep(given: Any) -> int:
 
     if given.merge:
         if given.merge[0] != "merge" or len(given.merge) < 2:
-            raise Trouble(
+            raise CliError(
                 "sweep takes options, or `merge` and journals: sweep merge a.jsonl b.jsonl"
             )
         try:
             settings, head, results = merge([Path(file) for file in given.merge[1:]])
         except ValueError as error:
-            raise Trouble(str(error)) from error
+            raise CliError(str(error)) from error
         todo = _chosen(given, settings.modes)
         lacking = {unit.key for unit in todo} - {result.key for result in results}
         seconds = sum(result.seconds for result in results)
@@ -102,7 +107,7 @@ def _sweep(given: Any) -> int:
             given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
         )
     if given.resume and not given.journal:
-        raise Trouble("--resume needs the journal to resume from: --journal FILE")
+        raise CliError("--resume needs the journal to resume from: --journal FILE")
     modes = {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
         given.mode, (given.mode,)
     )
@@ -113,7 +118,7 @@ def _sweep(given: Any) -> int:
         try:
             journal = Journal(Path(given.journal), settings, resume=given.resume)
         except ValueError as error:
-            raise Trouble(f"{error}; leave --resume out to start again") from error
+            raise CliError(f"{error}; leave --resume out to start again") from error
     bar = Bar(len(todo), "sweep")
     wrong: Counter[str] = Counter()
 
@@ -133,22 +138,22 @@ def _sweep(given: Any) -> int:
     return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
 
 
-def _chosen(given: Any, modes: tuple[str, ...]) -> list[Any]:
+def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
     """The units that the options name."""
     from onnxwright.testing import sweep as sweeping
     from onnxwright.testing import sweep_export
 
     for dtype in given.dtype or ():
         if dtype not in sweeping.DTYPES:
-            raise Trouble(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
+            raise CliError(f"--dtype is one of {', '.join(sweeping.DTYPES)}, not {dtype}")
     exported = sweep_export.EXPORT in modes
     if exported and given.module:
-        raise Trouble("--module names functions; --mode export runs OpInfos: name them with --op")
+        raise CliError("--module names functions; --mode export runs OpInfos: name them with --op")
     todo = (sweep_export.export_units if exported else sweeping.units)(given.op, given.dtype)
     if given.module:
         todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in given.module]
     if not todo:
-        raise Trouble("no function with tests has such a name in such a dtype")
+        raise CliError("no function with tests has such a name in such a dtype")
     return list(todo)
 
 
@@ -158,11 +163,11 @@ def _shard(todo: list[Any], text: str | None) -> list[Any]:
         return todo
     part, _, parts = text.partition("/")
     if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
-        raise Trouble(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text}")
+        raise CliError(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text}")
     return todo[int(part) - 1 :: int(parts)]
 
 
-def _report(given: Any, report: Any, lacking: set[str]) -> int:
+def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
     if given.json:
         write(given.json, json.dumps(report.data(), indent=1))
     if given.html:
@@ -175,17 +180,17 @@ def _report(given: Any, report: Any, lacking: set[str]) -> int:
     return DIFFERS if report.wrong or lacking else OK
 
 
-def _cluster(given: Any) -> Any:
+def _cluster(given: Namespace) -> Any:
     from importlib.util import find_spec
 
     from onnxwright.testing.cluster import Cluster
     from onnxwright.testing.sweep_run import processors
 
     if given.n != "auto" and not given.n.isdigit():
-        raise Trouble(f"-n takes a number of processes or auto, not {given.n}")
+        raise CliError(f"-n takes a number of processes or auto, not {given.n}")
     workers = processors() if given.n == "auto" else int(given.n)
     if (workers or given.scheduler) and find_spec("distributed") is None:
-        raise Trouble(
+        raise CliError(
             "several processes need dask's `distributed`: pip install 'onnxwright[sweep]', or "
             "run in this process with -n 0"
         )

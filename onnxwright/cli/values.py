@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnxwright.cli.console import Trouble, width
+from onnxwright.cli.console import CliError, width
 from onnxwright.cli.files import check_file
 from onnxwright.ir.text import clean
 
@@ -60,7 +60,7 @@ def gather(
         Name -> value.
 
     Raises:
-        Trouble: an input is missing, unknown, or cannot be read.
+        CliError: an input is missing, unknown, or cannot be read.
     """
     kinds = needed(proto)
     types = {**typed(proto), **kinds}
@@ -71,9 +71,9 @@ def gather(
         for name, value in _read(text, types, free):
             if name not in every:
                 have = ", ".join(every) or "none"
-                raise Trouble(f"the model has no input {name}; it has: {have}")
+                raise CliError(f"the model has no input {name}; it has: {have}")
             if name in found:
-                raise Trouble(f"{name} is given twice")
+                raise CliError(f"{name} is given twice")
             found[name] = value
     missing = [name for name in kinds if name not in found]
     if random:
@@ -86,7 +86,7 @@ def gather(
         required = [n for n in missing if type(kinds[n]).__name__ != "OptionalType"]
         if required:
             words = ", ".join(f"{n}: {kinds[n]}" for n in required)
-            raise Trouble(f"no value for {words}; use --inputs, or --random to draw them")
+            raise CliError(f"no value for {words}; use --inputs, or --random to draw them")
     return found
 
 
@@ -109,11 +109,11 @@ def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any
         literal = json.loads(rest)
     except json.JSONDecodeError as error:
         message = f"{text}: neither a .npy, .npz or .pb file nor numbers such as [1, 2]"
-        raise Trouble(message) from error
+        raise CliError(message) from error
     try:
         return [(name, from_literal(literal, kind))]
     except (TypeError, ValueError, OverflowError) as error:
-        raise Trouble(f"{text}: {_words(error)}") from error
+        raise CliError(f"{text}: {_words(error)}") from error
 
 
 def from_literal(value: Any, kind: Any) -> Any:
@@ -181,7 +181,7 @@ def _sequence(arrays: list[Any], kind: Any, text: str) -> Any:
         message = (
             f"{text}: a .npz is a sequence, and the model wants {kind}; give it without a name"
         )
-        raise Trouble(message)
+        raise CliError(message)
     return SequenceValue(arrays, inner.elem)
 
 
@@ -194,7 +194,7 @@ def _archive(path: Path) -> Iterator[tuple[str, Any]]:
         with np.load(path, allow_pickle=False) as held:
             yield from [(key, held[key]) for key in held.files]
     except Exception as error:
-        raise Trouble(f"{path} is not a file of arrays: {_words(error)}") from error
+        raise CliError(f"{path} is not a file of arrays: {_words(error)}") from error
 
 
 def _file(path: Path, kind: Any) -> Any:
@@ -215,7 +215,7 @@ def _file(path: Path, kind: Any) -> Any:
 
         return np.load(path, allow_pickle=False)
     except Exception as error:
-        raise Trouble(f"{path} is not an array: {_words(error)}") from error
+        raise CliError(f"{path} is not an array: {_words(error)}") from error
 
 
 def _value(value: Any) -> Any:
@@ -231,7 +231,7 @@ def _value(value: Any) -> Any:
         try:
             checked_value(value, "the value")
         except ModelError as error:
-            raise Trouble(f"a .pb file holds no value: {_words(error)}") from error
+            raise CliError(f"a .pb file holds no value: {_words(error)}") from error
     try:
         if isinstance(value, onnx.TensorProto):
             return numpy_helper.to_array(value)
@@ -241,7 +241,7 @@ def _value(value: Any) -> Any:
             found = numpy_helper.to_optional(value)
             return SequenceValue(found) if isinstance(found, list) else found
     except (TypeError, ValueError) as error:
-        raise Trouble(f"a .pb file holds no value: {_words(error)}") from error
+        raise CliError(f"a .pb file holds no value: {_words(error)}") from error
     return value
 
 
@@ -265,7 +265,7 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
         An array, a sequence or None.
 
     Raises:
-        Trouble: values of this type are not drawn.
+        CliError: values of this type are not drawn.
     """
     import numpy as np
 
@@ -278,12 +278,12 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
     if isinstance(kind, SequenceType):
         return SequenceValue([draw(rng, name, kind.elem, dims) for _ in range(2)], kind.elem)
     if not isinstance(kind, TensorType) or kind.dtype is None:
-        raise Trouble(f"no value for {name}: {kind} can be drawn at random; give it by --inputs")
+        raise CliError(f"no value for {name}: {kind} can be drawn at random; give it by --inputs")
     shape = [d if isinstance(d, int) else dims.get(d or "", 2) for d in kind.shape or ()]
     if any(d < 0 for d in shape):
-        raise Trouble(f"no value for {name}: {kind} has a negative dimension")
+        raise CliError(f"no value for {name}: {kind} has a negative dimension")
     if math.prod(shape) > _MOST:
-        raise Trouble(f"no value for {name}: {kind} has too many elements to be drawn")
+        raise CliError(f"no value for {name}: {kind} has too many elements to be drawn")
     if kind.dtype is DType.STRING:
         return np.array(rng.choice(["a", "b"], shape), dtype=object)
     if kind.dtype.is_bool:

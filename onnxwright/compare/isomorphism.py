@@ -3,7 +3,7 @@
 What reaches an output is matched by walking both graphs from their outputs: inputs of a node are
 ordered, so every step is forced.  Nodes that reach no output, and the operands of commutative
 operators where their order is to be ignored, are matched by colors (a node's whole surroundings,
-refined until stable) with backtracking, so the answer is exact.
+refined until stable) with backtracking, so the result is exact.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def bind_name(low: Lowering, name: str, value: Any) -> None:
     """Bind a name, and name a new graph value after it."""
     if isinstance(value, GraphValue) and not name.startswith(hir.INTERNAL):
         name_value(low, value, name)
-        if low.b.recorder.exact:
-            low.b.recorder.name_owner.setdefault(name, value.value)
+        if name not in low.b.recorder.name_owner:
+            low.handlers.own_name(low.b.recorder, name, value.value)
     low.frame.env[name] = value
 
 

@@ -60,8 +60,7 @@ def body_graph(
         with low.regions.inside(Region(f"`op.{op.name}`", span)):
             result = low.apply(body, list(values), {}, span)
         outputs = _body_outputs(low, op, result, inputs, span)
-        own = name_of(body) if recorder.exact else name
-        return recorder.pop([v.value for v in outputs], own)
+        return recorder.pop([v.value for v in outputs], low.handlers.body_name(name, body))
     except BaseException:
         if recorder.scopes and len(recorder.scopes) > 1:
             recorder.drop()

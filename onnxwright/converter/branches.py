@@ -365,8 +365,8 @@ def _emit_if(
         named = low.b.wrap(value.value, kind, weak)
         if hint:
             name_value(low, named, hint)
-            if recorder.exact and hint not in held:
-                recorder.name_owner[hint] = value.value  # what the sides held goes by its place
+            if hint not in held:  # what the sides held goes by its place
+                low.handlers.own_name(recorder, hint, value.value)
         result.append(named)
     return result
 

@@ -112,7 +112,7 @@ class Carried:
             self.shape[name] = map_leaves(value, functools.partial(self._slot, name))
 
     def _slot(self, name: str, x: Any) -> Any:
-        """A slot for a leaf that a value can stand for; anything else must stay what it is."""
+        """A slot for a leaf that a value can represent; anything else must stay what it is."""
         kind = leaf_type(self.low.b, x)
         if kind is None or isinstance(x, str):
             return x
@@ -169,7 +169,7 @@ class Carried:
         span = self.s.span
         word = "for" if isinstance(self.s, hir.For) else "while"
         start = Span(span.file, span.line, span.col, span.line, span.col + len(word))
-        label = Label(start, "this loop may make no turn")
+        label = Label(start, "this loop may run zero times")
         advice = f"give `{name}` a value before the loop"
         return Poison(messages.MayBeUnassigned(name=name, advice=advice, labels=(label,)))
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.opset.opsets import Opset
 from onnxwright.types import roles
+from onnxwright.types.kinds import OnnxType
 from onnxwright.types.signature import FunctionSignature
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx_ir as ir
 
 
 class Script(Protocol):
@@ -57,7 +62,7 @@ def is_script(x: object) -> bool:
 
 
 @dataclass(frozen=True)
-class ExactPlan:
+class VerbatimPlan:
     """What verbatim lowering of one function must know beside its text.
 
     Attributes:
@@ -71,11 +76,27 @@ class ExactPlan:
     loops: tuple[Mapping[str, Any], ...] = ()
 
 
+class ConvertCall(Protocol):
+    """Converts one call of an operator to another opset version."""
+
+    def __call__(
+        self,
+        name: str,
+        inputs: Sequence[tuple[OnnxType | None, np.ndarray[Any, Any] | None] | None],
+        attributes: Sequence[ir.Attr],
+        outputs: int,
+        source: int,
+        target: int,
+    ) -> ir.Graph | str:
+        """See `optimizer.versions.one_call.converted_call`."""
+
+
 @dataclass
 class Context:
     """One compilation.
 
     Attributes:
+        convert_call: brings a call of an operator to another opset version.
         choose: for a called script, `call` (a call node), `inline`, or `auto` (a call node where
             the callee can be an ONNX function on its own).
         callees: the scripts that were called as nodes, in order of first call.
@@ -83,18 +104,19 @@ class Context:
         results: what calls were found to give, by callee and argument types.
         opset_version: the ai.onnx version asked for, if any.
         default_version: the ai.onnx version of functions that name no opset.
-        exact: nodes as they are written: nothing shared, copied, removed or added.
+        verbatim: nodes as they are written: nothing shared, copied, removed or added.
         plans: for verbatim lowering, by Python function.
     """
 
+    convert_call: ConvertCall
     choose: Callable[[Script], str] = lambda script: "auto"
     callees: dict[tuple[str, str, str], Script] = field(default_factory=dict)
     chain: list[tuple[object, str]] = field(default_factory=list)
     results: dict[object, Any] = field(default_factory=dict)
     opset_version: int | None = None
     default_version: int | None = None
-    exact: bool = False
-    plans: dict[object, ExactPlan] = field(default_factory=dict)
+    verbatim: bool = False
+    plans: dict[object, VerbatimPlan] = field(default_factory=dict)
 
     @contextmanager
     def entering(self, key: object, name: str, span: Span | None, limit: int = 1) -> Iterator[None]:

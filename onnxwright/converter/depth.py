@@ -1,4 +1,4 @@
-"""Deeply nested source: room on Python's stack for it, and the depth at which it is refused."""
+"""Deeply nested source: stack space for it, and the depth at which it is rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 # Sums of as many terms compile; deeper source is refused, because older Pythons would crash.
 DEPTH_LIMIT = 1500
-# Levels that Python's usual limit has room for, and frames that a level may take.
+# Levels that Python's usual limit allows, and frames that a level may take.
 _USUAL = 40
 _FRAMES = 16
 

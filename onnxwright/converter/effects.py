@@ -269,10 +269,10 @@ class _Reader(ast.NodeVisitor):
         self.changed: list[Any] = []
         self.fresh: dict[str, bool] = {}
 
-    # -- what names stand for ----------------------------------------------------------------------
+    # -- what names refer to -----------------------------------------------------------------------
 
     def value(self, node: ast.expr) -> Any:
-        """The object an expression stands for, as far as that is sure; `_NEW` for one made here."""
+        """The object an expression refers to, as far as that is sure; `_NEW` for one made here."""
         if isinstance(node, ast.Name):
             if node.id in self.fresh:
                 return _NEW if self.fresh[node.id] else _UNKNOWN
@@ -304,7 +304,7 @@ class _Reader(ast.NodeVisitor):
         return _UNKNOWN
 
     def change(self, node: ast.expr) -> None:
-        """Something is changed in what an expression stands for."""
+        """Something is changed in what an expression refers to."""
         found = self.value(node)
         if found is _NEW:
             return
@@ -412,7 +412,7 @@ class _Reader(ast.NodeVisitor):
                 self.changed.append(changed)
 
     def unknown_call(self, node: ast.Call) -> None:
-        """A call of something that only running would tell."""
+        """A call of something known only at run time."""
         if isinstance(node.func, ast.Attribute):
             if node.func.attr in _CHANGING:
                 self.change(node.func.value)

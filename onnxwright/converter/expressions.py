@@ -86,7 +86,7 @@ def evaluate_attribute(low: Lowering, node: hir.Attribute) -> Any:
             control_flow.RunTimeListUse(
                 name=value.name,
                 what=f"does not have `.{node.name}` here",
-                advice="`append`, `extend`, `insert`, `pop` and `clear` stand as statements",
+                advice="use `append`, `extend`, `insert`, `pop` and `clear` as statements",
                 span=node.span,
             )
         )

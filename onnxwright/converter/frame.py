@@ -144,7 +144,7 @@ def frame_of(parsed: Parsed, body: hir.Block) -> Frame:
 def check_names(parsed: Parsed, body: hir.Block, sink: Sink) -> None:
     """Collect every name that is defined nowhere, so that all are reported together.
 
-    If all of them stand in branches, nothing is said yet: the branch may be decided when
+    If all of them are in branches, nothing is reported yet: the branch may be decided when
     compiling, and the name be on the side that is not taken.
     """
     frame = frame_of(parsed, body)

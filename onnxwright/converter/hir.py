@@ -70,7 +70,7 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class DictDisplay:
-    """`{k: v}`; a key of None stands for `**v`."""
+    """`{k: v}`; a key of None means `**v`."""
 
     span: Span
     keys: tuple[Expr | None, ...]
@@ -136,7 +136,7 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call; a keyword of None stands for `**value`."""
+    """A call; a keyword of None means `**value`."""
 
     span: Span
     func: Expr
@@ -202,9 +202,31 @@ class LocalFunction:
     body: Block
 
 
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A piece of Python's own tree that passes move about without looking inside.
+
+    It is an expression, or a statement that decides nothing (then it is the value of an
+    `Evaluate`).  The lowering to ONNX never sees one: the exporter's rewriting of PyTorch programs
+    makes them, so that both use the same passes.
+
+    Fields:
+        node: the piece, a node of the module `ast`.
+        read: the names it reads, in order.
+        bound: the names it binds.
+        captured: the names that functions defined in it take from around them.
+    """
+
+    span: Span
+    node: object
+    read: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
+    captured: tuple[str, ...] = ()
+
+
 Expr = Union[
     Name, Literal, Attribute, Subscript, SliceExpr, Display, DictDisplay, Unary, Binary, Comparison,
-    Logic, Conditional, Star, Call, Walrus, Format, Comprehension, LocalFunction,
+    Logic, Conditional, Star, Call, Walrus, Format, Comprehension, LocalFunction, Verbatim,
 ]  # fmt: skip
 
 # -- targets ---------------------------------------------------------------------------------------
@@ -268,7 +290,7 @@ class For:
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
     values go from one iteration to the next or out of the loop.  `keep` is for verbatim lowering:
-    where it is set, `broken` is true as long as the loop goes on; `until` is the test of a last
+    where it is set, `broken` is true as long as the loop continues; `until` is the test of a last
     `break`.
     """
 
@@ -299,21 +321,21 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """`break`; gone after the loop-exits pass."""
+    """`break`; removed by the loop-exits pass."""
 
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """`continue`; gone after the loop-exits pass."""
+    """`continue`; removed by the loop-exits pass."""
 
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """`return value`; gone after the single-exit pass."""
+    """`return value`; removed by the single-exit pass."""
 
     span: Span
     value: Expr | None
@@ -399,6 +421,7 @@ NODE_TYPES: frozenset[type] = frozenset(
     (*get_args(Expr), *get_args(Target), *get_args(Statement), Clause, Parameter)
 )
 _NOT_NODES = frozenset(
-    ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep", "inplace")
-)
+    ("span", "id", "name", "op", "ops", "kind", "carried", "live_out", "broken", "keep", "inplace",
+     "node", "read", "bound", "captured")
+)  # fmt: skip
 _FIELDS: dict[type, tuple[str, ...]] = {}

@@ -174,7 +174,7 @@ def short_circuit(
 ) -> Any:
     """`left and right()` or `left or right()`, with Python's short circuit.
 
-    What can fail at run time (indexing, calls) stands in a branch, so that it does not run
+    What can fail at run time (indexing, calls) goes into a branch, so that it does not run
     where Python would not run it.
     """
     if not is_dynamic(left):

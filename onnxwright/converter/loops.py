@@ -143,7 +143,7 @@ def unroll_or_carry(low: Lowering, run: Callable[[], None], carry: Callable[[], 
 
 def _too_many(s: AnyLoop, count: int) -> NoReturn:
     span = s.iterable.span if isinstance(s, hir.For) else s.test.span
-    fail(messages.TooManyTurns(turns=count, limit=UNROLL_LIMIT, span=span))
+    fail(messages.TooManyIterations(count=count, limit=UNROLL_LIMIT, span=span))
 
 
 # -- unrolled --------------------------------------------------------------------------------------

@@ -11,24 +11,21 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onnxwright.converter.context import Context, ExactPlan, Script
+from onnxwright.converter.context import Context, Script, VerbatimPlan
+from onnxwright.converter.emission import Usual
 from onnxwright.converter.frame import Frame, OuterNames
 from onnxwright.converter.opsets import default_opset, sugar_opset
 from onnxwright.converter.pipeline import Front, front
-from onnxwright.converter.reconcile import reconcile
 from onnxwright.converter.regions import Region
 from onnxwright.converter.results import function_result
 from onnxwright.converter.state import Lowering
-from onnxwright.converter.tables import USUAL
 from onnxwright.converter.values import AttributeRef
-from onnxwright.converter.verbatim.tables import VERBATIM
+from onnxwright.converter.verbatim.emission import Verbatim
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.verify import verify
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
@@ -99,12 +96,10 @@ def _lower(
     main: bool,
     around: Sequence[Region] = (),
 ) -> Lowered:
-    made = front(script.function, script.source_text, exact=context.exact)
-    recorder = Recorder(exact=context.exact)
-    plan = context.plans.get(script.function, ExactPlan())
-    recorder.shares = plan.shared or not context.exact
-    recorder.copies = plan.copies or not context.exact
-    recorder.keeps_initializers = main or context.exact
+    emission = Verbatim() if context.verbatim else Usual()
+    made = emission.front(script)
+    plan = context.plans.get(script.function, VerbatimPlan())
+    recorder = emission.recorder(plan, main=main)
     own_opset = sugar_opset(script, made, context)
     b = GraphBackend(recorder, own_opset or default_opset(context))
     b.span = made.parsed.unit.span
@@ -125,13 +120,12 @@ def _lower(
         value = b.wrap(recorder.input(p.name, kind), kind)
         if isinstance(p.default, Initializer):
             recorder.scope.initializers[value.value] = p.default
-        if main and not context.exact and not adapters.complete(kind):
-            fail(models.InputWithoutType(name=p.name, function=script.name, span=b.span))
+        if main:
+            emission.check_input(script, p.name, kind, b.span)
         inputs.append(value)
         env[p.name] = value
     frame = Frame(script.name, made.own_names, OuterNames(script.function), env)
-    handlers = VERBATIM if context.exact else USUAL
-    lowering = Lowering(b, frame, context, handlers, lower_function, around)
+    lowering = Lowering(b, frame, context, emission.handlers, lower_function, around)
     lowering.plan = plan
     entered = any(key is script.function for key, _ in context.chain)
     if entered:
@@ -139,7 +133,7 @@ def _lower(
     else:
         with context.entering(script.function, script.name, b.span):
             result = function_result(lowering, script.signature, made)
-    low = _finish(script, made, lowering, result, [v.value for v in inputs], context)
+    low = _finish(script, made, lowering, emission, result, [v.value for v in inputs])
     used = {op.version for _, op, _ in b.recorder.uses if op.domain == ""}
     low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
     return low
@@ -149,32 +143,24 @@ def _finish(
     script: Script,
     made: Front,
     lowering: Lowering,
+    emission: Usual,
     result: Any,
     inputs: list[ir.Value],
-    context: Context,
 ) -> Lowered:
-    """Results as tensors of their own, dead sugar gone, one opset version a domain."""
+    """Results as tensors of their own, dead nodes of Python operators removed."""
     b, recorder = lowering.b, lowering.b.recorder
     values = list(result) if isinstance(result, tuple) else [result]
     strong = [as_value(b, v) for v in values]
     outputs = recorder.own_outputs([v.value for v in strong])
-    for n, (value, source) in enumerate(zip(outputs, strong, strict=True)):
+    for value, source in zip(outputs, strong, strict=True):
         if recorder.type_of(value) is None:
             recorder.set_type(value, source.kind)
             adapters.set_type(value, source.kind)
-        if value not in lowering.named and source.value is value and not context.exact:
-            hint = "output" if len(outputs) == 1 else f"output_{n}"
-            recorder.rename(value, hint)
+    emission.name_outputs(lowering, outputs, strong)
     nodes = recorder.scope.nodes
     recorder.remove_dead(nodes, outputs)
-    if context.exact:
-        imports = {domain: max(versions) for domain, versions in b.recorder.opsets.items()}
-    else:
-        imports = reconcile(b, nodes, context.opset_version)
-        outputs = [b.replaced.get(v, v) for v in outputs]
-        _name_nodes(nodes)
-        given = dict.fromkeys((*inputs, *recorder.scopes[0].initializers))
-        verify(given, outputs, nodes, imports, made.parsed.unit.span)
+    span = made.parsed.unit.span
+    imports, outputs = emission.close(b, lowering.context, inputs, outputs, span)
     by_name = {v.name or "": v for v in recorder.values}
     types = {v.name or "": info.type for v, info in recorder.values.items()}
     return Lowered(
@@ -190,12 +176,6 @@ def _finish(
         by_name,
         recorder,
     )
-
-
-def _name_nodes(nodes: list[ir.Node]) -> None:
-    """Name every node after its operator and number, so that a runtime's message can be traced."""
-    for count, node in enumerate(all_nodes(nodes)):
-        node.name = f"{node.op_type}_{count}"
 
 
 def input_type(p: Param) -> OnnxType | None:

@@ -46,7 +46,7 @@ class LeafType:
 
 
 def leaf_type(b: GraphBackend, x: Any) -> LeafType | None:
-    """The type of a leaf, or None for an object that no graph value can stand for."""
+    """The type of a leaf, or None for an object that no graph value can represent."""
     if isinstance(x, AttributeRef):
         x = x.as_value(b)
     if isinstance(x, GraphValue):

@@ -34,7 +34,7 @@ def default_opset(context: Context) -> Opset:
 
 
 def _static(node: Any, outer: OuterNames) -> Any:
-    """The object a dotted name stands for, without running anything but plain attribute reads."""
+    """The object a dotted name refers to, without running anything but plain attribute reads."""
     if isinstance(node, hir.Name):
         return outer.get(node.id)
     if isinstance(node, hir.Attribute):

@@ -1,4 +1,4 @@
-"""The stages from a Python function to IR, and why they stand in this order.
+"""The stages from a Python function to IR, and the reasons for their order.
 
 `front` runs those that need no values, once for each function; `lower.lower_function` and
 `lower.lower_main` run the rest for each compilation.
@@ -18,17 +18,21 @@ from onnxwright.converter.analyze.names import bound_in, target_names
 from onnxwright.converter.capture import SourceUnit, capture
 from onnxwright.converter.depth import DEPTH_LIMIT, depth_of, room_for
 from onnxwright.converter.frame import OuterNames, check_names
-from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.single_exit import normalize
+from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
 from onnxwright.converter.parse import Parsed, parse
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Sink, fail
 
-# Stage, what it gives, and why it stands where it does.
+# Stage, what it gives, and the reason for its position.
 STAGES: tuple[tuple[str, str, str], ...] = (
     ("capture", "function -> SourceUnit", "everything else reads its text and columns"),
     ("parse", "ast -> HIR", "first, so that all that is unsupported is reported together"),
-    ("normalize.exact_exits", "HIR -> HIR", "in exact functions only, before exits become flags"),
+    (
+        "normalize.verbatim_exits",
+        "HIR -> HIR",
+        "decompiled scripts only, before exits become flags",
+    ),
     (
         "normalize.loop_exits",
         "HIR -> HIR",
@@ -76,7 +80,7 @@ _FRONTS = "_ow_fronts"
 
 
 def _fronts_of(unit: SourceUnit) -> dict[tuple[str, bool], Front]:
-    """The fronts of a definition, by name and `exact`: those of a file that is loaded anew.
+    """The fronts of a definition, by name and whether they are lowered verbatim.
 
     `capture` gives the same tree for the same text of the same file, and has compared it with the
     code: as long as it does, nothing that the front end reads has changed.
@@ -92,24 +96,24 @@ def _nobody() -> None:
     """Stands for the function in a kept front, which would keep its code alive."""
 
 
-def front(function: FunctionType, source: str | None = None, *, exact: bool = False) -> Front:
+def front(function: FunctionType, source: str | None = None, *, verbatim: bool = False) -> Front:
     """The front end's result for a function, made once for each code object.
 
-    `exact` is for Python that stands for a given model.
+    `verbatim` is for decompiled scripts.
 
     Raises:
         ScriptError: everything in it that cannot be said in ONNX, and every unknown name, at once.
     """
     kept = _kept_for(function.__code__)
-    key = (source, exact)
+    key = (source, verbatim)
     found = kept.get(key)
     sink = Sink()
     if found is None:
         unit = capture(function, source)
-        found = _fronts_of(unit).get((function.__name__, exact))
+        found = _fronts_of(unit).get((function.__name__, verbatim))
     if found is None:
         try:
-            found = _front(unit, sink, exact=exact)
+            found = _front(unit, sink, verbatim=verbatim)
         except RecursionError:
             depth = depth_of(unit.node)
             if depth > DEPTH_LIMIT:
@@ -117,11 +121,11 @@ def front(function: FunctionType, source: str | None = None, *, exact: bool = Fa
                 fail(messages.NestedTooDeep(what=what, limit=DEPTH_LIMIT, span=unit.span))
             sink = Sink()
             with room_for(depth):
-                found = _front(unit, sink, exact=exact)
+                found = _front(unit, sink, verbatim=verbatim)
         if not sink.errors:
             unit = replace(found.parsed.unit, function=cast("FunctionType", _nobody))
             found = replace(found, parsed=replace(found.parsed, unit=unit))
-            _fronts_of(unit)[function.__name__, exact] = found
+            _fronts_of(unit)[function.__name__, verbatim] = found
     if not sink.errors:
         kept[key] = found
     unit = found.parsed.unit
@@ -145,10 +149,10 @@ def _all_known(chains: Iterable[hir.Name | hir.Attribute], function: FunctionTyp
     )
 
 
-def _front(unit: SourceUnit, sink: Sink, *, exact: bool) -> Front:
+def _front(unit: SourceUnit, sink: Sink, *, verbatim: bool) -> Front:
     """The stages from source to liveness."""
     parsed = parse(unit, sink)
-    plain = exact_exits(parsed.body) if exact else parsed.body
+    plain = verbatim_exits(parsed.body) if verbatim else parsed.body
     body = liveness(normalize(plain))
     local = frozenset((*parsed.params, *bound_in(body)))
     return Front(parsed, body, local, tuple(_chains(body, local)))

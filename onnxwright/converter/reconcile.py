@@ -1,31 +1,33 @@
-"""One opset version for each domain: equal schemas merge silently, others are converted."""
+"""One opset version for each domain: calls that mean the same stay, others are converted."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import onnx
+import numpy as np
 import onnx_ir as ir
 
+from onnxwright.converter.context import ConvertCall
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
-from onnxwright.ir.adapters import type_proto
 from onnxwright.ir.nested import all_nodes
 from onnxwright.operators.versions import same_meaning
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend
-from onnxwright.types.kinds import TensorType
 
 
-def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dict[str, int]:
+def reconcile(
+    b: GraphBackend, nodes: list[ir.Node], version: int | None, convert_call: ConvertCall
+) -> dict[str, int]:
     """The version of each domain a function imports; nodes of other versions are brought to it.
 
     Args:
         b: the backend that built the nodes; it knows which op each came from.
         nodes: the nodes of the function, changed in place where one must be converted.
         version: the ai.onnx version asked for, if any.
+        convert_call: converts one call to another version.
 
     Raises:
         ScriptValueError: a node's operator differs between the versions and cannot be converted
@@ -53,73 +55,61 @@ def reconcile(b: GraphBackend, nodes: list[ir.Node], version: int | None) -> dic
             op.signature, there, node.attributes, len(node.outputs)
         ):
             continue
-        _convert(b, nodes, node, op, target, span)
+        _convert(b, nodes, node, op, target, convert_call, span)
     return imports
 
 
 def _convert(
-    b: GraphBackend, nodes: list[ir.Node], node: ir.Node, op: Op, target: int, span: Span | None
+    b: GraphBackend,
+    nodes: list[ir.Node],
+    node: ir.Node,
+    op: Op,
+    target: int,
+    convert_call: ConvertCall,
+    span: Span | None,
 ) -> None:
-    """Replace one node by what onnx's version converter makes of it."""
+    """Replace one node by nodes of another version that do the same."""
 
-    def refuse(reason: str) -> NoReturn:
+    def not_convertible(reason: str) -> NoReturn:
         fail(
             messages.OpsetsDisagree(
                 operation=op.name,
                 domain=op.domain or "ai.onnx",
                 version=op.version,
                 target=target,
-                reason=reason,
+                reason=reason.replace("{", "(").replace("}", ")"),
                 span=span,
             )
         )
 
-    if op.domain != "" or any(a.is_ref() for a in node.attributes.values()):
-        refuse("it cannot be converted here")
-    if any(a.type is ir.AttributeType.GRAPH for a in node.attributes.values()):
-        refuse("operators with subgraphs cannot be converted here")
-    model = _one_node_model(b, node, op)
-    if model is None:
-        refuse("its input types are not known")
-    try:
-        made = onnx.version_converter.convert_version(model, target)
-    except Exception as error:  # noqa: BLE001 - whatever the converter says
-        text = str(error).splitlines()[0].rsplit("failed: ", 1)[-1]
-        refuse(text.replace("{", "(").replace("}", ")"))
-    graph: Any = ir.from_proto(made.graph)
-    _splice(b, nodes, node, graph)
+    if op.domain != "":
+        not_convertible("only operators of ai.onnx are converted")
+    if any(not a.is_ref() and a.type is ir.AttributeType.GRAPH for a in node.attributes.values()):
+        not_convertible("operators with subgraphs are not converted")
+    inputs = [None if v is None else (b.recorder.type_of(v), _array(b, v)) for v in node.inputs]
+    attributes = list(node.attributes.values())
+    count = len(node.outputs)
+    made = convert_call(op.name, inputs, attributes, count, op.version, target)
+    if isinstance(made, str):
+        not_convertible(made)
+    _splice(b, nodes, node, made)
 
 
-def _one_node_model(b: GraphBackend, node: ir.Node, op: Op) -> onnx.ModelProto | None:
-    proto = ir.to_proto(node)
-    inputs, initializers = [], []
-    for value in dict.fromkeys(v for v in node.inputs if v is not None):
-        kind = b.recorder.type_of(value)
-        known = b.recorder.const_value(value)
-        if known is not None and known.dtype != object:
-            initializers.append(onnx.numpy_helper.from_array(known, value.name))
-            continue
-        if not isinstance(kind, TensorType) or kind.dtype is None:
-            return None
-        inputs.append(onnx.helper.make_value_info(value.name or "", type_proto(kind)))
-    outputs = [
-        onnx.helper.make_value_info(v.name or "", type_proto(b.recorder.type_of(v)))
-        for v in node.outputs
-    ]
-    graph = onnx.helper.make_graph([proto], "one", inputs, outputs, initializers)
-    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", op.version)])
+def _array(b: GraphBackend, value: ir.Value) -> np.ndarray[Any, Any] | None:
+    """The array a value is known to hold; strings stay values."""
+    known = b.recorder.const_value(value)
+    return None if known is None or known.dtype == object else known
 
 
 def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph) -> None:
-    """Put the nodes of a converted one-node graph where the node stood."""
-    outside = {v.name: v for v in old.inputs if v is not None}
-    replaced: dict[ir.Value, ir.Value] = {}
-    for value in (*graph.inputs, *graph.initializers.values()):
+    """Put the nodes of a converted call where the node was."""
+    outside = {f"i{n}": v for n, v in enumerate(old.inputs) if v is not None}
+    replaced = {v: outside[v.name or ""] for v in graph.inputs}
+    made: list[ir.Node] = []
+    for value in graph.initializers.values():
         if value.name in outside:
             replaced[value] = outside[value.name]
-    initializers = [v for v in graph.initializers.values() if v not in replaced]
-    made: list[ir.Node] = []
-    for value in initializers:
+            continue
         attr = ir.Attr("value", ir.AttributeType.TENSOR, value.const_value)
         constant = ir.Node("", "Constant", [], [attr], num_outputs=1)
         constant.outputs[0].name = b.recorder.names.unique("const")
@@ -135,8 +125,14 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         for value in node.outputs:
             if value not in final:
                 value.name = b.recorder.names.unique("converted")
-        node.metadata_props.update(old.metadata_props)
         made.append(node)
+    for n, value in enumerate(final):
+        if value in replaced:  # the call is an input as it is
+            copy = ir.Node("", "Identity", [replaced[value]], num_outputs=1)
+            final[n] = copy.outputs[0]
+            made.append(copy)
+    for node in made:
+        node.metadata_props.update(old.metadata_props)
     for before, after in zip(old.outputs, final, strict=False):
         for user, n in list(before.uses()):
             user.replace_input_with(n, after)
@@ -145,6 +141,8 @@ def _splice(b: GraphBackend, nodes: list[ir.Node], old: ir.Node, graph: ir.Graph
         b.replaced[before] = after
     owner = old.graph
     if owner is not None:
+        results = owner.outputs
+        results[:] = [b.replaced.get(v, v) for v in results]
         owner.insert_before(old, made)
         owner.remove(old, safe=False)
     else:

@@ -31,7 +31,7 @@ METHODS = ("append", "extend", "insert", "clear", "pop")
 
 
 class Reader(Protocol):
-    """The place of a loop that carries a list; it is told when the body reads the list."""
+    """The place of a loop that carries a list; it is called when the body reads the list."""
 
     def read(self) -> None:
         """The body needs what earlier iterations appended."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import onnx_ir as ir
 
 from onnxwright.converter import hir
-from onnxwright.converter.context import Context, ExactPlan, Script
+from onnxwright.converter.context import Context, Script, VerbatimPlan
 from onnxwright.converter.frame import Frame
 from onnxwright.converter.regions import Region, Regions
 from onnxwright.converter.values import AttributeRef
@@ -23,6 +24,7 @@ from onnxwright.diagnostics.catalogue import ops
 from onnxwright.diagnostics.diagnostic import fail, located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.builder import Recorder
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
@@ -64,6 +66,8 @@ class Handlers:
         apply: calls an evaluated function with evaluated arguments.
         call_op: calls an operator.
         call_script: calls a script.
+        body_name: the name of a graph attribute, given that of the attribute and its callable.
+        own_name: reserves the name of a variable for the value it holds.
         checked: results are checked against annotations, and bodies against their operators.
         scratch: the handlers of a callee that is lowered for its types only; these if None.
     """
@@ -74,6 +78,8 @@ class Handlers:
     apply: Apply
     call_op: Callable[[Lowering, Op, list[Any], dict[str, Any], Span, int | None], Any]
     call_script: Callable[[Lowering, Script, list[Any], dict[str, Any], Span], Any]
+    body_name: Callable[[str, Any], str] = lambda name, body: name
+    own_name: Callable[[Recorder, str, ir.Value], None] = lambda recorder, name, value: None
     checked: bool = True
     scratch: Handlers | None = None
 
@@ -122,7 +128,7 @@ class Lowering:
         self.dynamic_depth = 0
         self.last_span: Span | None = None
         self.result_span: Span | None = None
-        self.plan = ExactPlan()
+        self.plan = VerbatimPlan()
         self.loops_done = 0
 
     # -- dispatch ----------------------------------------------------------------------------------

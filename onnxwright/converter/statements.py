@@ -161,7 +161,7 @@ def _text(low: Lowering, node: hir.Expr) -> str:
 
 def execute_unreachable(low: Lowering, s: Any) -> None:
     """A statement that normalizing removes."""
-    raise AssertionError(f"{type(s).__name__} is gone after normalizing")
+    raise AssertionError(f"{type(s).__name__} remains after normalizing")
 
 
 def _chain(s: hir.If) -> tuple[list[hir.Expr], list[hir.Block]]:

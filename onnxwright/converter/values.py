@@ -50,7 +50,7 @@ class AttributeRef(AttributeReference, Promotable):
 
     @property
     def can_promote(self) -> bool:
-        """Whether it can stand for a tensor."""
+        """Whether it can become a tensor."""
         return self.kind in self._PROMOTED
 
     def as_value(self, b: GraphBackend, dtype: DType | None = None) -> GraphValue:

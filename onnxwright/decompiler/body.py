@@ -28,7 +28,7 @@ class Written:
 
     Attributes:
         lines: the statements, not indented.
-        pending: expressions that are made but do not stand anywhere yet, in the order of making.
+        pending: expressions that are made but not written yet, in the order of making.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Body(Writer, ABC):
         return [*written.lines, returned(self.results(graph, written), self.width)]
 
     def results(self, graph: ProtoGraph, written: Written) -> list[str]:
-        """What a function returns; the last expressions stand there where they may."""
+        """What a function returns; the last expressions are inlined where possible."""
         values = self.plan.results(graph)
         merged = self.merged(values, written, lambda _: True)
         shown = [merged[w].text if w in merged else self.name(w) for w in values]
@@ -148,16 +148,16 @@ class Body(Writer, ABC):
     def nameless(self, node: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value's name says nothing."""
         top = made.is_output and made.graph is self.graph
-        if top and made.name in usual_outputs(len(self.graph.outputs)):
+        if top and _is_usual_output(made.name, len(self.graph.outputs)):
             return True
         return machine_made(made.name, node.proto.op_type)
 
     def merged(
         self, values: list[ProtoValue], written: Written, fits: object
     ) -> dict[ProtoValue, Piece]:
-        """Waiting expressions that may stand where `values` are read; others get names.
+        """Pending expressions that may be inlined where `values` are read; others get names.
 
-        Nodes stay in order: only the newest expressions may stand there, and in their own order.
+        Nodes stay in order: only the newest expressions may be inlined, and in their own order.
         """
         waiting = [w for w, _ in written.pending]
         wanted = [w for w in dict.fromkeys(values) if w in waiting]
@@ -374,6 +374,16 @@ def _crossed(left: list[tuple[str, ProtoValue]], pieces: dict[ProtoValue, Piece]
 def usual_outputs(count: int) -> list[str]:
     """What results are called that have no name of their own."""
     return ["output"] if count == 1 else [f"output_{n}" for n in range(count)]
+
+
+def _is_usual_output(name: str, count: int) -> bool:
+    """Whether a name is one of `usual_outputs(count)`."""
+    if count == 1:
+        return name == "output"
+    number = name.removeprefix("output_")
+    if not number.isdecimal() or len(number) > len(str(count)):
+        return False
+    return name == f"output_{int(number)}" and int(number) < count
 
 
 def assignment(targets: list[str], expression: Expr, width: int) -> str:

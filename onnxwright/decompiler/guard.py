@@ -80,7 +80,7 @@ def check_pieces(head: str, functions: str) -> tuple[ast.Module, Contents]:
     """Check a text given as two pieces.
 
     Args:
-        head: what stands before the functions.
+        head: the text before the functions.
         functions: the rest; it starts on a new line.
 
     Returns:

@@ -115,7 +115,7 @@ class LoopBody(Body):
             self.places.hold(value, name)
 
     def _condition(self, form: LoopForm, written: Written) -> _Variable | None:
-        """The variable that says whether the loop goes on, where it has one."""
+        """The variable with the loop condition, where it has one."""
         first, inner, end = form.node.inputs[1], form.body.inputs[1], form.body.outputs[0]
         if form.tests or (not form.is_while and form.first):
             return None

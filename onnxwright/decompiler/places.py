@@ -1,4 +1,4 @@
-"""Where nodes will stand when the written Python is compiled, and what facts call them there.
+"""The positions of nodes when the written Python is compiled, and the keys of facts about them.
 
 A value with a Python name is identified by it, everything else by the place of its node:
 `#3` for the fourth node of the function, those of nested graphs counted after the node they are in.
@@ -50,7 +50,7 @@ class Places:
         """Every node in the order of places."""
         for node in self.order.get(graph, ()):
             yield node
-            # As they are counted when the text is compiled, whatever stands first in the model.
+            # As they are counted when the text is compiled, whatever comes first in the model.
             for name in sorted(node.subgraphs, key=lambda n: (not is_plain(n), n == "else_branch")):
                 for inner in node.subgraphs[name]:
                     yield from self.all_nodes(inner)
@@ -74,7 +74,7 @@ class Places:
         return python if python is not None and self.owner.get(python) is value else None
 
     def rank(self, x: ProtoNode | ProtoValue | ProtoGraph | str) -> tuple[int, int, int]:
-        """Where a fact stands among others: in the order of nodes."""
+        """The rank of a fact among others: in the order of nodes."""
         if isinstance(x, ProtoNode):
             return self._numbers[x], 0, 0
         if isinstance(x, ProtoGraph):

@@ -21,8 +21,8 @@ class Plan:
         number: nodes by number, through the whole module.
         numbers: constants written as numbers where they are read.
         inlined: nodes that no statement is written for.
-        literals: (node, place of an input) -> the number that stands there.
-        indices, symbols: what stands between brackets, or the operator, for a node.
+        literals: (node, place of an input) -> the number written there.
+        indices, symbols: the text between brackets, or the operator, for a node.
         branches, loops: nodes that become statements.
         ends: constants written as numbers at the end of a branch or iteration.
         returns: results that their graph returns once.
@@ -277,7 +277,7 @@ def _around(outer: ProtoGraph, inner: ProtoGraph) -> bool:
 
 
 def ordered(nodes: list[ProtoNode]) -> list[ProtoNode]:
-    """Nodes in an order in which each is made before it is read; as they stand if that holds."""
+    """Nodes in an order in which each is made before it is read; unchanged if that holds."""
     place = {node: n for n, node in enumerate(nodes)}
     done: set[ProtoNode] = set()
     result: list[ProtoNode] = []

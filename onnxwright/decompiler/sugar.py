@@ -45,7 +45,7 @@ class Sugar:
     used: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     last: str = ""
-    # Constants that numbers may stand for, in order; and why the last Loop can be no statement.
+    # Constants that may be written as numbers, in order; why the last Loop is not a statement.
     free: dict[ProtoValue, None] = field(default_factory=dict)
     last_loop: str = ""
 

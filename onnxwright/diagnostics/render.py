@@ -215,7 +215,7 @@ def _line(file: str | None, line: int) -> str | None:
 
 
 def _marks(span: Span, sign: str, text: str) -> Iterator[_Mark]:
-    """The underlines of a span, one a line; the words stand beside the last."""
+    """The underlines of a span, one a line; the label is beside the last."""
     lines = range(span.line, max(span.end_line, span.line) + 1)
     if len(lines) > SHOWN_WHOLE:
         shown = [lines[0], lines[-1]]
@@ -259,7 +259,7 @@ def _snippet(file: str | None, marks: list[_Mark], width: int, paint: _Paint) ->
 
 
 def _footer(kind: str, text: str, width: int, paint: _Paint) -> Iterator[str]:
-    """A note or a help below the snippet; further lines stand under the first."""
+    """A note or a help below the snippet; further lines are aligned with the first."""
     first, *rest = text.split("\n")
     yield f"{' ' * width} {paint.frame('=')} {paint.footer(kind + ':')} {first}"
     indent = " " * (width + len(kind) + 5)

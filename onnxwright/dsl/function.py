@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir
 
-    from onnxwright.dsl.exact import Details
+    from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
 
 P = ParamSpec("P")
@@ -140,7 +140,9 @@ class ScriptFunction(Script, Generic[P, R]):
         return max(found, key=lambda o: o.version) if found else None
 
     def __repr__(self) -> str:
-        return f"<script {self.domain}.{self.name}{inspect.signature(self.function)}>"
+        # `inspect` writes the module before the name of a class.
+        signature = re.sub(r"onnxwright\.types\.\w+\.", "", str(inspect.signature(self.function)))
+        return f"<script {self.domain}.{self.name}{signature}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the compiled function's figures and its picture."""
@@ -281,9 +283,9 @@ class ScriptFunction(Script, Generic[P, R]):
             ['Add']
         """
         if details is not None:
-            from onnxwright.dsl.exact import exact_function
+            from onnxwright.dsl.verbatim import verbatim_function
 
-            return exact_function(self, details)
+            return verbatim_function(self, details)
         from onnxwright.dsl.model import to_function_proto
 
         return to_function_proto(self)
@@ -352,10 +354,10 @@ class ScriptFunction(Script, Generic[P, R]):
             >>> model.graph.input[0].name, len(model.functions)
             ('x', 0)
         """
-        from onnxwright.dsl.model import ModelOptions, to_exact_model, to_model_proto
+        from onnxwright.dsl.model import ModelOptions, to_model_proto, to_verbatim_model
 
         if details is not None:
-            from onnxwright.dsl.exact import ModelFacts
+            from onnxwright.dsl.verbatim import ModelFacts
 
             facts = ModelFacts(
                 ir_version,
@@ -370,7 +372,7 @@ class ScriptFunction(Script, Generic[P, R]):
             options = ModelOptions(
                 input_types=input_types, attributes=dict(attributes or {}), functions=functions
             )
-            return to_exact_model(self, options, details, facts)
+            return to_verbatim_model(self, options, details, facts)
         options = ModelOptions(
             input_types=input_types,
             output_types=output_types,

@@ -15,7 +15,8 @@ from onnxwright.converter.lower import Lowered, input_type, lower_function, lowe
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.dsl.exact import Details, ModelFacts, exact_model
+from onnxwright.dsl.compilation import new_context
+from onnxwright.dsl.verbatim import Details, ModelFacts, verbatim_model
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
@@ -60,7 +61,7 @@ class ModelOptions:
 
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
     """A script as an `onnx_ir.Function`."""
-    return as_ir_function(lower_function(script, context or Context()))
+    return as_ir_function(lower_function(script, context or new_context()))
 
 
 def as_ir_function(lowered: Lowered) -> ir.Function:
@@ -107,13 +108,13 @@ def check(script: Script) -> None:
         return
     optional = [p for p in script.signature.attributes if p.default is None]
     try:
-        lower_function(script, Context())
+        lower_function(script, new_context())
     except ScriptError:
         required = [p for p in script.signature.attributes if p.default is EMPTY]
         typed = all(adapters.complete(input_type(p)) for p in script.signature.values)
         if not optional or required or not typed:
             raise
-        lower_main(script, Context(), {}, {})
+        lower_main(script, new_context(), {}, {})
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def to_model_proto(script: ScriptFunction[Any, Any], options: ModelOptions) -> o
 
 
 @collector_paused()
-def to_exact_model(
+def to_verbatim_model(
     script: ScriptFunction[Any, Any], options: ModelOptions, details: Details, facts: ModelFacts
 ) -> onnx.ModelProto:
     """A script as a model, each call one node just as written."""
@@ -151,7 +152,7 @@ def to_exact_model(
     )
     given = options.functions or {}
     functions = given if isinstance(given, Mapping) else {f: Details() for f in given}
-    return exact_model(script, details, functions, facts, options.attributes, types)
+    return verbatim_model(script, details, functions, facts, options.attributes, types)
 
 
 def _lower_all(
@@ -163,7 +164,7 @@ def _lower_all(
     default: int | None = None,
 ) -> tuple[Context, Lowered, list[Lowered]]:
     """The main graph and every function it calls, directly or not, callees before callers."""
-    context = Context(choose=chosen, opset_version=version, default_version=default)
+    context = new_context(choose=chosen, opset_version=version, default_version=default)
     main = lower_main(script, context, attributes, types)
     return context, main, called_by(main, context)
 

@@ -100,11 +100,11 @@ class EagerBackend:
         return value.value if type(value) is ConstantTensor else None
 
     def weak_kind(self, value: Any) -> str | None:
-        """The Python kind that a value stands for."""
+        """The Python kind that a value represents."""
         return value.weak if type(value) is WeakTensor else None
 
     def as_weak(self, value: Any, kind: str | None) -> Any:
-        """The value, standing for a Python number of `kind` or for a tensor."""
+        """The value, marked as a Python number of `kind` or as a tensor."""
         if kind is not None:
             return tensor.weak(value.value, kind)
         return wrap(value.value) if type(value) is WeakTensor else value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
+
+if TYPE_CHECKING:
+    import onnx
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,7 +46,7 @@ class Implementation:
     version: int
     place: str
     function: Callable[..., Any] | None = None
-    proto: Any = None
+    proto: onnx.FunctionProto | None = None
 
     def run(
         self,
@@ -76,6 +80,7 @@ class Implementation:
                 results = [found]
             who = f"the implementation of `{op.name}`"
             return checked(who, op, [_as_result(r) for r in results], outputs)
+        assert self.proto is not None
         return model_functions.run_function(
             evaluator, run_op, self.proto, op, inputs, attributes, outputs
         )
@@ -132,7 +137,9 @@ def implement(
     return register
 
 
-def implement_function(proto: Any, *, version: int = 1, replace: bool = False) -> None:
+def implement_function(
+    proto: onnx.FunctionProto, *, version: int = 1, replace: bool = False
+) -> None:
     """Register a FunctionProto as the implementation of a custom operator in eager mode.
 
     Args:

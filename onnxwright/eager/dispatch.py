@@ -33,7 +33,7 @@ _FLOATS = frozenset(np.dtype(t) for t in (np.float16, np.float32, np.float64))
 _INT64 = np.dtype(np.int64)
 _SCALARS = frozenset({float, bool})
 _BOOL = np.dtype(np.bool_)
-# Attribute values that may stand in a key: they are equal only if they mean the same.
+# Attribute values that may be part of a key: they are equal only if they mean the same.
 _KEY_TYPES = frozenset({int, float, str, bool, list, tuple, bytes, DType, type(None)})
 
 

@@ -93,7 +93,7 @@ class _Call:
     def __init__(self, name: str, signature: FunctionSignature, *, inside: bool = False) -> None:
         self.name = name
         self.signature = signature
-        # Whether another script calls: as when it is compiled, a scalar stands for one element.
+        # Whether another script calls: as when it is compiled, a scalar represents one element.
         self.inside = inside
         # The type of each TypeVar in this call, and the parameter that determined it.
         self.bound: dict[str, tuple[DType, str]] = {}

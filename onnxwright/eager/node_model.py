@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from onnxwright.types.kinds import (
     SparseTensorType,
     TensorType,
 )
+
+if TYPE_CHECKING:
+    import onnx
+
 
 # Every runtime this package supports reads it, and no operator needs a newer one.
 IR_VERSION = 10
@@ -215,7 +219,7 @@ def node_proto(
 
 
 def one_node_model(
-    node: Any,
+    node: onnx.NodeProto,
     types: Sequence[OnnxType | None],
     versions: Mapping[str, int],
     functions: Sequence[Any] = (),
@@ -255,7 +259,7 @@ def one_node_model(
 
 
 def function_body(
-    signature: OpSignature, version: int, node: Any, types: Sequence[OnnxType | None]
+    signature: OpSignature, version: int, node: onnx.NodeProto, types: Sequence[OnnxType | None]
 ) -> Any | None:
     """The function by which onnx defines an operator, for one call of it.
 
@@ -289,13 +293,16 @@ def function_body(
         return None
     function.ParseFromString(data)
     for n, name in enumerate(function.input):
-        if not name:  # the function stands for a call without this input
+        if not name:  # the function is for a call without this input
             function.input[n] = f"absent{n}"
     return function
 
 
 def body_model(
-    function: Any, node: Any, types: Sequence[OnnxType | None], versions: Mapping[str, int]
+    function: Any,
+    node: onnx.NodeProto,
+    types: Sequence[OnnxType | None],
+    versions: Mapping[str, int],
 ) -> Any:
     """A model whose one node calls the function that defines its operator.
 

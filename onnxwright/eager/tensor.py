@@ -242,7 +242,7 @@ class ConstantTensor(Tensor):
 
 
 class WeakTensor(Tensor):
-    """A tensor that stands for a Python number of kind `weak`: it takes the type it meets."""
+    """A tensor that represents a Python number of kind `weak`: it takes the type it meets."""
 
     __slots__ = ("weak",)
 
@@ -302,7 +302,7 @@ def constant(array: Array) -> ConstantTensor:
 
 
 def weak(array: Array, kind: str) -> WeakTensor:
-    """A tensor that stands for a Python number.
+    """A tensor that represents a Python number.
 
     Args:
         array: its value.

@@ -46,6 +46,7 @@ def export(
     report: bool | str | Path = False,
     strict: bool = False,
     size_branches: bool = False,
+    assume: Mapping[str, bool] | None = None,
     **unknown: Any,
 ) -> ONNXProgram:
     """Export a PyTorch model.
@@ -77,7 +78,7 @@ def export(
         export_modules_as_functions: True, or classes of modules: each call of such a module
             becomes a model-local function; equal ones are shared.
         functions: "aten": each operator becomes a model-local function.
-        external_data: where `save` puts weights if it is not told: see `ONNXProgram.save`.
+        external_data: where `save` puts weights by default: see `ONNXProgram.save`.
         optimize: remove repeated nodes, what nothing reads and what the weights settle: see
             `ONNXProgram.optimize`.
         verify: run the model and PyTorch on the example inputs, and on others where sizes are
@@ -88,6 +89,9 @@ def export(
             sizes that the model takes as it was for the example inputs.
         size_branches: export both sides of decisions by sizes (`if x.shape[0] > 5`), joined by
             `If`; the module is captured once for each side.
+        assume: answers to decisions that Python makes by values of tensors, by place
+            (`"model.py:12"`) or by the text of the condition (`"mask.any()"`); the program is
+            right where they hold.
         unknown: refused; arguments of `torch.onnx.export` with the way to say the same here.
 
     Returns:
@@ -137,6 +141,7 @@ def export(
             recorded,
             strict=strict,
             size_branches=size_branches,
+            assume=assume,
         )
         settings = Settings(
             max(opset_version, checks.OLDEST_WRITTEN),

@@ -73,7 +73,7 @@ def export_bisect(
         options: as for `export`.
 
     Returns:
-        The failing modules, with their errors; `str()` of it tells all of them.
+        The failing modules, with their errors; `str()` lists all of them.
 
     Raises:
         ExportValueError: an argument or an option cannot be used (OW825).

@@ -157,8 +157,7 @@ def checked_names(
     if twice:
         checks.raise_bad_argument(
             kind,
-            f"`{min(twice)}` "
-            + ("is an input" if min(twice) in reserved else "stands there twice"),
+            f"`{min(twice)}` " + ("is an input" if min(twice) in reserved else "occurs twice"),
             "give each value a name of its own",
         )
     taken = {*names, *reserved}

@@ -57,7 +57,7 @@ class Scope:
     inputs: list[ir.Value] = field(default_factory=list)
     nodes: list[ir.Node] = field(default_factory=list)
     constants: dict[object, ir.Value] = field(default_factory=dict)
-    # Equal calls are made once: what tells them apart -> their outputs.
+    # Equal calls are made once: key -> their outputs.
     shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
     made: dict[ir.Value, None] = field(default_factory=dict)
     mark: int = 0
@@ -102,7 +102,7 @@ class Recorder:
         self.copies = not exact  # results that a graph did not make itself get an Identity
         self.name_owner: dict[str, ir.Value] = {}
         self.graphs: dict[str, tuple[ir.Graph, Scope]] = {}
-        self.aliases: dict[ir.Value, ir.Value] = {}  # results that stand for values further out
+        self.aliases: dict[ir.Value, ir.Value] = {}  # results that replace values further out
         self.branch_of: dict[str, str] = {}  # the graph of a branch or loop -> its usual name
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
@@ -243,7 +243,7 @@ class Recorder:
         return scope
 
     def suspend(self) -> Scope:
-        """Leave the innermost scope for a while; `resume` goes on with it."""
+        """Leave the innermost scope for a while; `resume` enters it again."""
         return self.scopes.pop()
 
     def resume(self, scope: Scope) -> None:
@@ -262,7 +262,7 @@ class Recorder:
         self.names.rewind(scope.mark)
 
     def lose(self, nodes: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> None:
-        """Let go of the nodes of a graph that is thrown away, and of what they made."""
+        """Release the nodes of a discarded graph and their outputs."""
         self.dropped.update(inputs)
         for node in reversed(nodes):
             self.dropped.update(node.outputs)
@@ -271,7 +271,7 @@ class Recorder:
     def pop(self, outputs: Sequence[ir.Value], name: str) -> ir.Graph:
         """Close the innermost scope as a graph with these outputs.
 
-        An output that the graph did not make itself, or that stands twice, gets an Identity.
+        An output that the graph did not make itself, or that is listed twice, gets an Identity.
         """
         scope = self.scope
         final = self.own_outputs(outputs)
@@ -286,12 +286,13 @@ class Recorder:
         """The outputs of the innermost scope, each a different value made by one of its nodes."""
         if not self.copies:
             return [self._here(v) for v in outputs]
-        final: list[ir.Value] = []
+        final: dict[ir.Value, None] = {}
+        inputs = set(self.scope.inputs)
         for value in outputs:
-            if value not in self.scope.made or value in final or value in self.scope.inputs:
+            if value not in self.scope.made or value in final or value in inputs:
                 (value,) = self.copy(value)
-            final.append(value)
-        return final
+            final[value] = None
+        return list(final)
 
     @contextmanager
     def at_start(self) -> Iterator[None]:
@@ -454,7 +455,7 @@ def _shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
 
 
 def detach(node: ir.Node) -> None:
-    """Let go of everything a node reads, in its subgraphs too, so that uses stay true."""
+    """Remove all uses of a node's inputs, in its subgraphs too."""
     for n in range(len(node.inputs)):
         node.replace_input_with(n, None)
     for attr in node.attributes.values():

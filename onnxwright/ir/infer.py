@@ -225,7 +225,7 @@ def _with_stand_ins(
     """What ONNX's inference says whatever the unknown types are.
 
     Some operators are refused where a type is not known.  They are asked with two types that the
-    schema allows in its place, as different as can be: what both answers share is known.
+    schema allows in its place, as different as possible: what both results share is known.
     """
     answers: list[list[OnnxType | None]] = []
     refusal: Exception | None = None
@@ -237,6 +237,8 @@ def _with_stand_ins(
             answers.append(_ask_onnx(call, inputs, attributes, opset_version))
         except INFERENCE_ERRORS as error:
             refusal = error
+        except ValueError:  # types that it does not take apart, as a sequence of nothing known
+            return [None] * call.count
     if not answers:
         assert refusal is not None
         raise refusal

@@ -78,7 +78,7 @@ def open_model(
             "needed" wants them to be there, "skip" does not look at them.
         defined: whether names that are read and not defined are a fault: a tool that shows or
             compares models can do without them.
-        runs: whether the nodes will be gone through one by one: attributes must have values and
+        runs: whether the nodes will be visited one by one: attributes must have values and
             calls fit their functions, and nodes that are not sorted are sorted in a copy.
 
     Returns:

@@ -226,7 +226,7 @@ class _Part:
                     os.fsync(inner.fileno())
 
     def digest(self) -> str:
-        """Sixteen letters that stand for the content."""
+        """Sixteen letters that represent the content."""
         self.flush()
         digest = hashlib.blake2b(digest_size=8)
         for path in [self.path] if self.file is not None else sorted(self.path.iterdir()):
@@ -282,7 +282,7 @@ def _locations(path: Path) -> set[str]:
         outside = [t for t in model.graph.initializer if t.data_location == TensorProto.EXTERNAL]
         entries = [e for tensor in outside for e in tensor.external_data]
         found.update(e.value.split("/")[0] for e in entries if e.key == "location")
-    except Exception:  # noqa: BLE001 - whatever stood there before, it is replaced
+    except Exception:  # noqa: BLE001 - whatever was there before is replaced
         return set()
     return found
 

@@ -14,7 +14,7 @@ def broadcast(*shapes: Shape) -> Shape:
         shapes: one or more shapes; dimensions may be names or unknown.
 
     Returns:
-        The shape; None for a dimension that depends on what names stand for.
+        The shape; None for a dimension that depends on the values of names.
 
     Raises:
         UnknownError: two numbers do not broadcast.

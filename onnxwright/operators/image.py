@@ -64,7 +64,7 @@ FACTS = (
                 "roi is an input before scales; half_pixel is the default; before, asymmetric"
             ),
             13: Change(
-                "tf_half_pixel_for_nn is gone", only_with=("coordinate_transformation_mode",)
+                "tf_half_pixel_for_nn was removed", only_with=("coordinate_transformation_mode",)
             ),
         },
     ),

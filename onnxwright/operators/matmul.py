@@ -61,7 +61,7 @@ def _einsum_flops(n: Sized) -> int:
         free = len(shape) - len(before) - len(after)
         if free < 0 or (free and not dots):
             raise UnknownSizeError
-        # Dimensions of an ellipsis are counted from the right; 0 stands for the last.
+        # Dimensions of an ellipsis are counted from the right; 0 is the last.
         names = [*before, *(str(free - 1 - k) for k in range(free)), *after]
         for letter, size in zip(names, shape, strict=True):
             sizes[letter] = max(sizes.get(letter, 1), size)

@@ -36,7 +36,7 @@ FACTS = (
         infer=_batch_norm_shape,
         flops=per_input(2),
         changes={
-            7: Change("is_test is gone: the number of outputs says whether it trains"),
+            7: Change("is_test was removed: the number of outputs says whether it trains"),
             14: Change(
                 "training_mode says whether it trains; before, the number of outputs",
                 one_output_is_same=True,

@@ -26,7 +26,7 @@ def same_meaning(
     Args:
         old: the schema of the call.
         new: another schema of the same operator.
-        attributes: the names of the attributes that the call sets; the answer then is about this
+        attributes: the names of the attributes that the call sets; the result then applies to this
             call, without it about every call.
         outputs: how many outputs the call has.
 

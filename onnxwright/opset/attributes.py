@@ -32,7 +32,7 @@ _FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 def is_reference(value: object) -> bool:
-    """Whether a value stands for an attribute of the enclosing function.
+    """Whether a value represents an attribute of the enclosing function.
 
     Args:
         value: what a call gives as attribute.

@@ -1,4 +1,4 @@
-"""Operators in words: Python signatures, documentation pages, and the name one probably meant.
+"""Operators as text: Python signatures, documentation pages, and suggestions for misspelled names.
 
 Everything is made from the schema when it is asked for; nothing is copied from onnx.
 """

@@ -1,7 +1,4 @@
-"""Operator schemas as data: what the installed onnx says of (domain, name, version), cached.
-
-The only file that reads `onnx.defs`, which it imports when the first operator is asked for.
-"""
+"""Operator schemas as data: what the installed onnx says of (domain, name, version), cached."""
 
 from __future__ import annotations
 
@@ -12,6 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onnxwright.opset.history import (
+    all_names,
+    domains,
+    first_version,
+    is_known_domain,
+    load_schema,
+    newest,
+    normalize_domain,
+    op_names,
+    versions_of,
+)
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, parse_onnx_name
 
@@ -52,7 +60,7 @@ class InputParam:
 
     @property
     def is_variadic(self) -> bool:
-        """Whether it stands for any number of values."""
+        """Whether it takes any number of values."""
         return self.option == VARIADIC
 
     @property
@@ -129,7 +137,7 @@ class OpSignature:
     @property
     def schema(self) -> OpSchema:
         """The schema itself."""
-        return _schema(self.domain, self.name, self.since_version)
+        return load_schema(self.domain, self.name, self.since_version)
 
     @property
     def doc(self) -> str:
@@ -150,7 +158,7 @@ class OpSignature:
 
     @property
     def constraints(self) -> dict[str, frozenset[str]]:
-        """The type variables of inputs and outputs and what they may stand for."""
+        """The type variables of inputs and outputs and what they may be bound to."""
         return {p.type_str: p.types for p in (*self.inputs, *self.outputs) if "(" not in p.type_str}
 
     def __str__(self) -> str:
@@ -222,173 +230,6 @@ _WHOLE = (("{}", "tensor"), ("seq({})", "sequence"), ("optional({})", "optional"
 
 
 @functools.cache
-def _defs() -> Any:
-    from onnx import defs
-
-    return defs
-
-
-@functools.lru_cache(maxsize=4096)
-def _schema(domain: str, name: str, version: int) -> OpSchema:
-    schema: OpSchema = _defs().get_schema(name, version, domain)
-    return schema
-
-
-@functools.cache
-def _history() -> dict[str, dict[str, tuple[tuple[int, bool], ...]]]:
-    """Domain -> name -> (since_version, deprecated), oldest first."""
-    found: dict[str, dict[str, list[tuple[int, bool]]]] = {}
-    for schema in _defs().get_all_schemas_with_history():
-        versions = found.setdefault(schema.domain, {}).setdefault(schema.name, [])
-        versions.append((schema.since_version, schema.deprecated))
-    return {
-        domain: {name: tuple(sorted(ops[name])) for name in sorted(ops)}
-        for domain, ops in sorted(found.items())
-    }
-
-
-def normalize_domain(domain: str) -> str:
-    """The domain as models store it: "ai.onnx" is "".
-
-    Args:
-        domain: any domain.
-
-    Returns:
-        The same domain, or "" for the standard one.
-    """
-    return "" if domain == "ai.onnx" else domain
-
-
-def domains() -> tuple[str, ...]:
-    """The domains the installed onnx has operators of.
-
-    Returns:
-        The domains; "" is the standard one.
-
-    Source:
-        `onnx.defs`.
-
-    Example:
-        >>> "" in domains(), "ai.onnx.ml" in domains()
-        (True, True)
-    """
-    return tuple(_history())
-
-
-def is_known_domain(domain: str) -> bool:
-    """Whether the installed onnx has operators of this domain.
-
-    Args:
-        domain: the domain.
-
-    Returns:
-        False for domains of the user's own.
-    """
-    return normalize_domain(domain) in _history()
-
-
-def newest(domain: str = "") -> int:
-    """The newest version of an opset that the installed onnx knows.
-
-    Args:
-        domain: the domain of the opset.
-
-    Returns:
-        The version; 1 for a domain that onnx does not know.
-
-    Source:
-        `onnx.defs.onnx_opset_version`.
-
-    Example:
-        >>> newest() >= 23, newest("my.domain")
-        (True, 1)
-    """
-    domain = normalize_domain(domain)
-    known = _defs().onnx_opset_version() if domain == "" else 1
-    ops = _history().get(domain, {})
-    return max([known, *(since for versions in ops.values() for since, _ in versions)])
-
-
-def versions_of(domain: str, name: str) -> tuple[tuple[int, bool], ...]:
-    """The versions that changed an operator, oldest first.
-
-    Args:
-        domain: the domain.
-        name: the operator.
-
-    Returns:
-        Pairs of the version and whether it took the operator out; empty for an unknown one.
-
-    Source:
-        `onnx.defs`, the history of schemas.
-
-    Example:
-        >>> versions_of("", "Upsample")
-        ((1, False), (7, False), (9, False), (10, True))
-    """
-    return _history().get(normalize_domain(domain), {}).get(name, ())
-
-
-def first_version(domain: str, name: str) -> int | None:
-    """The version of the opset that an operator came with.
-
-    Args:
-        domain: the domain.
-        name: the operator.
-
-    Returns:
-        The version; None for an unknown operator.
-
-    Source:
-        `onnx.defs`, the history of schemas.
-
-    Example:
-        >>> first_version("", "Gelu"), first_version("", "Nope")
-        (20, None)
-    """
-    versions = versions_of(domain, name)
-    return versions[0][0] if versions else None
-
-
-def all_names(domain: str) -> tuple[str, ...]:
-    """Every operator a domain ever had, sorted.
-
-    Args:
-        domain: the domain.
-
-    Returns:
-        Their names.
-    """
-    return tuple(_history().get(normalize_domain(domain), {}))
-
-
-@functools.cache
-def op_names(domain: str, version: int) -> tuple[str, ...]:
-    """The operators of an opset that are not deprecated, sorted.
-
-    Args:
-        domain: the domain.
-        version: the version of the opset.
-
-    Returns:
-        Their names.
-
-    Source:
-        `onnx.defs`.
-
-    Example:
-        >>> "Gelu" in op_names("", 20), "Gelu" in op_names("", 19)
-        (True, False)
-    """
-    names: list[str] = []
-    for name, versions in _history().get(normalize_domain(domain), {}).items():
-        at = [deprecated for since, deprecated in versions if since <= version]
-        if at and not at[-1]:
-            names.append(name)
-    return tuple(names)
-
-
-@functools.cache
 def signature(domain: str, name: str, opset_version: int) -> OpSignature | None:
     """The schema of an operator as data.
 
@@ -416,7 +257,7 @@ def signature(domain: str, name: str, opset_version: int) -> OpSignature | None:
         return None
     if since[-1] != opset_version:
         return signature(domain, name, since[-1])
-    return _from_schema(_schema(domain, name, opset_version))
+    return _from_schema(load_schema(domain, name, opset_version))
 
 
 def _from_schema(schema: Any) -> OpSignature:

@@ -102,7 +102,7 @@ def _check_mask(b: Backend[V], x: V, item: MaskItem[V], axis: int) -> None:
 def _index_rows(
     b: Backend[V], chosen: list[tuple[int, AdvancedItem[V], int]]
 ) -> tuple[list[tuple[V, int | None]], list[int]]:
-    """Each index as (value, rank), a mask as one row an axis; and the axes they stand for."""
+    """Each index as (value, rank), a mask as one row an axis; and the axes they index."""
     rows: list[tuple[V, int | None]] = []
     axes: list[int] = []
     for _, item, axis in chosen:
@@ -156,7 +156,7 @@ def _bring_to_front(b: Backend[V], x: V, axes: list[int]) -> tuple[V, int | None
 
 
 def _move_axes(b: Backend[V], x: V, width: int, where: int, rest: int | None) -> V:
-    """The first `width` axes moved to stand at `where`."""
+    """The first `width` axes moved to position `where`."""
     assert rest is not None
     where = where % (rest + width) if where < 0 else where
     order = [*range(width, width + where), *range(width), *range(width + where, width + rest)]

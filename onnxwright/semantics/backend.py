@@ -64,10 +64,10 @@ class Backend(Protocol[V]):
         """The array a value is known to hold, where that is known."""
 
     def weak_kind(self, value: V) -> str | None:
-        """`bool`, `int` or `float` for a value that stands for a Python number, else None."""
+        """`bool`, `int` or `float` for a value that represents a Python number, else None."""
 
     def as_weak(self, value: V, kind: str | None) -> V:
-        """The same value, marked as standing for a Python number of `kind` (None: a tensor)."""
+        """The same value, marked as representing a Python number of `kind` (None: a tensor)."""
 
     def here(self) -> Span | None:
         """The Python place being run or compiled, for messages."""
@@ -77,7 +77,7 @@ class Promotable:
     """An object that becomes a tensor where one is needed: an attribute parameter, a shape.
 
     Attributes:
-        weak_kind: the Python kind it stands for, if that is one number: it takes the element type
+        weak_kind: the Python kind it represents, if that is one number: it takes the element type
             of the tensor beside it.
     """
 

@@ -66,7 +66,7 @@ def _present(bound: BoundCall) -> list[bool]:
 
 
 def _split(bound: BoundCall, wanted: int | None) -> tuple[int | None, BoundCall]:
-    """How many parts a Split makes; unpacked into N names, it is told to make N."""
+    """How many parts a Split makes; unpacked into N names, it makes N."""
     attributes = bound.attributes
     sizes = attributes.get("split")
     if sizes is None and len(bound.inputs) > 1:
@@ -177,7 +177,7 @@ def _sequence(b: Backend[V], items: Sequence[object]) -> V:
 
 
 def _default_dtype(b: Backend[V], x: object, param: InputParam) -> DType | None:
-    """The type of a number that stands alone: its kind's default if allowed, else the nearest."""
+    """The type of a number with no tensor beside it: its kind's default, or the nearest allowed."""
     kind: str | None
     if is_value(x):
         kind = b.weak_kind(x)

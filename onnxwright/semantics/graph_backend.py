@@ -86,7 +86,7 @@ class GraphBackend:
         return found
 
     def weak_kind(self, value: GraphValue) -> str | None:
-        """The Python kind a value stands for."""
+        """The Python kind a value represents."""
         return value.weak
 
     def as_weak(self, value: GraphValue, kind: str | None) -> GraphValue:

@@ -30,7 +30,7 @@ class GraphValue(ValueOperators, SymbolicValue):
     Attributes:
         value: the onnx_ir value.
         kind: its type as far as known.
-        weak: the Python kind it stands for (a number known only at run time), or None.
+        weak: the Python kind it represents (a number known only at run time), or None.
     """
 
     __slots__ = ("backend", "kind", "value", "weak")

@@ -67,7 +67,7 @@ Item: TypeAlias = SliceItem[V] | IntItem[V] | ArrayItem[V] | MaskItem[V] | NewAx
 
 
 def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
-    """The items without the ellipsis, and how many stand before it."""
+    """The items without the ellipsis, and how many precede it."""
     raw = list(index) if isinstance(index, tuple) else [index]
     items: list[Item[V]] = []
     split: int | None = None
@@ -89,7 +89,7 @@ def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
 def axis_count(item: Item[V]) -> int:
     """How many axes an item is about."""
     # A new axis counts as the axis it makes; a mask of unknown rank is taken to index one axis,
-    # unless it stands alone.
+    # unless it is the only one.
     return item.rank if isinstance(item, MaskItem) and item.rank is not None else 1
 
 

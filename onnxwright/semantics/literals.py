@@ -4,7 +4,7 @@
   beside an integer tensor is cut, with a warning; a number out of range is an error.
 * A numpy array, a numpy scalar other than `np.float64`, and a TensorProto keep their own type.
 * Alone, a number becomes FLOAT, INT64, BOOL, STRING or COMPLEX64.
-* A *weak* value stands for a Python number known only at run time (a loop index, a number merged
+* A *weak* value represents a Python number known only at run time (a loop index, a number merged
   by an `if`): it follows the same rule, with a cast in the graph.
 """
 
@@ -207,11 +207,11 @@ def own_array(x: object) -> Array | None:
 
 
 def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | None = None) -> V:
-    """A value of the backend for any object that can stand for a tensor.
+    """A value of the backend for any object that can become a tensor.
 
     Args:
         b: the backend.
-        x: a value, a number, a nested list or tuple (values may stand in it), an array, a
+        x: a value, a number, a nested list or tuple (it may contain values), an array, a
             TensorProto.
         like: a value whose element type a number takes.
         dtype: the element type a number takes, where it is known.
@@ -245,7 +245,7 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
 
 
 def _adapted(b: Backend[V], x: object, array: Array, dtype: DType | None) -> Array:
-    """An array of numpy in the type of what it stands beside, where the backend wants that.
+    """A numpy array in the type of the tensor beside it, where the backend wants that.
 
     A fraction never becomes an integer, and an integer that does not fit is an error.
     """
@@ -262,7 +262,7 @@ def _adapted(b: Backend[V], x: object, array: Array, dtype: DType | None) -> Arr
 
 
 def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType | None) -> V:
-    """A list in which values stand, as one tensor: each item unsqueezed, then concatenated."""
+    """A list that contains values, as one tensor: each item unsqueezed, then concatenated."""
     if like is None and dtype is None:
         strong = [i for i in items if is_value(i) and b.weak_kind(i) is None]
         arrays = [own_array(i) for i in items]

@@ -44,7 +44,7 @@ def unpacked_later(depth: int) -> int | None:
 
     That is so where it is stored in a local variable that is only unpacked, or returned by a
     function whose call is unpacked.  It does not change how many outputs the call has (the names
-    may stand for rows of the one output); where the numbers do not fit, a message can say why.
+    may be rows of the one output); where the numbers do not fit, a message can say why.
 
     Args:
         depth: how many frames the calling code is above the caller of this function.

@@ -193,7 +193,7 @@ def run_unit(
                 continue
             if isinstance(sample, Exception):
                 for mode in modes:
-                    yield _outcome(unit, n, mode, "refused", _told(sample))
+                    yield _outcome(unit, n, mode, "refused", _first_line(sample))
             else:
                 yield from _run_sample(unit, info, n, sample, modes, opset_version)
 
@@ -273,7 +273,7 @@ def _run_sample(
         about = {mode: known_about(unit, mode, sample) for mode in modes}
     except Exception as error:  # noqa: BLE001 - a matcher may raise anything; it has to be fixed
         for mode in modes:
-            why = f"the matcher of a known failure raises {_told(error)}"
+            why = f"the matcher of a known failure raises {_first_line(error)}"
             yield _outcome(unit, n, mode, "failed", why)
         return
     for mode, known in about.items():
@@ -286,7 +286,7 @@ def _run_sample(
         recorded = record_sample(info, sample)
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it refuses the sample
         for mode in modes:
-            yield _outcome(unit, n, mode, "refused", _told(error))
+            yield _outcome(unit, n, mode, "refused", _first_line(error))
         return
     ran = tuple(dict.fromkeys(functional_name(c.target) for c in recorded.calls))
     for mode in modes:
@@ -330,7 +330,7 @@ def _judge(unit: Unit, mode: str, recorded: Recorded, opset_version: int) -> tup
     except OnnxwrightError as error:
         return "failed", _short(error)
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
-        return "failed", _told(error)
+        return "failed", _first_line(error)
     return judge_results(got, recorded.wanted, unit.test, unit.dtype)
 
 
@@ -345,7 +345,7 @@ def _judge_dynamic(unit: Unit, operator: Any, sample: Any, opset_version: int) -
     except OnnxwrightError as error:
         return "failed", _short(error)
     except Exception as error:  # noqa: BLE001 - a body may raise anything; the report shows it
-        return "failed", _told(error)
+        return "failed", _first_line(error)
     for run in runs:
         status, why = judge_results(run.got, run.wanted, unit.test, unit.dtype)
         if status != "passed":
@@ -436,6 +436,6 @@ def _short(error: OnnxwrightError) -> str:
     return text.splitlines()[0][:400]
 
 
-def _told(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0][:300] if text else ''}"

@@ -164,7 +164,7 @@ def run_export(
                 continue
             begun = time.perf_counter()
             if isinstance(sample, Exception):
-                status, why = "refused", _told(sample)
+                status, why = "refused", _first_line(sample)
             else:
                 with _quiet():
                     status, why = _run(unit, info, sample, opset_version)
@@ -203,7 +203,7 @@ def _run(unit: Unit, info: Any, sample: Any, opset_version: int) -> tuple[str, s
         # NOTE: under a mode, torch's `pinverse` of complex numbers is another matrix.
         wanted = leaves(module(*module.inputs))
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it refuses the sample
-        return "refused", _told(error)
+        return "refused", _first_line(error)
     test = unit.test
     if draws.any:
         test = OpTest(test.name, compare="shape")
@@ -221,7 +221,7 @@ def _judge(
         step = "run"
         got = leaves(program(*module.inputs))
     except Exception as error:  # noqa: BLE001 - a lowering may raise anything; the report shows it
-        return "failed", f"{step}: {_told(error)}"
+        return "failed", f"{step}: {_first_line(error)}"
     if len(got) != len(wanted):
         return "failed", f"{len(got)} results, torch has {len(wanted)}"
     return judge_results(got, wanted, test, dtype) if wanted else ("passed", "")
@@ -250,7 +250,7 @@ def _expected(status: str, why: str, known: Fails) -> tuple[str, str]:
     return "xpassed", f"expected: {known.reason}"
 
 
-def _told(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """An error in a line: its code, title and first note where it is one of ours."""
     if isinstance(error, OnnxwrightError) and error.diagnostics:
         message = error.diagnostic

@@ -75,7 +75,7 @@ def record(function: Callable[[], Any]) -> tuple[list[Call], Any]:
 
     Returns:
         The calls in order, and what the function returned; a tensor that a call made is the object
-        that stands in the call.
+        that is used in the call.
 
     Example:
         >>> import torch

@@ -1,7 +1,7 @@
 """Annotations read: what Python's type syntax says about a tensor or an attribute.
 
-The names users write stand in `types.tensors` and are given again here.  `parse_annotation` turns
-an evaluated annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
+The names users write are defined in `types.tensors` and exported here again.  `parse_annotation`
+turns an evaluated annotation into a `ValueSpec` (tensors, sequences, maps) or an `AttributeSpec`.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def show_annotation(annotation: object) -> str:
     """An annotation as one would write it, for messages.
 
     Args:
-        annotation: any object that stands as an annotation.
+        annotation: any object used as an annotation.
 
     Returns:
         The text.
@@ -345,7 +345,7 @@ def parse_annotation(
     """What an evaluated annotation says.
 
     Args:
-        annotation: the object that stands as annotation; `inspect.Parameter.empty` for none.
+        annotation: the annotation; `inspect.Parameter.empty` for none.
         where: who has it, for messages, ending in a space: "parameter `x` ".
         resolve: evaluates the text of forward references inside it.
 

@@ -86,7 +86,7 @@ class Initializer(np.ndarray[Any, Any]):
         onnx_name: the name in the model; the Python variable's by default.
         doc_string: a description.
         external: where the numbers are kept, if they stay outside the model.
-        sparse: the sparse tensor it stands for, serialized, if it is one.
+        sparse: the sparse tensor it represents, serialized, if it is one.
     """
 
     onnx_name: str | None

@@ -214,7 +214,7 @@ def fits(actual: OnnxType | None, wanted: OnnxType | None) -> bool:
         wanted: the type asked for; None is anything.
 
     Returns:
-        False only for a contradiction.  A value may stand where an optional one is wanted, not
+        False only for a contradiction.  A value is accepted as an optional one, not
         the other way round.
 
     Source:

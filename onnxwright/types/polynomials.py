@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 class Atom(NamedTuple):
     """What a polynomial does not look into: a name, or an operation on polynomials."""
 
-    text: str  # as it stands in a sum; two atoms of one text are the same
+    text: str  # as written in a sum; two atoms of one text are the same
     kind: str  # `name`, `//`, `%`, `max`, `min`
     args: tuple[Any, ...]  # the name, or polynomials
 
@@ -36,7 +36,7 @@ _QUOTED = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
 _TOKENS = re.compile(
     rf"(?:[A-Za-z_]\w*(?!\w)|\d+(?!\w)|{_QUOTED}|//|\*\*|[+*%(), ]|-)*\Z", re.ASCII
 )
-# A minus without spaces stands in a name such as `seq-len`.
+# A minus without spaces is part of a name such as `seq-len`.
 _HYPHEN = re.compile(r"\w-\w", re.ASCII)
 
 
@@ -246,7 +246,7 @@ def _operation(kind: str, *args: Poly) -> Poly:
 
 
 def _factor(p: Poly) -> str:
-    """A polynomial as it stands beside an operator that binds tightly."""
+    """A polynomial as an operand of an operator that binds tightly."""
     atom = _only_atom(p)
     if (atom is not None and atom.kind not in ("//", "%")) or (as_int(p) or 0) > 0:
         return show(p)

@@ -71,7 +71,7 @@ def broadcast(*shapes: MaybeShape) -> MaybeShape:
 
     Returns:
         The broadcast shape; None when a rank is unknown or the shapes contradict each other
-        (`broadcastable` tells the two apart).
+        (`broadcastable` distinguishes the two).
 
     Source:
         Numpy's broadcasting rules, which ONNX calls multidirectional broadcasting.
@@ -209,7 +209,7 @@ def size_of(shape: MaybeShape) -> int | None:
 
 
 def show_shape(shape: Shape) -> str:
-    """A shape as it stands between the brackets of an annotation, names without quotes.
+    """A shape as written between the brackets of an annotation, names without quotes.
 
     Args:
         shape: the shape; its rank must be known.

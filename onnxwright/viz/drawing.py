@@ -1,6 +1,6 @@
 """The picture of a model as SVG: boxes for nodes, nested boxes for subgraphs and functions.
 
-A box tells its types, attributes and Python line when the pointer rests on it.  Every text is
+A box shows its types, attributes and Python line when the pointer rests on it.  Every text is
 escaped, and nothing in the document runs or is fetched.
 """
 

@@ -17,10 +17,10 @@ import pytest
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.capture import SourceUnit
-from onnxwright.converter.normalize.exact_exits import exact_exits
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.loop_exits import loop_exits
 from onnxwright.converter.normalize.single_exit import normalize, single_exit
+from onnxwright.converter.normalize.verbatim_exits import verbatim_exits
 from onnxwright.converter.parse import parse
 from onnxwright.diagnostics.diagnostic import Sink
 from tests.converter.hir_text import text
@@ -30,7 +30,7 @@ MARK = "\n-- after --\n"
 
 STAGES: dict[str, Callable[[hir.Block], hir.Block]] = {
     "parse": lambda block: block,
-    "verbatim_exits": exact_exits,
+    "verbatim_exits": verbatim_exits,
     "loop_exits": lambda block: loop_exits(block, FlagNames()),
     "single_exit": lambda block: single_exit(block, FlagNames()),
     "normalize": normalize,

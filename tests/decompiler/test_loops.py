@@ -13,7 +13,7 @@ from onnx import parser
 from onnxwright import FLOAT, INT64, script, to_script
 from onnxwright import opset18 as op
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.dsl.exact import Details
+from onnxwright.dsl.verbatim import Details
 from onnxwright.testing import assert_isomorphic
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'

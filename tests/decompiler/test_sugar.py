@@ -11,7 +11,7 @@ import pytest
 from onnxwright import BOOL, DOUBLE, FLOAT, INT64, script, to_script
 from onnxwright import opset18 as op
 from onnxwright.decompiler.rebuild import rebuild
-from onnxwright.dsl.exact import Details
+from onnxwright.dsl.verbatim import Details
 from onnxwright.testing import assert_isomorphic, find_difference
 
 X = FLOAT["N", 4, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_names_that_inner_values_have_make_a_valid_model(names: list[str]) -> No
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"input_names": ["a", "a"]}, "stands there twice"),
+        ({"input_names": ["a", "a"]}, "occurs twice"),
         ({"input_names": ["a", "b", "c"]}, "3 names for 2 values"),
         ({"output_names": ["a", "b", "c"]}, "3 names for 2 values"),
         ({"output_names": ["x"]}, "is an input"),
@@ -129,8 +130,11 @@ def test_full_metadata_names_modules_nodes_and_lines() -> None:
     program = check(Net(), _inputs())
     node = next(n for n in program.model.graph if n.op_type == "Gemm")
     props = node.metadata_props
-    assert "body.0" in props["pkg.torch.onnx.name_scopes"]
-    assert "Linear" in props["pkg.torch.onnx.class_hierarchy"]
+    scopes = ast.literal_eval(props["pkg.torch.onnx.name_scopes"])
+    classes = ast.literal_eval(props["pkg.torch.onnx.class_hierarchy"])
+    assert scopes == ["", "body", "body.0", "linear"]
+    assert classes[-2:] == ["torch.nn.modules.linear.Linear", "aten.linear.default"]
+    assert len(classes) == len(scopes)
     assert "aten.linear.default" in props["pkg.torch.onnx.fx_node"]
     assert "test_names_and_metadata" in props["pkg.torch.onnx.stack_trace"]
     assert "body" in props["namespace"]

@@ -175,11 +175,16 @@ def page(case: Case) -> str:
 def index() -> str:
     """The page that lists all codes."""
     rows = [
-        f"| [{code}]({code}.md) | {entry.severity} | {_first_line(entry)} |"
+        f"| {_linked(code)} | {entry.severity} | {_first_line(entry)} |"
         for code, entry in sorted(CATALOGUE.items())
     ]
     head = ["# Error codes", "", "`onnxwright explain OW302` prints a page.", ""]
     return "\n".join([*head, "| code | kind | meaning |", "|---|---|---|", *rows, ""])
+
+
+def _linked(code: str) -> str:
+    """The code, with a link where it has a page."""
+    return f"[{code}]({code}.md)" if (PAGES / f"{code}.md").exists() else code
 
 
 def _first_line(entry: type[Diagnostic]) -> str:

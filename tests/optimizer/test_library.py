@@ -10,7 +10,7 @@ from onnxwright.testing import prove
 
 @pytest.mark.parametrize("rule", library.rules(), ids=lambda r: r.name)
 def test_rule(rule: Rule) -> None:
-    prove(rule, tries=16)
+    prove(rule, tries=max(16, len(rule.patterns)))
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def test_what_the_page_shows_is_printed(peer: str, case: Case, tmp_path: Path) -
         pytest.importorskip("torch", reason="the program exports a PyTorch module")
     section = PAGE[PAGE.index(f"\n## {peer}") :]
     shown = re.search(
-        re.escape(f"```py ours\n{case.ours}\n```\n\n```\n") + r"(.*?)\n```", section, re.DOTALL
+        re.escape(f"```py\n{case.ours}\n```\n\n```\n") + r"(.*?)\n```", section, re.DOTALL
     )
     assert shown is not None, "run `python -m tools.compare_page`"
     assert _outcome(case.ours, tmp_path) == shown[1]

@@ -68,7 +68,7 @@ def _parts(x: Value) -> list[Any]:
 
 
 def take(op: Op, x: algebra.T, i: Any, axis: int) -> algebra.T:
-    """One row or column, its axis gone."""
+    """One row or column, without its axis."""
     return algebra.each(lambda v: op.Gather(v, i, axis=axis), x)
 
 

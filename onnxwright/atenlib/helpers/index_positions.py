@@ -125,7 +125,7 @@ class Layout:
 
 
 def layout_of(axes: Sequence[int], rank: int) -> Layout:
-    """The layout for indexed axes: the result's index dimensions stand where adjacent axes were."""
+    """The layout for indexed axes: the index dimensions of the result replace the adjacent axes."""
     adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
     return Layout(axes_first(axes, rank), axes[0] if adjacent else 0, len(axes))
 

@@ -21,7 +21,7 @@ REACH = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
 
 def ratio_of(op: Op, n: Size, out: Size, scale: float | None, align: bool, dtype: DType) -> Value:
-    """How many elements of the source one of the result stands for.
+    """How many elements of the source one element of the result covers.
 
     Args:
         op: the operators.

@@ -21,7 +21,7 @@ _MOST_BITS = 22
 
 
 def cubic_matrix(op: Op, n: Size, out: Size, scale: float | None, align: bool) -> Any:
-    """The matrix of cubic interpolation along an axis; the edges stand for what is beyond.
+    """The matrix of cubic interpolation along an axis; the edges are repeated beyond them.
 
     Args:
         op: the operators.

@@ -94,7 +94,7 @@ def bitwise_not(op: Op, self: Value) -> Value:
     tests=[OpTest("bitwise_left_shift")],
 )
 def left_shift(op: Op, self: Value | Number, other: Value | Number) -> Value:
-    """Bits moved up, zeros moved in; all are gone where the distance is not below the width."""
+    """Bits shifted left; the result is 0 where the distance is not below the width."""
     a, b = _values(op, self, other)
     dtype = a.onnx_dtype
     bits = dtype.bits

@@ -210,7 +210,7 @@ def _equal(op: Op, a: Value, b: Value, compare: Any) -> Any:
         return op.constant(np.array(False))
     if all(isinstance(d, int) for d in (*a.shape, *b.shape)) or a.shape == b.shape:
         return all_true(op, compare(op, a, b))
-    # Shapes that only the run tells: elements are compared where the shapes are one.
+    # Shapes known only at run time: elements are compared where the shapes are one.
     shapes = [op.Shape(x.real if isinstance(x, Complex) else x) for x in (a, b)]
     return op.If(
         all_true(op, op.Equal(*shapes)),

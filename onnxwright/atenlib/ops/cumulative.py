@@ -55,14 +55,14 @@ def scan(
 ) -> Parts:
     """The results of an associative function over the elements up to each, along an axis.
 
-    In each step every element takes in the one that stands 1, 2, 4 ... places before it.
+    In each step every element takes in the one 1, 2, 4 ... places before it.
 
     Args:
         op: the operators.
         parts: values of one shape that are combined together.
         axis: the axis, counted from the front.
         combine: from the parts of earlier and of later elements to the parts of both together.
-        start: for each part the number that changes nothing where it stands before.
+        start: for each part the number that changes nothing when it comes before.
 
     Returns:
         The parts.
@@ -146,7 +146,7 @@ def _cumprod_complex(op: Op, self: Complex, dim: int, dtype: DType | None = None
 
 
 def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any, Any]:
-    """The extremes so far and the last places where they stood; NaN stays."""
+    """The extremes so far and the last positions where they occurred; NaN stays."""
     if x.rank == 0:
         return x, full(op, [], 0, DType.INT64)
     dtype = x.onnx_dtype
@@ -160,7 +160,7 @@ def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any,
         newer = compare(b[0], a[0])
         if dtype.is_float:
             newer = op.Or(newer, op.IsNaN(b[0]))
-        # The padding in front of a dynamic axis stands nowhere.
+        # The padding in front of a dynamic axis has no position.
         newer = op.Or(newer, op.Less(a[1], 0))
         return [op.Where(newer, b[0], a[0]), op.Where(newer, b[1], a[1])]
 
@@ -170,13 +170,13 @@ def _cumulative_extreme(op: Op, x: Value, dim: int, largest: bool) -> tuple[Any,
 
 @aten("aten::cummax", rule=like(), tests=[OpTest("cummax")])
 def cummax(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
-    """The largest elements so far along an axis, and the last places where they stood."""
+    """The largest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=True)
 
 
 @aten("aten::cummin", rule=like(), tests=[OpTest("cummin")])
 def cummin(op: Op, self: Value, dim: int) -> tuple[Value, ...]:
-    """The smallest elements so far along an axis, and the last places where they stood."""
+    """The smallest elements so far along an axis, and the last positions where they occurred."""
     return _cumulative_extreme(op, self, dim, largest=False)
 
 
@@ -207,7 +207,7 @@ def _logcumsumexp_complex(op: Op, self: Complex, dim: int) -> Complex:
         return self
 
     def combine(a: Parts, b: Parts) -> Parts:
-        # The imaginary part goes on from that of the larger, beyond pi if need be.
+        # The imaginary part continues from that of the larger, beyond pi if need be.
         swap = op.Less(a[0], b[0])
         high = Complex(*[op.Where(swap, y, x) for x, y in zip(a, b, strict=True)])
         low = Complex(*[op.Where(swap, x, y) for x, y in zip(a, b, strict=True)])

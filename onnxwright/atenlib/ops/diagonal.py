@@ -143,7 +143,7 @@ def diagonal_scatter(
 @aten("aten::fill_diagonal", rule=into("fill_value"), complex="parts",
       untested="tests/atenlib/test_diagonal.py")  # fmt: skip
 def fill_diagonal(op: Op, self: Value, fill_value: Number, wrap: bool = False) -> Value:
-    """The tensor with one number where all indices are equal; `wrap` goes on below the square."""
+    """The tensor with one number where all indices are equal; `wrap` repeats below the square."""
     value = scalar(op, fill_value, self.onnx_dtype)
     if self.rank == 2 and wrap:
         columns = size(op, self, 1)

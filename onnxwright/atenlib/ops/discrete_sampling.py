@@ -66,7 +66,7 @@ def _inverted(op: Op, log_of_none: Any, most: Any, ratio: Callable[[Any], Any]) 
 
 @aten("aten::poisson", rule=like("self"), untested=_BY_HAND)
 def poisson(op: Op, self: Value) -> Value:
-    """How many events of a rate there are in a time of one; about as many turns as the rate."""
+    """The number of events in unit time for a rate; about as many iterations as the rate."""
     rate = cast(op, self, DType.DOUBLE)
     most = op.Ceil(op.Add(op.Add(rate, op.Mul(op.Sqrt(rate), _FAR)), _FARTHER))
     most = op.Where(op.Greater(rate, 0.0), most, scalar(op, 0.0, DType.DOUBLE))
@@ -76,7 +76,7 @@ def poisson(op: Op, self: Value) -> Value:
 
 @aten("aten::binomial", rule=like("count"), untested=_BY_HAND)
 def binomial(op: Op, count: Value, prob: Value) -> Value:
-    """How many of `count` trials succeed; about as many turns as there are successes."""
+    """How many of `count` trials succeed; about as many iterations as there are successes."""
     trials, chance = cast(op, count, DType.DOUBLE), cast(op, prob, DType.DOUBLE)
     sure = op.GreaterOrEqual(chance, 1.0)
     chance = op.Where(sure, scalar(op, 0.5, DType.DOUBLE), chance)

@@ -39,7 +39,7 @@ class Windows(NamedTuple):
 def windows(
     rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any = 1, ceil: bool = False
 ) -> Windows:
-    """Windows from torch's arguments, where one int may stand for all axes.
+    """Windows from torch's arguments, where one int may apply to all axes.
 
     Args:
         rank: the number of axes.

@@ -123,7 +123,7 @@ def rms_norm(
     dtype = input.onnx_dtype
     if eps is None:
         eps = float(np.finfo(working_type(dtype).numpy).eps)
-    # An attribute is FLOAT; only DOUBLE could tell the difference.
+    # An attribute is FLOAT; only DOUBLE would show the difference.
     if op.version >= 23 and dtype is not DType.DOUBLE:
         scale = full(op, normalized_shape, 1, dtype) if weight is None else cast(op, weight, dtype)
         return op.RMSNormalization(input, scale, axis=-len(normalized_shape), epsilon=eps)

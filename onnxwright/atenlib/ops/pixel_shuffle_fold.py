@@ -65,7 +65,7 @@ def pixel_unshuffle(op: Op, self: Value, downscale_factor: int) -> Value:
     tests=[OpTest("nn.functional.channel_shuffle")],
 )
 def channel_shuffle(op: Op, self: Value, groups: int) -> Value:
-    """Channels of groups dealt out in turn."""
+    """Channels of groups interleaved."""
     batch, channels, *rest = sizes(op, self)
     x = reshape(op, self, [batch, groups, _divided(op, channels, groups), *rest])
     x = op.Transpose(x, perm=[0, 2, 1, *range(3, x.rank)])

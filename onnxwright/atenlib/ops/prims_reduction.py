@@ -13,7 +13,7 @@ from onnxwright.atenlib.protocols import Arguments, Op, Value
 from onnxwright.atenlib.rules import custom
 from onnxwright.types.dtypes import DType
 
-_WHY = "torch's references call it; the operators they stand for have OpInfos"
+_WHY = "torch's references call it; the operators they refer to have OpInfos"
 
 
 def _type(arguments: Arguments) -> DType:

@@ -131,7 +131,7 @@ def dequantize_per_tensor(
     *,
     out_dtype: DType | None = None,
 ) -> Value:
-    """The numbers that integers of one scale stand for."""
+    """The numbers that integers of one scale represent."""
     step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.INT64)
     return _dequantize(op, input, step, zero, None, out_dtype)
 
@@ -149,7 +149,7 @@ def dequantize_per_channel(
     *,
     out_dtype: DType | None = None,
 ) -> Value:
-    """The numbers that integers with a scale for each place of an axis stand for."""
+    """The numbers that integers with a scale for each position of an axis represent."""
     return _dequantize(op, input, scales, zero_points, axis_of(axis, input.rank), out_dtype)
 
 

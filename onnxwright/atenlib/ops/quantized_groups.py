@@ -131,7 +131,7 @@ def dequantize_per_token(
     dtype: DType,
     output_dtype: DType,
 ) -> Value:
-    """The numbers that integers with a scale for each row stand for."""
+    """The numbers that integers with a scale for each row represent."""
     del quant_min, quant_max, dtype
     wide = scales.onnx_dtype
     shifted = op.Sub(cast(op, input, wide), cast(op, zero_points, wide))
@@ -184,7 +184,7 @@ def dequantize_per_channel_group(
     group_size: int,
     output_dtype: DType,
 ) -> Value:
-    """The numbers that integers with a scale for each group of columns stand for."""
+    """The numbers that integers with a scale for each group of columns represent."""
     del quant_min, quant_max, dtype
     group = _group(input, scales, group_size)
     whole = input.onnx_dtype in (DType.INT8, DType.UINT8) and scales.onnx_dtype is DType.FLOAT

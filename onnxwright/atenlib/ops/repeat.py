@@ -1,4 +1,4 @@
-"""Functions that repeat, roll and turn tensors."""
+"""Functions that repeat, roll and rotate tensors."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ def _truth(arguments: Arguments) -> DType:
 
 
 def place_in(op: Op, sequence: Any, x: Value, right: bool) -> Value:
-    """How many elements of sorted sequences stand before each of `x`; all of them before NaN.
+    """How many elements of sorted sequences come before each of `x`; all of them before NaN.
 
     Args:
         op: the operators.
         sequence: `[..., n]` or `[n]`, sorted.
         x: `[..., m]`, or of any shape where there is one sequence.
-        right: whether equal elements stand before.
+        right: whether equal elements come before.
 
     Returns:
         INT64 of the shape of `x`.

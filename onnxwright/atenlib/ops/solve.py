@@ -29,7 +29,7 @@ def _tests(*names: str) -> list[OpTest]:
 
 
 def info_of(op: Op, a: Value) -> Value:
-    """LAPACK's word on success, which is all a graph that runs to its end can tell."""
+    """LAPACK's status for success: a graph that runs to its end cannot report anything else."""
     return full(op, sizes(op, real(a))[:-2], 0, DType.INT32)
 
 

@@ -33,7 +33,7 @@ def _long(arguments: Arguments) -> DType:
 def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
     """The first k elements along an axis in order, and their indices; equal ones keep their order.
 
-    ONNX has no order for NaN, and ONNX Runtime none that could be told.
+    ONNX has no order for NaN, and the order of ONNX Runtime is not documented.
 
     Args:
         op: the operators.

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions, by a series and a continued fraction until they stand still."""
+"""The incomplete gamma functions, by a series and a continued fraction until they converge."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _series(op: Op, a: Value, x: Value) -> Any:
     """`1/a + x/(a(a+1)) + x^2/(a(a+1)(a+2)) + ...`, for x up to about a."""
     first = op.Reciprocal(a)
 
-    def turn(i: Any, go: Any, term: Any, total: Size) -> tuple[Any, ...]:
+    def iteration(i: Any, go: Any, term: Any, total: Size) -> tuple[Any, ...]:
         n = op.Add(op.Cast(i, to=DType.DOUBLE), 1.0)
         term = op.Mul(term, op.Div(x, op.Add(a, n)))
         total = op.Add(total, term)
         return _any(op, op.Greater(term, op.Mul(total, _ENOUGH))), term, total
 
     trips, go = op.constant(np.array(_TURNS)), op.constant(np.array(True))
-    _, total = op.Loop(trips, go, first, first, body=turn)
+    _, total = op.Loop(trips, go, first, first, body=iteration)
     return total
 
 
@@ -50,7 +50,7 @@ def _fraction(op: Op, a: Value, x: Value) -> Any:
     d = op.Reciprocal(b)
     c = op.Add(op.Mul(b, 0.0), 1.0 / tiny)
 
-    def turn(i: Any, go: Any, b: Value, c: Value, d: Any, h: Value) -> tuple[Any, ...]:
+    def iteration(i: Any, go: Any, b: Value, c: Value, d: Any, h: Value) -> tuple[Any, ...]:
         n = op.Add(op.Cast(i, to=DType.DOUBLE), 1.0)
         factor = op.Mul(n, op.Sub(a, n))
         b = op.Add(b, 2.0)
@@ -61,7 +61,7 @@ def _fraction(op: Op, a: Value, x: Value) -> Any:
         return _any(op, moving), b, c, d, op.Mul(h, change)
 
     trips, go = op.constant(np.array(_TURNS)), op.constant(np.array(True))
-    return op.Loop(trips, go, b, c, d, d, body=turn)[3]
+    return op.Loop(trips, go, b, c, d, d, body=iteration)[3]
 
 
 def _not_zero(op: Op, x: Value, tiny: float) -> Value:

@@ -84,7 +84,7 @@ def _even_lengths(op: Op, x: Value, length: Size, axis: int) -> list[Any]:
     # Both may be unknown and still have a known ratio.
     count = dim_rules.ceildiv(x.shape[axis], dim_of(length))
     if not isinstance(count, int):
-        unsupported("the number of parts depends on a size that only the run tells")
+        unsupported("the number of parts depends on a size known only at run time")
     rest = arithmetic(op, "Sub", whole, arithmetic(op, "Mul", length, count - 1))
     return [*([length] * (count - 1)), rest]
 
@@ -157,7 +157,7 @@ def even_parts(op: Op, x: Value, count: int, axis: int) -> list[Any]:
 def tensor_split_sections(op: Op, self: Value, sections: Size, dim: int = 0) -> list[Value]:
     """Parts as even as can be, the longer ones first."""
     if not isinstance(sections, int):
-        unsupported("the number of parts is a number that only the run tells")
+        unsupported("the number of parts is known only at run time")
     return even_parts(op, self, sections, axis_of(dim, self.rank))
 
 
@@ -188,7 +188,7 @@ def tensor_split_tensor(
         return cut_at(op, self, [int(n) for n in known], axis)
     count = given.shape[0]
     if not isinstance(count, int):
-        unsupported("the number of parts depends on a size that only the run tells")
+        unsupported("the number of parts depends on a size known only at run time")
     return cut_at(op, self, [op.Gather(given, i) for i in range(count)], axis)
 
 
@@ -240,7 +240,7 @@ def unbind(op: Op, self: Value, dim: int = 0) -> list[Value]:
     axis = axis_of(dim, self.rank)
     count = self.shape[axis]
     if not isinstance(count, int):
-        unsupported("the number of parts depends on a size that only the run tells")
+        unsupported("the number of parts depends on a size known only at run time")
     if count == 1:
         return [op.Squeeze(self, [axis])]
     return [op.Gather(self, i, axis=axis) for i in range(count)]

@@ -1,6 +1,6 @@
 """Arithmetic of sizes and other Python numbers known only at run time.
 
-A number is a Python number, or a value of rank 0 that stands for one (a *weak* value); what comes
+A number is a Python number, or a value of rank 0 that represents one (a *weak* value); what comes
 out is of the same kind.
 """
 
@@ -26,14 +26,14 @@ SYMBOLIC = "numbers of a program are not tensors, OpInfo has none"
 
 
 def weak(op: Op, x: Value | Number) -> Any:
-    """A number; a value of rank 0 is marked as standing for one."""
+    """A number; a value of rank 0 is marked as representing one."""
     if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
         return x
     return op.backend.as_weak(x, kind_of(x.onnx_dtype))
 
 
 def kind_of(dtype: DType) -> str:
-    """What kind of Python number an element type stands for."""
+    """What kind of Python number an element type represents."""
     if dtype.is_bool:
         return "bool"
     return "float" if dtype.is_float else "int"
@@ -52,7 +52,7 @@ def _unary(op: Op, name: str, a: Value | Number) -> Any:
     return arithmetic.unary(op.backend, name, weak(op, a))
 
 
-# -- what tensors tell ---------------------------------------------------------------------------
+# -- properties of tensors ------------------------------------------------------------------------
 
 
 @aten("aten::sym_size.int", "aten::size.int", rule=SAME, untested=SYMBOLIC)

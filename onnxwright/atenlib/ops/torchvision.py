@@ -48,7 +48,7 @@ def _batches(op: Op, rois: Value) -> Value:
 
 def _known(pooled_height: Any, pooled_width: Any) -> tuple[int, int]:
     if not isinstance(pooled_height, int) or not isinstance(pooled_width, int):
-        unsupported("a pooled size that only the run tells")
+        unsupported("a pooled size known only at run time")
     return pooled_height, pooled_width
 
 

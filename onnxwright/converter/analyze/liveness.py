@@ -7,6 +7,7 @@ fixpoint.  Order is that of first binding, so that output never depends on hashi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Union
 
@@ -16,9 +17,12 @@ from onnxwright.converter.analyze import names
 _Loop = Union[hir.For, hir.While]
 
 
-def liveness(block: hir.Block) -> hir.Block:
-    """The body of a function with liveness filled in; only the result is live at its end."""
-    always = frozenset(names.captured_names(block))
+def liveness(block: hir.Block, outer: Iterable[str] = ()) -> hir.Block:
+    """The body of a function with liveness filled in; only the result is live at its end.
+
+    `outer` are names of functions around it that it binds: they are live everywhere.
+    """
+    always = frozenset(names.captured_names(block)) | frozenset(outer)
     made, _ = _Liveness(always).block(block, {hir.RESULT} | always)
     return made
 

@@ -48,6 +48,8 @@ def walrus_names(node: object) -> list[str]:
     """Names bound by `:=` inside an expression."""
     if isinstance(node, hir.LocalFunction):
         return []
+    if isinstance(node, hir.Verbatim):
+        return list(node.bound)
     names = [node.name] if isinstance(node, hir.Walrus) else []
     for child in hir.children(node):
         names += walrus_names(child)
@@ -71,6 +73,9 @@ def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
     if isinstance(node, hir.Name):
         if node.id not in bound:
             found.setdefault(node.id)
+    elif isinstance(node, hir.Verbatim):
+        found.update(dict.fromkeys(name for name in node.read if name not in bound))
+        bound |= set(node.bound)
     elif isinstance(node, hir.Walrus):
         _reads(node.value, bound, found)
         bound.add(node.name)
@@ -88,9 +93,7 @@ def _reads(node: object, bound: set[str], found: dict[str, None]) -> None:
     elif isinstance(node, hir.Comprehension):
         _comprehension_reads(node, bound, found)
     elif isinstance(node, hir.LocalFunction):
-        for name in free_names(node):
-            if name not in bound:
-                found.setdefault(name)
+        found.update(dict.fromkeys(name for name in free_names(node) if name not in bound))
     else:
         for child in hir.children(node):
             _reads(child, bound, found)
@@ -167,6 +170,8 @@ def captured_names(block: Iterable[hir.Statement]) -> set[str]:
     def walk(node: object) -> None:
         if isinstance(node, hir.LocalFunction):
             found.update(free_names(node))
+        elif isinstance(node, hir.Verbatim):
+            found.update(node.captured)
         for child in hir.children(node):
             walk(child)
 

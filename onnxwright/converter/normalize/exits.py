@@ -42,7 +42,7 @@ def unless(flag: str, block: hir.Block, span: Span) -> hir.If:
 
 
 def contains(block: hir.Block, kinds: tuple[type, ...]) -> bool:
-    """Whether an exit of these kinds stands in the block, outside inner loops and functions."""
+    """Whether the block contains an exit of these kinds, outside inner loops and functions."""
     for s in block:
         if isinstance(s, kinds):
             return True

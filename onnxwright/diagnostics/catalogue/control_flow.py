@@ -258,15 +258,15 @@ class AnnotationMismatch(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TooManyTurns(Diagnostic):
+class TooManyIterations(Diagnostic):
     """A loop that must be unrolled has too many iterations."""
 
     code: ClassVar[str] = "OW317"
-    title: ClassVar[str] = "this loop would be unrolled {turns} times"
+    title: ClassVar[str] = "this loop would be unrolled {count} times"
     label: ClassVar[str] = "its variable is used where a number must be known when compiling"
     help: ClassVar[str] = "use the variable as a tensor, or loop at most {limit} times"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
-    turns: int
+    count: int
     limit: int
 
 

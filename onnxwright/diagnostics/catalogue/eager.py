@@ -11,7 +11,7 @@ from onnxwright.errors import EagerError, EagerTypeError, EagerValueError, Onnxw
 
 @dataclass(frozen=True, kw_only=True)
 class TruthOfManyElements(Diagnostic):
-    """A tensor of more (or fewer) than one element stands where Python needs one truth value."""
+    """A tensor of more (or fewer) than one element is used where Python needs one truth value."""
 
     code: ClassVar[str] = "OW601"
     title: ClassVar[str] = "the truth value of a tensor of {size} elements is ambiguous"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ExportError, ExportTypeError, ExportValueError, OnnxwrightError
 
 
@@ -303,3 +305,96 @@ class NoEffectHere(Diagnostic):
     severity: ClassVar[str] = "warning"
     argument: str
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SidesDiffer(Diagnostic):
+    """The sides of a decision by a tensor give what cannot be one value of the model."""
+
+    code: ClassVar[str] = "OW840"
+    title: ClassVar[str] = (
+        "a tensor decides here, and `{name}` is {left} on one side, {right} on the other"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "give it a tensor with the same number of axes, or a number, on both sides; or answer the "
+        "question for all values: `assume={{'{place}': True}}`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    name: str
+    left: str
+    right: str
+
+    @property
+    def place(self) -> str:
+        """The line, as `assume` takes it."""
+        return _line(self.span)
+
+    def facts(self) -> dict[str, object]:
+        """The fields, and the line."""
+        return {**super().facts(), "place": self.place}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopChanges(Diagnostic):
+    """What a loop that a tensor ends carries has another type or size after an iteration."""
+
+    code: ClassVar[str] = "OW841"
+    title: ClassVar[str] = (
+        "a tensor ends this loop, and `{name}` is {before} before an iteration, {after} after it"
+    )
+    label: ClassVar[str] = "the number of iterations is known at run time"
+    help: ClassVar[str] = (
+        "what goes from one iteration to the next keeps its type and sizes: write results into a "
+        "tensor of the largest size, or go over a known number and leave with `break`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotRewritten(Diagnostic):
+    """Python decides by a tensor's value in a form that is not rewritten."""
+
+    code: ClassVar[str] = "OW842"
+    title: ClassVar[str] = "Python decides by a tensor's value in {reason}, which is not rewritten"
+    label: ClassVar[str] = "here"
+    help: ClassVar[str] = (
+        "decide in a plain function whose source can be read, or with `torch.where` or `torch.cond`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedWrite(Diagnostic):
+    """A side of a decision writes to a tensor that it also reads through another view."""
+
+    code: ClassVar[str] = "OW843"
+    title: ClassVar[str] = (
+        "a tensor decides here, and one side writes to a tensor that it also reads through "
+        "another view"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = "write to a copy: `x = x.clone()` before, or `x = x + 1` for `x += 1`"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+
+
+def _line(span: Span | None) -> str:
+    """A line as `file:line`."""
+    return f"{Path(span.file).name}:{span.line}" if span is not None else "file.py:1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedDiffer(Diagnostic):
+    """Calls that were observed differ in more than sizes, so that one export cannot serve all."""
+
+    code: ClassVar[str] = "OW897"
+    title: ClassVar[str] = "{what}"
+    label: ClassVar[str] = "proposed here"
+    help: ClassVar[str] = "{advice}"
+    severity: ClassVar[str] = "warning"
+    what: str
+    advice: str

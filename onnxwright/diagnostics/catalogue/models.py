@@ -75,7 +75,7 @@ class TwoFunctionsOneName(Diagnostic):
     code: ClassVar[str] = "OW705"
     title: ClassVar[str] = "two functions are called `{name}` in domain `{domain}`"
     label: ClassVar[str] = "this one is {second}"
-    help: ClassVar[str] = "put one in a domain of its own (the other is {first}), or rename it"
+    help: ClassVar[str] = "put one in a custom domain (the other is {first}), or rename it"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     name: str
     domain: str

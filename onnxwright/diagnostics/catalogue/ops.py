@@ -57,7 +57,7 @@ class NoTruthWhileBuilding(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class ValueNeededNow(Diagnostic):
-    """A tensor known only at run time stands where a Python value is needed."""
+    """A tensor known only at run time is used where a Python value is needed."""
 
     code: ClassVar[str] = "OW534"
     title: ClassVar[str] = "{what} must be known when compiling"

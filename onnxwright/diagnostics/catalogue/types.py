@@ -48,7 +48,7 @@ class TypeNotAllowed(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NotATensor(Diagnostic):
-    """A Python object stands where a tensor is needed and cannot become one."""
+    """A Python object is used as a tensor and cannot become one."""
 
     code: ClassVar[str] = "OW403"
     title: ClassVar[str] = "{what} cannot be used as a tensor"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.dtypes import DType
 
+if TYPE_CHECKING:
+    import onnx
+
+
 RunOp = Callable[[Op, Sequence[Value], Mapping[str, Any], int], Sequence[Value]]
 
 
@@ -33,13 +37,13 @@ class Step:
 
     Fields:
         node: the NodeProto.
-        path: where it stands: the nodes and iterations around it, outermost first.
+        path: where it is: the nodes and iterations around it, outermost first.
         inputs: its inputs.
         outputs: its outputs.
         seconds: how long it took.
     """
 
-    node: Any
+    node: onnx.NodeProto
     path: tuple[str, ...]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -69,7 +73,7 @@ class Interpreter:
 
     def graph(
         self,
-        graph: Any,
+        graph: onnx.GraphProto,
         inputs: Sequence[Value],
         outer: Mapping[str, Value] | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -82,7 +86,7 @@ class Interpreter:
             inputs: its inputs in order; fewer where initializers give the rest.
             outer: the values of the graphs around it.
             attributes: the attributes of the function around it.
-            path: where it stands.
+            path: where it is.
 
         Returns:
             Its outputs in order.
@@ -106,7 +110,7 @@ class Interpreter:
             proto: the FunctionProto.
             inputs: its inputs in order; absent ones at the end may be missing.
             attributes: the attributes of the call.
-            path: where the call stands.
+            path: where the call is.
 
         Returns:
             Its outputs in order.
@@ -142,7 +146,7 @@ class Interpreter:
             nodes: the NodeProtos.
             scope: name -> value; it is added to.
             attributes: the attributes of the function around.
-            path: where the nodes stand.
+            path: where the nodes are.
         """
         for node in nodes:
             inputs = tuple(scope[name] if name else None for name in node.input)
@@ -160,7 +164,7 @@ class Interpreter:
 
     def node(
         self,
-        node: Any,
+        node: onnx.NodeProto,
         inputs: Sequence[Value],
         scope: Mapping[str, Value],
         attributes: Mapping[str, Any],
@@ -173,7 +177,7 @@ class Interpreter:
             inputs: its inputs.
             scope: the values that its subgraphs see.
             attributes: the attributes of the function around.
-            path: where it stands.
+            path: where it is.
 
         Returns:
             Its outputs.
@@ -202,7 +206,7 @@ class Interpreter:
     def _control(
         self,
         op: Op,
-        node: Any,
+        node: onnx.NodeProto,
         inputs: Sequence[Value],
         given: Mapping[str, Any],
         scope: Mapping[str, Value],
@@ -229,7 +233,7 @@ class Interpreter:
 
     def callable(
         self,
-        graph: Any,
+        graph: onnx.GraphProto,
         scope: Mapping[str, Value],
         attributes: Mapping[str, Any] | None = None,
         path: tuple[str, ...] = (),
@@ -242,7 +246,7 @@ class Interpreter:
             graph: the GraphProto.
             scope: the values that it sees; looked up when it is called.
             attributes: the attributes of the function around.
-            path: where it stands.
+            path: where it is.
             number: whether its calls are numbered in the path.
 
         Returns:
@@ -259,7 +263,7 @@ class Interpreter:
 
         return body
 
-    def initializers(self, graph: Any) -> dict[str, Value]:
+    def initializers(self, graph: onnx.GraphProto) -> dict[str, Value]:
         """The initializers of a graph, read once.
 
         Args:
@@ -318,7 +322,7 @@ def versions_of(model: Any) -> dict[str, int]:
     return {normalized(o.domain): o.version for o in model.opset_import}
 
 
-def free_names(graph: Any) -> list[str]:
+def free_names(graph: onnx.GraphProto) -> list[str]:
     """The names that a graph takes from the graphs around it.
 
     Args:
@@ -346,7 +350,7 @@ def free_names(graph: Any) -> list[str]:
     return list(free)
 
 
-def used_names(node: Any) -> list[str]:
+def used_names(node: onnx.NodeProto) -> list[str]:
     """The names that a node reads, its subgraphs included.
 
     Args:
@@ -383,7 +387,7 @@ _HELD = (
 )  # fmt: skip
 
 
-def attribute_values(node: Any, outer: Mapping[str, Any]) -> dict[str, Any]:
+def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a node as Python values.
 
     Args:

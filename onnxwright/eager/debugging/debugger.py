@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model
 from onnxwright.types.roles import BackendValue
+
+if TYPE_CHECKING:
+    import onnx
+
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
 DEFAULT_BYTES = 1 << 30
@@ -364,7 +368,7 @@ def _nbytes(value: Value) -> int:
     return sum(_nbytes(v) for v in value) if isinstance(value, list) else 0
 
 
-def _check_known(node: Any, scope: Mapping[str, Value]) -> None:
+def _check_known(node: onnx.NodeProto, scope: Mapping[str, Value]) -> None:
     for name in interpreter.used_names(node):
         if name and name not in scope:
             what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
@@ -410,7 +414,7 @@ class _Watcher:
                 error.debug = self.result  # type: ignore[attr-defined]
                 raise error
 
-    def on_failure(self, node: Any, error: OnnxwrightError) -> None:
+    def on_failure(self, node: onnx.NodeProto, error: OnnxwrightError) -> None:
         """Raise the failure of a node at the Python line that made it."""
         if hasattr(error, "debug"):
             raise error

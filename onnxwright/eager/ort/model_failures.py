@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.origins import Sources, span_of_origin
@@ -18,6 +18,10 @@ from onnxwright.eager.values import (
 )
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
+
+if TYPE_CHECKING:
+    import onnx
+
 
 ORIGIN = "onnxwright.origin"
 _NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")
@@ -66,7 +70,7 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
         EagerError: a node failed in this run too.
     """
 
-    def report(node: Any, failure: OnnxwrightError) -> None:
+    def report(node: onnx.NodeProto, failure: OnnxwrightError) -> None:
         if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
             span = origin_of(node)
             note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
@@ -138,7 +142,7 @@ def all_nodes(model: Any) -> Any:
         yield from walk(function.node)
 
 
-def origin_of(node: Any, sources: Sources = None) -> Span | None:
+def origin_of(node: onnx.NodeProto, sources: Sources = None) -> Span | None:
     """The Python place that made a node, as its metadata says.
 
     Args:

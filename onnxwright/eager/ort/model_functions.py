@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import interpreter
@@ -18,11 +18,14 @@ from onnxwright.eager.values import (
 from onnxwright.errors import EagerError
 from onnxwright.opset.op import Op
 
+if TYPE_CHECKING:
+    import onnx
+
 
 def run_function(
     evaluator: Any,
     run_op: interpreter.RunOp,
-    proto: Any,
+    proto: onnx.FunctionProto,
     op: Op,
     inputs: Sequence[Value],
     attributes: Mapping[str, Any],
@@ -55,7 +58,7 @@ def run_function(
 
 def _function_session(
     evaluator: OrtEvaluator,
-    proto: Any,
+    proto: onnx.FunctionProto,
     op: Op,
     inputs: Sequence[Value],
     attributes: Mapping[str, Any],
@@ -85,7 +88,11 @@ def _function_session(
 
 
 def _function_model(
-    proto: Any, op: Op, inputs: Sequence[Value], attributes: Mapping[str, Any], outputs: int
+    proto: onnx.FunctionProto,
+    op: Op,
+    inputs: Sequence[Value],
+    attributes: Mapping[str, Any],
+    outputs: int,
 ) -> Any:
     types = [without_shape(type_of_value(x)) for x in inputs]
     present = [x is not None for x in inputs]
@@ -101,7 +108,9 @@ def _function_model(
     )
 
 
-def _add_with_callees(proto: Any, functions: dict[Any, Any], versions: dict[str, int]) -> None:
+def _add_with_callees(
+    proto: onnx.FunctionProto, functions: dict[Any, Any], versions: dict[str, int]
+) -> None:
     """A function after the registered functions that it calls: the reference wants that order."""
     for node in all_function_nodes(proto):
         callee = find_function(node.domain, node.op_type)
@@ -114,7 +123,7 @@ def _add_with_callees(proto: Any, functions: dict[Any, Any], versions: dict[str,
     functions[proto.domain, proto.name] = proto
 
 
-def all_function_nodes(proto: Any) -> Any:
+def all_function_nodes(proto: onnx.FunctionProto) -> Any:
     """Every node of a function, also in subgraphs.
 
     Args:
@@ -135,7 +144,7 @@ def all_function_nodes(proto: Any) -> Any:
 _functions: dict[tuple[str, str], Any] = {}
 
 
-def remember_function(proto: Any) -> None:
+def remember_function(proto: onnx.FunctionProto) -> None:
     """Let other functions call this one.
 
     Args:

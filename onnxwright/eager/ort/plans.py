@@ -6,7 +6,7 @@ The operator itself; the function that defines it; an older version of it that t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxwright.eager import node_model
 from onnxwright.eager.ort import sessions
@@ -17,6 +17,9 @@ from onnxwright.types.kinds import (
     OnnxType,
     OptionalType,
 )
+
+if TYPE_CHECKING:
+    import onnx
 
 
 def models_for(
@@ -96,7 +99,7 @@ def last_version(signature: registry.OpSignature) -> int:
     return later[0] - 1 if later else registry.newest(signature.domain)
 
 
-def with_defaults(node: Any, signature: registry.OpSignature) -> Any:
+def with_defaults(node: onnx.NodeProto, signature: registry.OpSignature) -> Any:
     """The call with every default of the schema written out.
 
     Args:
@@ -118,7 +121,7 @@ def with_defaults(node: Any, signature: registry.OpSignature) -> Any:
     return full
 
 
-def _only_declared(node: Any, function: Any) -> Any:
+def _only_declared(node: onnx.NodeProto, function: Any) -> Any:
     """The call without attributes that the function does not take; they are built into it."""
     import onnx
 

@@ -293,5 +293,5 @@ class Substitutes(TorchFunctionMode):  # type: ignore[misc]
     """While it lasts, `SUBSTITUTES` are called in the place of torch's functions."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function, or what stands for it."""
+        """Call the function, or its replacement."""
         return SUBSTITUTES.get(func, func)(*args, **(kwargs or {}))

@@ -265,7 +265,7 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
 def _ranges(
     program: ExportedProgram, declared: Mapping[str, Range], guards: Sequence[SizeGuard] | None
 ) -> dict[str, Range]:
-    """Torch's ranges within those of the user; torch's lower bound of 2 stands for none.
+    """Torch's ranges within those of the user; torch's lower bound of 2 means none.
 
     Torch narrows ranges for layouts, too; with guards, only bounds that one of them sets count.
     """

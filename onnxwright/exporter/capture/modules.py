@@ -47,7 +47,7 @@ def as_module(model: Any) -> torch.nn.Module:
 def spelled_out(
     module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
 ) -> tuple[torch.nn.Module, Any]:
-    """A module and dynamic shapes where `*args` and `**kwargs` stand for single arguments.
+    """A module and dynamic shapes where `*args` and `**kwargs` collect single arguments.
 
     Torch takes the shapes of `*args` as one tuple, and none of `**kwargs`.
 
@@ -63,7 +63,7 @@ def spelled_out(
     try:
         signature = inspect.signature(module.forward)
         bound = signature.bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):  # torch tells what is wrong with the arguments
+    except (TypeError, ValueError):  # torch reports what is wrong with the arguments
         return module, dynamic_shapes
     kinds = {p.kind: p.name for p in signature.parameters.values()}
     several = kinds.get(inspect.Parameter.VAR_POSITIONAL)

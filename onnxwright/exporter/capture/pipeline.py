@@ -69,6 +69,7 @@ def capture_model(
     *,
     strict: bool = False,
     size_branches: bool = False,
+    assume: Mapping[str, bool] | None = None,
 ) -> Captured:
     """Capture what `export` was given.
 
@@ -80,6 +81,7 @@ def capture_model(
         report: records the strategies tried and the warnings.
         strict: make it an error if the program is right for a part of the sizes only.
         size_branches: capture both sides of decisions by sizes.
+        assume: answers to decisions by values.
 
     Returns:
         The captured program.
@@ -112,7 +114,7 @@ def capture_model(
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
         try:
-            found = strategies.capture(module, wanted, how, report.captures)
+            found = strategies.capture(module, wanted, how, report.captures, assume)
         except ExportError as error:
             raise_not_captured(module, error)
             raise
@@ -130,7 +132,7 @@ def capture_model(
         sizes = sizes_of(program, names, ranges, written, found.decisions)
         tree: Tree | None = None
         if size_branches:
-            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report)
+            tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
         for leaf in leaves(tree) if tree is not None else (Leaf(program, names, sizes),):
             _report_decisions(leaf, tree, strict)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
@@ -143,6 +145,7 @@ def _both_sides(
     wanted: shapes.Wanted,
     how: str | strategies.Strategy,
     report: Report,
+    assume: Mapping[str, bool] | None = None,
 ) -> Tree:
     """The module captured on both sides of its decisions by sizes."""
     flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
@@ -157,7 +160,7 @@ def _both_sides(
         args, kwargs = pytree.tree_unflatten(values, spec)
         given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
         with recording.timed(report, "capture of other sides"), capture_torch_output():
-            found = strategies.capture(module, given, how, report.captures)
+            found = strategies.capture(module, given, how, report.captures, assume)
         program = found.program
         names = shapes.written_names(given, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)

@@ -202,7 +202,7 @@ def read(
             "dynamic_shapes",
             f"it does not have the form of the inputs ({wrong})",
             "nest it as the inputs are, by argument name or by position; "
-            "None stands for inputs without dynamic dimensions",
+            "None means inputs without dynamic dimensions",
         )
     _raise_first(problems)
     flat, spec = pytree.tree_flatten((tuple(args), given))
@@ -296,7 +296,7 @@ def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) 
 
 
 def _raise_first(problems: list[tuple[Any, str]]) -> None:
-    """Tell of the first input whose shapes cannot be, with its place."""
+    """Report the first input whose shapes are impossible, with its position."""
     if problems:
         path, reason = problems[0]
         checks.raise_bad_argument(
@@ -313,10 +313,10 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
         return {}
     if not isinstance(leaf, torch.Tensor):
         if not isinstance(spec, (int, _DimHint)):
-            raise TypeError(f"{spec!r} for {leaf!r}, where None or `Dim.DYNAMIC` stands")
+            raise TypeError(f"{spec!r} for {leaf!r}, where None or `Dim.DYNAMIC` is expected")
         return {}
     if not isinstance(spec, (Mapping, list, tuple)):
-        raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes stands")
+        raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes is expected")
     if not isinstance(spec, Mapping) and len(spec) != leaf.ndim:
         raise ValueError(f"{len(spec)} entries for a tensor of rank {leaf.ndim}")
     items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
@@ -400,7 +400,7 @@ def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
     """
     entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     names: dict[str, str] = {}
-    taken: dict[str, tuple[str, int]] = {}  # name -> the symbol it stands for, its example size
+    taken: dict[str, tuple[str, int]] = {}  # name -> the symbol it represents, its example size
     for entry, axes in zip(entries, wanted.axes, strict=False):
         fake = entry.node.meta.get("val")
         if not isinstance(fake, torch.Tensor):

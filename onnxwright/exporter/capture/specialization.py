@@ -127,7 +127,7 @@ def lost_constants(program: ExportedProgram) -> list[str]:
 
 
 def _is_hollow(tensor: Any) -> bool:
-    """Whether a tensor stands for another while torch traces."""
+    """Whether a tensor is a tracing proxy of another."""
     if not isinstance(tensor, torch.Tensor):
         return False
     wrapped = bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,10 @@ from onnxwright.exporter.capture.quantized.modules import (
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.strategy import by_source
 from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
@@ -52,12 +56,16 @@ class Outcome:
         seconds: how long it took.
         error: why it failed; empty if it worked.
         output: what torch printed and logged on the way.
+        choices: decisions by values that the program has, of a capture by source.
+        rewritten: the functions that decide them.
     """
 
     strategy: str
     seconds: float
     error: str = ""
     output: str = ""
+    choices: tuple[Choice, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,41 @@ def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
     return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
+class _Source:
+    """The way of a capture that rewrites Python: what it found is kept for the report.
+
+    Args:
+        first: what the capture without rewriting raised; None if it was not tried.
+        assume: answers of the user to decisions.
+    """
+
+    def __init__(
+        self, first: BaseException | None = None, assume: Mapping[str, bool] | None = None
+    ) -> None:
+        self.first, self.assume = first, assume
+        self.choices: tuple[Choice, ...] = ()
+        self.rewritten: tuple[str, ...] = ()
+
+    def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+        """Capture, with functions that decide by values rewritten."""
+
+        def run() -> Any:
+            # What torch says of a try that fails is of use to nobody.
+            with capture_torch_output() as output:
+                program = _substitutes(model, args, kwargs, dims)
+            output.replay()
+            return program
+
+        found = by_source(run, self.first, self.assume)
+        self.choices = tuple(found.session.choices)
+        self.rewritten = tuple(found.rewritten.names)
+        return found.result
+
+
+def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    return _Source()(model, args, kwargs, dims)
+
+
 def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     given = torch.utils._pytree.tree_leaves((args, kwargs))
     if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
@@ -116,16 +159,24 @@ STRATEGIES: dict[str, Strategy] = {
 
 NAMED: dict[str, Strategy] = {
     **STRATEGIES,
+    "source": _source,
     "torch.func": _torch_func,
     "quantized": _quantized,
     "draft": draft,
 }
 """The ways that can be asked for by name.  That for `torch.func` is tried where another failed in
-it, that for quantized modules where there are some or another failed in a quantized tensor; a
-draft is never tried by itself, as it assumes."""
+it, that for quantized modules where there are some or another failed in a quantized tensor,
+"source" where all failed because Python decides by values; a draft is never tried by itself, as it
+assumes."""
 
 
-def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outcome]) -> Capture:
+def capture(
+    model: Any,
+    wanted: Wanted,
+    how: str | Strategy,
+    outcomes: list[Outcome],
+    assume: Mapping[str, bool] | None = None,
+) -> Capture:
     """Capture a model.
 
     Args:
@@ -134,6 +185,7 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
         how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each way that was tried is added here.
+        assume: answers to decisions by values, by `file.py:LINE` or the text of the condition.
 
     Returns:
         The program, and how it was captured.
@@ -146,6 +198,8 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     second: Capture | None = None
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
+    if how == "source":
+        waiting = _sources(wanted, None, assume)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way is not _strict:
@@ -156,9 +210,14 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
             program, error = _tried(way, model, inputs, decisions)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
-        outcomes.append(Outcome(name, seconds, reason, output.text))
+        found_by = (way.choices, way.rewritten) if isinstance(way, _Source) else ((), ())
+        outcomes.append(Outcome(name, seconds, reason, output.text, *found_by))
         if error is not None:
             errors.append(error)
+            if how == "auto" and not waiting and not isinstance(way, _Source):
+                first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
+                if first is not None and second is None:
+                    waiting = _sources(wanted, first, assume)
             if how == "auto" and _is_about_func(error) and way is _non_strict:
                 waiting = _ways(wanted, "torch.func") + waiting
             elif how == "auto" and way is _non_strict and _is_about_quantized(error):
@@ -174,6 +233,14 @@ def capture(model: Any, wanted: Wanted, how: str | Strategy, outcomes: list[Outc
     if second is not None:
         return second
     _raise_uncaptured(errors, outcomes)
+
+
+def _sources(
+    wanted: Wanted, first: Exception | None, assume: Mapping[str, bool] | None
+) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The capture by source, with all forms of the inputs."""
+    ways = _ways(wanted, "source")
+    return [(name, _Source(first, assume), inputs, relaxed) for name, _, inputs, relaxed in ways]
 
 
 class LostConstantError(RuntimeError):
@@ -226,11 +293,17 @@ def _checked(program: Any, name: str) -> ExportedProgram:
 
 
 def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
-    """Tell why no way worked; the first is the one closest to plain Python."""
+    """Report why no strategy worked; the first is the one closest to plain Python."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.error:
             reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    refused = next((e for e in errors if isinstance(e, RefusedError)), None)
+    if refused is not None:
+        try:
+            fail(refused.diagnostic())
+        except ExportError as error:
+            raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
     own = not is_of_torch(errors[0])
     try:
@@ -246,7 +319,7 @@ def _raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRet
 
 
 def _each(ways: list[str], outcomes: list[Outcome]) -> str:
-    """The ways that ended alike, in words."""
+    """The strategies with the same outcome, as text."""
     return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
 
 
@@ -281,8 +354,9 @@ _HINTS = (
     (
         ("data-dependent branching", "GuardOnDataDependentSymNode"),
         (
-            "the program goes another way for other values of a tensor: write the choice with "
-            "`torch.where` or `torch.cond`, or tell torch the range with `torch._check`"
+            "the program goes another way for other values of a tensor: `capture='source'` takes "
+            "most of that; write the choice with `torch.where` or `torch.cond`, tell torch the "
+            "range with `torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
         ),
     ),
     (
@@ -340,7 +414,7 @@ def _hint(outcomes: list[Outcome]) -> str:
             return hint
     if any(o.strategy == "draft" for o in outcomes):
         return "the error before this one is torch's own"
-    return "the error before this one is torch's own; `capture='draft'` may go further, and tells"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
 
 
 # Lines of torch's messages that are for those who work on torch.

@@ -77,7 +77,7 @@ class Session:
                 source, providers=providers, session_options=options, weights=weights
             )
         finally:
-            # What is mapped can be read on when its name is gone, except on Windows.
+            # A mapped file can be read after it is unlinked, except on Windows.
             if folder is not None and os.name != "nt":
                 folder.cleanup()
             self._folder = folder

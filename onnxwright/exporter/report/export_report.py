@@ -30,9 +30,9 @@ class Report:
         fallbacks: operators translated by the fallback -> how often.
         fallen: the nodes that the fallback translated, as `failures.NodeNote`.
         failures: the nodes that could not be translated, as `failures.NodeNote`.
-        inputs, outputs: those of the model, in words.
+        inputs, outputs: those of the model, as text.
         mutations: what the program writes to -> the output with the new value; empty if dropped.
-        warnings: what was told to the user, and what is worth knowing.
+        warnings: warnings given to the user, and notes.
         error: why the export failed; empty if it did not.
         verification: what the verification found, None if it was not asked for.
         versions: package -> version.

@@ -26,7 +26,7 @@ summary{cursor:pointer;font-weight:600;margin-top:.8rem}
 
 @dataclass(frozen=True)
 class Block(ABC):
-    """What stands under a heading."""
+    """The content under a heading."""
 
     @property
     @abstractmethod
@@ -125,11 +125,11 @@ class Items(Block):
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it.
+    """A heading and its content.
 
     Fields:
         title: the heading; none if it is empty.
-        body: what stands under it.
+        body: its content.
         folded: closed until it is asked for, where the page can do that.
     """
 
@@ -196,7 +196,7 @@ class Page:
 
 
 def _cell(text: object) -> str:
-    """A text in a row of a Markdown table: its lines are told apart, nothing ends the row."""
+    """A text in a row of a Markdown table: lines are kept apart, nothing ends the row."""
     escaped = html.escape(str(text), quote=False).replace("|", "\\|").replace("`", "\\`")
     return escaped.replace("*", "\\*").replace("\n", "<br>")
 

@@ -31,11 +31,11 @@ def raise_missing(
     lowerings: Lowerings,
     report: Report,
 ) -> None:
-    """Tell of all operators that had no function, at once.
+    """Report all operators without a function, at once.
 
     Args:
         missing: the nodes of each such operator, by its full name.
-        unresolved: what torch's decomposition of such an operator lacks in turn.
+        unresolved: what torch's decomposition of such an operator itself needs and lacks.
         lowerings: the functions there are.
         report: the report; the nodes are added to it.
 
@@ -102,7 +102,7 @@ def _parameters(target: Any) -> str:
 def raise_lowering_failed(
     node: Node, name: str, error: Exception, found: Found | None, report: Report
 ) -> NoReturn:
-    """Tell that the function for a node failed.
+    """Report that the function for a node failed.
 
     Args:
         node: the node.
@@ -125,7 +125,7 @@ def raise_lowering_failed(
     if found is not None and own:
         notes.append(_called_with(node, found.function, report))
     elif not isinstance(error, OnnxwrightError):
-        hint = f"this is a fault of onnxwright's function; another may stand in {_TABLE} meanwhile"
+        hint = f"this is a bug in onnxwright's function; {_TABLE} can replace it meanwhile"
     if not hint:
         hint = (
             f"the function is the one that {found.way} gives"
@@ -184,7 +184,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: Report) -> NoReturn:
-    """Tell that a function of the user's gives something that cannot be the result of a node.
+    """Report that a user's function returned something that cannot be the result of a node.
 
     Args:
         node: the node.
@@ -214,7 +214,7 @@ def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: R
 def raise_wrong_result(
     node: Node, name: str, got: str, wanted: str, found: Found | None, report: Report
 ) -> NoReturn:
-    """Tell that a result has another element type or shape than torch says.
+    """Report that a result has another element type or shape than torch says.
 
     Args:
         node: the node.
@@ -285,7 +285,7 @@ def _definition(function: Any) -> Span | None:
 
 
 def _kind(value: Any) -> str:
-    """A value in words: `None`, `a str`, `a torch.Tensor`."""
+    """A value as text: `None`, `a str`, `a torch.Tensor`."""
     if value is None:
         return "None"
     kind = type(value)

@@ -79,9 +79,9 @@ def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, An
 def _while_loop_stack_output(
     t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """`while_loop_stack_output(cond, body, carried, additional)`: what is carried, of all turns.
+    """`while_loop_stack_output(cond, body, carried, additional)`: carried values of all iterations.
 
-    A loop that never turns gives what it was to carry.
+    A loop without iterations returns its initial values.
     """
     op, carried = t.op, packed(t, args[2])
     first, results = _turns(t, args, stacked=True)
@@ -101,7 +101,7 @@ def _while_loop_stack_output(
 
 
 def _turns(t: Translator, args: list[Any], *, stacked: bool) -> tuple[Any, list[Any]]:
-    """Whether a loop turns at all, and the results of its Loop."""
+    """Whether a loop has iterations, and the results of its Loop."""
     condition, body, carried, additional = args
     first = t.run(condition, [*carried, *additional])[0]
 
@@ -177,7 +177,7 @@ def _flex_attention(t: Translator, node: Node, args: list[Any], kwargs: dict[str
 
 
 def _known(node: Node) -> Any:
-    """What torch knows of a node: a fake tensor, a size, or the graph it stands for."""
+    """What torch knows of a node: a fake tensor, a size, or the graph it represents."""
     if node.op == "get_attr" and "val" not in node.meta:
         return getattr(node.graph.owning_module, str(node.target))
     return node.meta["val"]
@@ -201,8 +201,8 @@ HANDLERS: dict[str, Handler] = {
     "export::access_subclass_inner_tensor": _inner_tensor,
     "onnx_symbolic::_symbolic": symbolic,
     "onnx_symbolic::_symbolic_multi_out": symbolic,
-    "onnx::Attention.opset23": onnx_operator("Attention"),
-    "onnx::RotaryEmbedding.opset23": onnx_operator("RotaryEmbedding"),
+    "onnx::Attention.opset23": onnx_operator("Attention", 23),
+    "onnx::RotaryEmbedding.opset23": onnx_operator("RotaryEmbedding", 23),
     "aten::as_strided": strided,
     "aten::as_strided_copy": strided,
     "aten::as_strided_scatter": strided,

@@ -54,7 +54,7 @@ class Lowerings:
                 if not callable(function):
                     checks.raise_bad_argument(
                         _TABLE,
-                        f"what stands for {key} is not a function, but {function!r}",
+                        f"the value of {key} is not a function, but {function!r}",
                         "give functions, or lists of functions",
                     )
             for name in _names(key):
@@ -96,12 +96,12 @@ class Lowerings:
 
 
 def _names(key: Any) -> list[str]:
-    """The full names a key of a custom table stands for."""
+    """The full names a key of a custom table represents."""
     if isinstance(key, str):
         key = _full_name(key)
         _check_name(key)
         return [key]
-    # What `torch.library.custom_op` makes stands for the operator it registered.
+    # The result of `torch.library.custom_op` represents the operator it registered.
     key = getattr(key, "_opoverload", key)
     if isinstance(key, torch._ops.OpOverloadPacket):
         return [target_name(getattr(key, overload)) for overload in key.overloads()]
@@ -127,7 +127,7 @@ def _full_name(key: str) -> str:
 
 
 def _is_on_sizes(key: Any) -> bool:
-    """Whether something is a Python function that stands in captured programs, on sizes."""
+    """Whether something is a Python function on sizes that occurs in captured programs."""
     module, name = getattr(key, "__module__", None), getattr(key, "__name__", "")
     if module == "torch":
         return "sym_" in name[:5]

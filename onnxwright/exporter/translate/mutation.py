@@ -336,7 +336,7 @@ class Writes:
         if isinstance(value, Complex) or isinstance(old, Complex):
             return value
         if not (hasattr(value, "kind") and hasattr(old, "kind")):
-            return value  # an operator without a function; all of them are told at the end
+            return value  # an operator without a function; all of them are reported at the end
         if value.onnx_dtype is not old.onnx_dtype:
             value = self.op.Cast(value, to=old.onnx_dtype)
         if value.shape != old.shape:
@@ -363,7 +363,7 @@ class Writes:
         op, name = self.op, target_name(child.target)
         for one in (value, parent):
             if not isinstance(one, (Complex, list, tuple)) and not hasattr(one, "kind"):
-                return one  # an operator without a function; all of them are told at the end
+                return one  # an operator without a function; all of them are reported at the end
         args = [self._plain(a) for a in child.args[1:]]
         if _writes(child) or name in _SAME:
             return value

@@ -18,7 +18,7 @@ Names = Dimensions | None
 
 @dataclass(frozen=True)
 class NodeNote:
-    """One node of a captured program, in words.
+    """One node of a captured program, as text.
 
     Fields:
         node: the name of the FX node.

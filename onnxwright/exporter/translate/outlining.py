@@ -16,7 +16,7 @@ class Group:
 
     Fields:
         domain, name: what the function is called; a number is added where another has the name.
-        nodes: the nodes; those that are calls of functions made before stand for their nodes.
+        nodes: the nodes; those that are calls of functions made before represent their nodes.
     """
 
     domain: str
@@ -45,8 +45,8 @@ class Outliner:
             group: its nodes; all of them in the main graph.
 
         Returns:
-            The call that stands for them; None where they cannot be one function, because others
-            stand between them.
+            The call that replaces them; None where they cannot be one function, because others
+            are between them.
         """
         graph = self.model.graph
         order = {node: n for n, node in enumerate(graph)}
@@ -119,7 +119,7 @@ class Outliner:
         return next((n for n, i in order.items() if i > last), None)
 
     def _inner(self, value: ir.Value, nodes: Sequence[ir.Node], taken: set[str | None]) -> ir.Value:
-        """The function's input that stands for a value, read by the nodes instead of it."""
+        """The function's input that represents a value, read by the nodes instead of it."""
         name = str(value.name)
         if name in self.weights:
             name = name.rsplit(".", 1)[-1]

@@ -1,8 +1,8 @@
 """`as_strided` of a tensor whose elements are not in the order of its axes.
 
 A graph has no memory: what a strided view reads is found from the strides that torch keeps beside
-the tensor.  Where they only turn the axes, the axes are turned back; a view of memory that is not
-all of the tensor is refused.
+the tensor.  Where they only permute the axes, the axes are permuted back; a view of memory that
+is not all of the tensor is rejected.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Translator:
         self.strict = strict
         self.watch = watch
         self.missing: dict[str, list[Node]] = {}
-        # What the decompositions of missing operators lack in turn.
+        # What the decompositions of missing operators need and lack.
         self.unresolved: dict[str, set[str]] = {}
         # Placeholders that the graph translated last has written into, with their new values.
         self.written: dict[Node, Any] = {}
@@ -273,7 +273,7 @@ class Translator:
             name: its full name.
 
         Returns:
-            What stands for the results of the node, so that all such operators are found.
+            Placeholders for the results of the node, so that all such operators are found.
         """
         self.missing.setdefault(name, []).append(node)
         return _missing_like(node)
@@ -327,7 +327,7 @@ class Translator:
         return None if inner is None else (inner, fakes)
 
     def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
-        """The results of a graph that stands for one node.
+        """The results of a graph that represents one node.
 
         Args:
             node: the node.
@@ -446,7 +446,7 @@ MISSING: Any = _Missing()
 
 
 def _lacks(x: Any) -> bool:
-    """Whether what stands for a missing result is in a nest of arguments."""
+    """Whether nested arguments contain the placeholder of a missing result."""
     return any(leaf is MISSING for leaf in torch.utils._pytree.tree_leaves(x))
 
 

@@ -30,7 +30,7 @@ def entries_of(tensor: onnx.TensorProto, where: str) -> dict[str, str]:
         The entries.
 
     Raises:
-        Damage: one is not text, or stands there twice.
+        Damage: one is not text, or occurs twice.
     """
     found: dict[str, str] = {}
     for entry in tensor.external_data:

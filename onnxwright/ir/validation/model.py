@@ -35,7 +35,7 @@ _BODIES: dict[str, tuple[str, ...]] = {
     "If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",),
     "SequenceMap": ("body",),
 }  # fmt: skip
-_ELEMENTS = {int(d) for d in DType} | {0}  # 0 stands for an unknown element type
+_ELEMENTS = {int(d) for d in DType} | {0}  # 0 is an unknown element type
 
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
 

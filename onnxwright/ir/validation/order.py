@@ -20,7 +20,7 @@ def check_order(nodes: Sequence[onnx.NodeProto], where: str, *, needed: bool = F
         needed: whether nodes that are not sorted are a fault.
 
     Returns:
-        Whether each node stands after those whose outputs it reads.
+        Whether each node comes after those whose outputs it reads.
 
     Raises:
         Damage: values are computed from each other, or the order is needed.
@@ -101,7 +101,7 @@ def _sort(nodes: Any) -> None:
 
 
 def _stable(reads: Sequence[set[int]]) -> list[int]:
-    """Numbers of nodes in order: each as early as it stands now, after what it reads."""
+    """Numbers of nodes in order: each as early as it is now, after what it reads."""
     order: list[int] = []
     done: set[int] = set()
     for start in range(len(reads)):

@@ -1,4 +1,4 @@
-"""What must hold of a model whose nodes are gone through one by one, to run or to change them."""
+"""What must hold of a model whose nodes are visited one by one, to run or to change them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _A = onnx.AttributeProto
 # Outputs that the graph of a node has beside those of the node: the condition of a Loop.
 _EXTRA = {"If": 0, "Loop": 1, "Scan": 0, "SequenceMap": 0}
 # What has no default: an absent number is 0, an absent list is empty.
-# Attributes of standard operators that name an element type; 0 stands for none in some.
+# Attributes of standard operators that name an element type; 0 means none in some.
 _TYPES = {"to": 1, "dtype": 1, "output_dtype": 0, "precision": 0, "softmax_precision": 0}
 _ELEMENTS = {int(dtype) for dtype in DType}
 _SINGLE = {_A.TENSOR: "t", _A.GRAPH: "g", _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp"}
 
 
 def runnable(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Refuse a model that cannot be gone through, and sort its nodes.
+    """Reject a model that cannot be traversed, and sort its nodes.
 
     Args:
         model: the model, checked by `check_model`.
@@ -84,6 +84,14 @@ def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int])
         ):
             if given < wanted:
                 raise Damage("structure", place, f"it has {given} {word}s, the node needs {wanted}")
+        made = {v.name for v in (*attr.g.input, *attr.g.initializer)}
+        made |= {t.values.name for t in attr.g.sparse_initializer}
+        made.update(name for inner in attr.g.node for name in inner.output)
+        for output in attr.g.output:
+            if output.name and output.name not in made:
+                what = f"its output {quoted(output.name)} is not computed in it"
+                advice = "an Identity in it gives a value from outside of it"
+                raise Damage("structure", place, what, advice)
 
 
 def _check_attribute(attr: onnx.AttributeProto, names: set[str], where: str) -> None:
@@ -117,7 +125,7 @@ def _check_kinds(node: onnx.NodeProto, versions: dict[str, int], where: str) -> 
         if lowest is None or attr.ref_attr_name or attr.i in _ELEMENTS or attr.i == lowest == 0:
             continue
         place = f"{where}, attribute {quoted(attr.name)}"
-        raise Damage("structure", place, f"{attr.i} does not stand for an element type")
+        raise Damage("structure", place, f"{attr.i} is not an element type")
 
 
 __all__ = ["runnable"]

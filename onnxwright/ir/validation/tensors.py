@@ -94,7 +94,7 @@ def check_tensor(tensor: onnx.TensorProto, where: str, data: Files | None) -> No
 
 
 def check_value(value: Value, where: str, depth: int = 0) -> None:
-    """Refuse a value that stands on its own, such as one of a `.pb` file, and cannot be read.
+    """Refuse a single value, such as one of a `.pb` file, and cannot be read.
 
     Args:
         value: a tensor, a sequence or an optional.
@@ -134,7 +134,7 @@ def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
         The type.
 
     Raises:
-        Damage: the number does not stand for an ONNX element type.
+        Damage: the number is not an ONNX element type.
     """
     try:
         return DType(tensor.data_type)

@@ -19,6 +19,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.scores import Scores, scores_of
 from onnxwright.types.dtypes import DType
@@ -46,74 +47,74 @@ def _heads(rng: Any) -> Draw:
 # -- patterns ------------------------------------------------------------------------------------
 
 
-def _end(op: Any, scores: Any, v: Any) -> Any:
+def _end(op: Op, scores: Value, v: Value) -> Any:
     return op.MatMul(op.Softmax(scores, axis=-1), v)
 
 
 @rule(since=23, level="rounding", cases=_heads)
-def attention(op: Any, scores: Any, v: Any) -> Any:
+def attention(op: Op, scores: Value, v: Value) -> Any:
     """Attention: scaled products, a mask, Softmax and a product."""
     return op.MatMul(op.Softmax(scores, axis=-1), v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value) -> Any:
     return _end(op, op.MatMul(q, kt), v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const) -> Any:
     return _end(op, op.MatMul(q, kt) * scale, v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, divisor: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const) -> Any:
     return _end(op, op.MatMul(q, kt) / divisor, v)
 
 
 @attention.also
-def _(op: Any, q: Any, k: Any, v: Any, scale: Const, other: Const) -> Any:
+def _(op: Op, q: Value, k: Value, v: Value, scale: Const, other: Const) -> Any:
     return _end(op, op.MatMul(q * scale, op.Transpose(k, perm=[0, 1, 3, 2]) * other), v)
 
 
 @attention.also
-def _(op: Any, q: Any, rows: Any, v: Any, scale: Const) -> Any:
+def _(op: Op, q: Value, rows: Value, v: Value, scale: Const) -> Any:
     return _end(op, op.MatMul(q, op.Transpose(rows, perm=[0, 2, 3, 1]) * scale), v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, divisor: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const) -> Any:
     return _end(op, op.MatMul(q / divisor, kt), v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, mask: Any) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, mask: Value) -> Any:
     return _end(op, op.MatMul(q, kt) + mask, v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, mask: Any) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const, mask: Value) -> Any:
     return _end(op, op.MatMul(q, kt) * scale + mask, v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, divisor: Const, mask: Any) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, divisor: Const, mask: Value) -> Any:
     return _end(op, op.MatMul(q, kt) / divisor + mask, v)
 
 
 @attention.also
-def _(op: Any, q: Any, kt: Any, v: Any, scale: Const, other: Const, mask: Any) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, scale: Const, other: Const, mask: Value) -> Any:
     return _end(op, op.MatMul(q * scale, kt * other) + mask, v)
 
 
 @attention.to
-def _(op: Any, v: Any, match: Any) -> Any:
+def _(op: Op, v: Value, match: Any) -> Any:
     softmax = match.roots[0].inputs[0].producer()
     return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=False)
 
 
 @rule(since=23, level="rounding", assume=["visible"], cases=lambda rng: _visible(_heads(rng)))
-def attention_of_visible(op: Any, scores: Any, v: Any) -> Any:
+def attention_of_visible(op: Op, scores: Value, v: Value) -> Any:
     """Attention whose mask hides no whole row: chosen, or added with the lowest number."""
     return op.MatMul(op.Softmax(scores, axis=-1), v)
 
@@ -124,22 +125,22 @@ def _visible(drawn: Draw) -> Draw:
 
 
 @attention_of_visible.also
-def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
     return _end(op, op.Where(seen, op.MatMul(q, kt) * scale, least), v)
 
 
 @attention_of_visible.also
-def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
     return _end(op, op.Where(op.Not(seen), least, op.MatMul(q, kt) * scale), v)
 
 
 @attention_of_visible.also
-def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
     return _end(op, op.MatMul(q, kt) * scale + op.Where(seen, 0.0, least), v)
 
 
 @attention_of_visible.to
-def _(op: Any, v: Any, match: Any) -> Any:
+def _(op: Op, v: Value, match: Any) -> Any:
     softmax = match.roots[0].inputs[0].producer()
     found = scores_of(softmax.inputs[0])
     if found is None or not found.hides:
@@ -148,26 +149,26 @@ def _(op: Any, v: Any, match: Any) -> Any:
 
 
 @rule(since=23, level="rounding", cases=_heads)
-def attention_of_zeros(op: Any, scores: Any, v: Any) -> Any:
+def attention_of_zeros(op: Op, scores: Value, v: Value) -> Any:
     """Attention whose hidden rows are zeros, as they are after `Where(IsNaN(p), 0, p)`."""
     p = op.Softmax(scores, axis=-1)
     return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
 
 
 @attention_of_zeros.also
-def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
     p = op.Softmax(op.Where(seen, op.MatMul(q, kt) * scale, least), axis=-1)
     return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
 
 
 @attention_of_zeros.also
-def _(op: Any, q: Any, kt: Any, v: Any, seen: Any, scale: Const, least: Const) -> Any:
+def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: Const) -> Any:
     p = op.Softmax(op.MatMul(q, kt) * scale + op.Where(seen, 0.0, least), axis=-1)
     return op.MatMul(op.Where(op.IsNaN(p), 0.0, p), v)
 
 
 @attention_of_zeros.to
-def _(op: Any, v: Any, match: Any) -> Any:
+def _(op: Op, v: Value, match: Any) -> Any:
     softmax = next(n for n in match.nodes.values() if n.op_type == "Softmax")
     return _attention(op, v, scores_of(softmax.inputs[0]), match, zeros=True)
 
@@ -176,7 +177,7 @@ def _(op: Any, v: Any, match: Any) -> Any:
 
 
 def _attention(
-    op: Any, v: Any, found: Scores | None, match: Any, *, zeros: bool, visible: bool = False
+    op: Op, v: Value, found: Scores | None, match: Any, *, zeros: bool, visible: bool = False
 ) -> Any:
     """The Attention of scores, None where the runtime would give something else."""
     if found is None or found.factor <= 0:
@@ -252,7 +253,7 @@ def _groups(rng: Any) -> Draw:
 
 @rule(since=23, level="rounding", cases=_groups)
 def attention_of_groups(
-    op: Any, q: Any, k: Any, v: Any, two: Const, wide: Any, wide2: Any, joined: Any, joined2: Any,
+    op: Op, q: Any, k: Any, v: Any, two: Const, wide: Any, wide2: Any, joined: Any, joined2: Any,
     scale: Attr, is_causal: Attr, mask: Any = None,
 ) -> Any:  # fmt: skip
     """Attention whose keys and values are repeated for the queries of each group: it does so."""
@@ -263,7 +264,7 @@ def attention_of_groups(
 
 @attention_of_groups.also
 def _(
-    op: Any, q: Any, k: Any, v: Any, two: Const, wide: Const, wide2: Const, joined: Const,
+    op: Op, q: Any, k: Any, v: Any, two: Const, wide: Const, wide2: Const, joined: Const,
     joined2: Const, scale: Attr, is_causal: Attr, mask: Any = None,
 ) -> Any:  # fmt: skip
     many = op.Reshape(op.Expand(op.Unsqueeze(k, two), wide), joined)
@@ -273,7 +274,7 @@ def _(
 
 @attention_of_groups.also
 def _(
-    op: Any,
+    op: Op,
     q: Any,
     k: Any,
     v: Any,
@@ -292,7 +293,7 @@ def _(
 
 @attention_of_groups.also
 def _(
-    op: Any, q: Any, k: Any, v: Any, i: Const, scale: Attr, is_causal: Attr, mask: Any = None
+    op: Op, q: Any, k: Any, v: Any, i: Const, scale: Attr, is_causal: Attr, mask: Any = None
 ) -> Any:
     many, more = op.Gather(k, i, axis=1), op.Gather(v, i, axis=1)
     return op.Attention(q, many, more, mask, scale=scale, is_causal=is_causal)
@@ -362,7 +363,7 @@ def _rows(rng: Any) -> Draw:
 
 @rule(since=23, level="rounding", cases=_rows)
 def attention_of_rows(
-    op: Any, q: Any, k: Any, v: Any, qs: Const, ks: Const, vs: Const, back: Const, scale: Attr,
+    op: Op, q: Any, k: Any, v: Any, qs: Const, ks: Const, vs: Const, back: Const, scale: Attr,
     is_causal: Attr, mask: Any = None,
 ) -> Any:  # fmt: skip
     """Attention between Reshapes and Transposes to heads and back: it takes rows itself."""

@@ -10,6 +10,7 @@ from onnxwright.optimizer.building import is_read_once, makers, modern, runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 
 
@@ -30,7 +31,7 @@ def _known(*bounds: Any) -> list[float | None] | None:
     return None if any(n is not None and np.isnan(n) for n in found) else found
 
 
-def _clip(op: Any, x: Any, low: float | None, high: float | None) -> Any:
+def _clip(op: Op, x: Any, low: float | None, high: float | None) -> Any:
     if low is not None and low == high == 0:
         return None  # a zero that is left alone keeps its sign
     dtype = x.dtype.numpy
@@ -47,8 +48,8 @@ def _most(a: float | None, b: float | None) -> float | None:
 
 @rule(since=6, cases=_bounds)
 def clip_of_clip(
-    op: Any,
-    x: Any,
+    op: Op,
+    x: Value,
     a: Const | None = None,
     b: Const | None = None,
     c: Const | None = None,
@@ -59,7 +60,7 @@ def clip_of_clip(
 
 
 @clip_of_clip.to
-def _(op: Any, x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+def _(op: Op, x: Value, a: Value, b: Value, c: Value, d: Value) -> Any:
     found = _known(a, b, c, d)
     if found is None or x.dtype is None:
         return None
@@ -80,13 +81,13 @@ def _both(
 
 
 @rule(since=6, cases=_bounds)
-def relu_of_clip(op: Any, x: Any, a: Const | None = None, b: Const | None = None) -> Any:
+def relu_of_clip(op: Op, x: Value, a: Const | None = None, b: Const | None = None) -> Any:
     """A Relu of a Clip is a Clip from 0."""
     return op.Relu(op.Clip(x, a, b))
 
 
 @relu_of_clip.to
-def _(op: Any, x: Any, a: Any, b: Any) -> Any:
+def _(op: Op, x: Value, a: Value, b: Value) -> Any:
     found = _known(a, b)
     if found is None or x.dtype is None or not runs(op, "Clip", x.dtype):
         return None
@@ -94,13 +95,13 @@ def _(op: Any, x: Any, a: Any, b: Any) -> Any:
 
 
 @rule(since=6, cases=_bounds)
-def clip_of_relu(op: Any, x: Any, b: Const, a: Const | None = None) -> Any:
+def clip_of_relu(op: Op, x: Value, b: Const, a: Const | None = None) -> Any:
     """A Clip of a Relu that has an upper bound is a Clip from 0."""
     return op.Clip(op.Relu(x), a, b)
 
 
 @clip_of_relu.to
-def _(op: Any, x: Any, a: Any, b: Any) -> Any:
+def _(op: Op, x: Any, a: Any, b: Any) -> Any:
     found = _known(a, b)
     if found is None or b is None or x.dtype is None:
         return None
@@ -108,28 +109,28 @@ def _(op: Any, x: Any, a: Any, b: Any) -> Any:
 
 
 @rule(since=8, level="rounding", cases=_bounds)
-def min_of_max(op: Any, x: Any, b: Const, c: Const) -> Any:
+def min_of_max(op: Op, x: Value, b: Const, c: Const) -> Any:
     """Max and Min with a number each are a Clip; the sign of zeros is that of Clip."""
     return op.Min(op.Max(x, b), c)
 
 
 @min_of_max.to
-def _(op: Any, x: Any, b: Any, c: Any) -> Any:
+def _(op: Op, x: Value, b: Value, c: Value) -> Any:
     return _clipped(op, x, b, c, b_first=True)
 
 
 @rule(since=8, level="rounding", cases=_bounds)
-def max_of_min(op: Any, x: Any, b: Const, c: Const) -> Any:
+def max_of_min(op: Op, x: Value, b: Const, c: Const) -> Any:
     """Min and Max with a number each are a Clip; the sign of zeros is that of Clip."""
     return op.Max(op.Min(x, b), c)
 
 
 @max_of_min.to
-def _(op: Any, x: Any, b: Any, c: Any) -> Any:
+def _(op: Op, x: Value, b: Value, c: Value) -> Any:
     return _clipped(op, x, c, b, b_first=False)
 
 
-def _clipped(op: Any, x: Any, low: Any, high: Any, *, b_first: bool) -> Any:
+def _clipped(op: Op, x: Any, low: Any, high: Any, *, b_first: bool) -> Any:
     """The Clip of two bounds, if they are numbers in order that do not widen `x`."""
     found = _known(low, high)
     if found is None or x.dtype is None or not runs(op, "Clip", x.dtype) or x.constant is not None:
@@ -145,13 +146,13 @@ def _clipped(op: Any, x: Any, low: Any, high: Any, *, b_first: bool) -> Any:
 
 
 @rule(since=8, cases=_bounds)
-def min_of_relu(op: Any, x: Any, b: Const) -> Any:
+def min_of_relu(op: Op, x: Value, b: Const) -> Any:
     """A Relu and a Min with a number are a Clip from 0."""
     return op.Min(op.Relu(x), b)
 
 
 @min_of_relu.to
-def _(op: Any, x: Any, b: Any) -> Any:
+def _(op: Op, x: Value, b: Value) -> Any:
     high = number(b)
     if high is None or not 0 < high < np.inf or x.dtype is None:
         return None
@@ -169,10 +170,10 @@ def _several(rng: Any) -> Draw:
 def _flattened(name: str) -> Rule:
     """The rule for an operator of many inputs, one of which the same operator makes."""
 
-    def pattern(op: Any, *xs: Any) -> Any:
+    def pattern(op: Op, *xs: Any) -> Any:
         return getattr(op, name)(*xs)
 
-    def first(op: Any, x: Any, y: Any, z: Any) -> Any:
+    def first(op: Op, x: Value, y: Value, z: Value) -> Any:
         return getattr(op, name)(getattr(op, name)(x, y), z)
 
     pattern.__doc__ = f"A {name} of a {name}: one of all their inputs."
@@ -180,7 +181,7 @@ def _flattened(name: str) -> Rule:
     made.also(first)
 
     @made.to
-    def _(op: Any, x: Any, y: Any, z: Any, *xs: Any, match: Any) -> Any:
+    def _(op: Op, x: Any, y: Any, z: Any, *xs: Any, match: Any) -> Any:
         if x is not None:
             return getattr(op, name)(x, y, z)
         sources = match.roots[0].inputs
@@ -201,13 +202,13 @@ FLATTENED = [_flattened(name) for name in ("Max", "Min")]
 
 @rule(since=6, level="rounding", cases=lambda rng: {"x": floats(rng, sizes(rng, 1, 3)),
                                                     "a": np.array(0.25, np.float32)})  # fmt: skip
-def leaky_relu(op: Any, x: Any, a: Const) -> Any:
+def leaky_relu(op: Op, x: Value, a: Const) -> Any:
     """LeakyRelu written with a product and Max."""
     return op.Max(x, x * a)
 
 
 @leaky_relu.to
-def _(op: Any, x: Any, a: Any) -> Any:
+def _(op: Op, x: Any, a: Any) -> Any:
     slope = number(a)
     if slope is None or not 0 < slope <= 1 or not runs(op, "LeakyRelu", x.dtype):
         return None
@@ -221,13 +222,13 @@ def _slopes(rng: Any) -> Draw:
 
 
 @rule(since=9, level="rounding", cases=_slopes)
-def p_relu(op: Any, x: Any, c: Const) -> Any:
+def p_relu(op: Op, x: Value, c: Const) -> Any:
     """PRelu written as a Relu and a scaled Relu of the negative."""
     return op.Relu(x) + c * op.Relu(-x)
 
 
 @p_relu.to
-def _(op: Any, x: Any, c: Any, match: Any) -> Any:
+def _(op: Op, x: Value, c: Value, match: Any) -> Any:
     if x.rank is None or c.rank is None or c.rank > x.rank or not runs(op, "PRelu", x.dtype):
         return None
     if not is_read_once(match, "c"):

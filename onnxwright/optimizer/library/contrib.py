@@ -15,24 +15,25 @@ import numpy as np
 from onnxwright.opset.opsets import Opset
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.scores import scores_of
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
 
-def _contrib(op: Any) -> Any:
+def _contrib(op: Op) -> Any:
     return Ops(op.backend, Opset("com.microsoft", 1))
 
 
 @rule(level="rounding", target="onnxruntime", cases=lambda rng: {"x": floats(rng, (2, 3))})
-def quick_gelu(op: Any, x: Any) -> Any:
+def quick_gelu(op: Op, x: Value) -> Any:
     """Gelu approximated with a Sigmoid."""
     return x * op.Sigmoid(x * 1.702)
 
 
 @quick_gelu.to
-def _(op: Any, x: Any) -> Any:
+def _(op: Op, x: Value) -> Any:
     if x.dtype is not DType.FLOAT:
         return None
     return _contrib(op).QuickGelu(x, alpha=1.702)
@@ -55,13 +56,13 @@ def _rows(rng: Any) -> Draw:
     }
 
 
-def _end(op: Any, scores: Any, v: Any, vs: Any, back: Any) -> Any:
+def _end(op: Op, scores: Value, v: Value, vs: Const, back: Const) -> Any:
     heads = op.Transpose(op.Reshape(v, vs), perm=[0, 2, 1, 3])
     made = op.MatMul(op.Softmax(scores, axis=-1), heads)
     return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
 
 
-def _products(op: Any, q: Any, k: Any, qs: Any, vs: Any) -> Any:
+def _products(op: Op, q: Value, k: Value, qs: Const, vs: Const) -> Any:
     heads = op.Transpose(op.Reshape(q, qs), perm=[0, 2, 1, 3])
     return op.MatMul(heads, op.Transpose(op.Reshape(k, vs), perm=[0, 2, 3, 1]))
 
@@ -86,7 +87,7 @@ def _(
 
 
 @multi_head_attention.to
-def _(op: Any, v: Any, match: Any) -> Any:
+def _(op: Op, v: Value, match: Any) -> Any:
     softmax = next(n for n in match.nodes.values() if n.op_type == "Softmax")
     found = scores_of(softmax.inputs[0])
     if found is None or found.perm is not None or found.turned or found.factor <= 0:
@@ -115,7 +116,7 @@ def _(op: Any, v: Any, match: Any) -> Any:
     return _contrib(op).MultiHeadAttention(*inputs, num_heads=heads, scale=found.factor)
 
 
-def heads_of(op: Any, value: Any, perm: list[int]) -> Any:
+def heads_of(op: Op, value: Value, perm: list[int]) -> Any:
     """The rows `[batch, length, heads * size]` that heads are made of, and how many heads."""
     turn = op.backend.made_by(value, "Transpose")
     if turn is None or list(turn.attributes["perm"].as_ints()) != perm:

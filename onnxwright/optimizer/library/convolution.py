@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.building import is_read_once, modern
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 from onnxwright.types.dtypes import DType
 
@@ -58,11 +59,11 @@ def _channels(w: Any, attrs: Any, name: str) -> Any:
 def _sum(name: str) -> Rule:
     """The rule for a sum after a convolution."""
 
-    def pattern(op: Any, x: Any, w: Const, c: Const, attrs: Attrs, b: Const | None = None) -> Any:
+    def pattern(op: Op, x: Value, w: Const, c: Const, attrs: Attrs, b: Const | None = None) -> Any:
         return getattr(op, name)(x, w, b, **attrs) + c
 
     def difference(
-        op: Any, x: Any, w: Const, d: Const, attrs: Attrs, b: Const | None = None
+        op: Op, x: Value, w: Const, d: Const, attrs: Attrs, b: Const | None = None
     ) -> Any:
         return getattr(op, name)(x, w, b, **attrs) - d
 
@@ -95,10 +96,10 @@ SUMS = [_sum(name) for name in ("Conv", "ConvTranspose")]
 def _product(name: str) -> Rule:
     """The rule for a factor after a convolution."""
 
-    def pattern(op: Any, x: Any, w: Const, c: Const, attrs: Attrs, b: Const | None = None) -> Any:
+    def pattern(op: Op, x: Value, w: Const, c: Const, attrs: Attrs, b: Const | None = None) -> Any:
         return getattr(op, name)(x, w, b, **attrs) * c
 
-    def quotient(op: Any, x: Any, w: Const, d: Const, attrs: Attrs, b: Const | None = None) -> Any:
+    def quotient(op: Op, x: Value, w: Const, d: Const, attrs: Attrs, b: Const | None = None) -> Any:
         return getattr(op, name)(x, w, b, **attrs) / d
 
     pattern.__doc__ = f"A factor for each channel after a {name} is part of its weights."
@@ -130,14 +131,14 @@ PRODUCTS = [_product(name) for name in ("Conv", "ConvTranspose")]
 
 @rule(since=8, level="rounding", cases=_image)
 def conv_of_scaled(
-    op: Any, x: Any, w: Const, s: Const, attrs: Attrs, b: Const | None = None
+    op: Op, x: Value, w: Const, s: Const, attrs: Attrs, b: Const | None = None
 ) -> Any:
     """A factor for each channel before a convolution is part of its weights."""
     return op.Conv(x * s, w, b, **attrs)
 
 
 @conv_of_scaled.to
-def _(op: Any, x: Any, w: Any, s: Any, attrs: Any, b: Any, match: Any) -> Any:
+def _(op: Op, x: Any, w: Any, s: Any, attrs: Any, b: Any, match: Any) -> Any:
     if w.dtype is DType.FLOAT16 or attrs.get("group", 1) != 1 or not is_read_once(match, "w"):
         return None
     if w.shape is None or x.rank != w.rank or s.rank is None:
@@ -162,7 +163,7 @@ def _normalized(rng: Any) -> Draw:
 
 @rule(since=9, level="rounding", cases=_normalized)
 def conv_of_normalized(
-    op: Any, x: Any, scale: Const, bias: Const, mean: Const, variance: Const, w: Const,
+    op: Op, x: Value, scale: Const, bias: Const, mean: Const, variance: Const, w: Const,
     epsilon: Attr, attrs: Attrs, b: Const | None = None,
 ) -> Any:  # fmt: skip
     """BatchNormalization before a convolution that does not pad is part of its weights."""
@@ -173,7 +174,7 @@ def conv_of_normalized(
 
 @conv_of_normalized.also
 def _(
-    op: Any, x: Any, scale: Const, bias: Const, mean: Const, variance: Const, w: Const,
+    op: Op, x: Value, scale: Const, bias: Const, mean: Const, variance: Const, w: Const,
     epsilon: Attr, momentum: Attr, attrs: Attrs, b: Const | None = None,
 ) -> Any:  # fmt: skip
     normal = op.BatchNormalization(

@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
 from onnxwright.types.dtypes import DType
@@ -16,7 +17,7 @@ from onnxwright.types.dtypes import DType
 _FLOATS = (DType.FLOAT, DType.FLOAT16, DType.DOUBLE)
 
 
-def _channels(op: Any, weight: Any, x: Any) -> Any:
+def _channels(op: Op, weight: Value, x: Value) -> Any:
     """A weight of shape [C, 1, ..., 1] as a vector, where `x` has C channels; None for others."""
     if weight.shape is None or x.shape is None or weight.dtype is not x.dtype:
         return None
@@ -43,7 +44,7 @@ def _spatial(rng: Any) -> Draw:
     }
 
 
-def _normalized(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, root: str) -> Any:
+def _normalized(op: Op, x: Any, axes: Any, two: Any, epsilon: Any, root: str) -> Any:
     """Pattern of a difference from the mean over its standard deviation."""
     centered = x - op.ReduceMean(x, axes)
     square = centered * centered if two is None else op.Pow(centered, two)
@@ -55,7 +56,7 @@ def _normalized(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, root: str) -
 
 @rule(since=6, level="rounding", cases=_spatial)
 def instance_normalization(
-    op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Const, bias: Const
+    op: Op, x: Any, axes: Const, two: Const, epsilon: Const, scale: Const, bias: Const
 ) -> Any:
     """InstanceNormalization written with a mean and a variance, with or without an affine map."""
     return _normalized(op, x, axes, two, epsilon, "Div") * scale + bias
@@ -65,22 +66,22 @@ def _add_forms(root: str) -> None:
     """Add the patterns of one way to divide by the standard deviation."""
 
     @instance_normalization.also
-    def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Const, bias: Const) -> Any:
+    def _(op: Op, x: Any, axes: Const, epsilon: Const, scale: Const, bias: Const) -> Any:
         return _normalized(op, x, axes, None, epsilon, root) * scale + bias
 
     @instance_normalization.also
-    def _(op: Any, x: Any, axes: Const, two: Const, epsilon: Const) -> Any:
+    def _(op: Op, x: Any, axes: Const, two: Const, epsilon: Const) -> Any:
         return _normalized(op, x, axes, two, epsilon, root)
 
     @instance_normalization.also
-    def _(op: Any, x: Any, axes: Const, epsilon: Const) -> Any:
+    def _(op: Op, x: Any, axes: Const, epsilon: Const) -> Any:
         return _normalized(op, x, axes, None, epsilon, root)
 
     if root != "Div":
 
         @instance_normalization.also
         def _(
-            op: Any, x: Any, axes: Const, two: Const, epsilon: Const, scale: Const, bias: Const
+            op: Op, x: Any, axes: Const, two: Const, epsilon: Const, scale: Const, bias: Const
         ) -> Any:
             return _normalized(op, x, axes, two, epsilon, root) * scale + bias
 
@@ -119,14 +120,14 @@ def _affine(rng: Any) -> Draw:
 
 @rule(since=6, level="rounding", cases=_affine)
 def instance_normalization_and_affine(
-    op: Any, x: Any, s: Const, b: Const, scale: Const, bias: Const, epsilon: Attr
+    op: Op, x: Value, s: Const, b: Const, scale: Const, bias: Const, epsilon: Attr
 ) -> Any:
     """A factor and a sum for each channel after InstanceNormalization: they go into its own."""
     return op.InstanceNormalization(x, s, b, epsilon=epsilon) * scale + bias
 
 
 @instance_normalization_and_affine.to
-def _(op: Any, x: Any, s: Any, b: Any, scale: Any, bias: Any, epsilon: Any) -> Any:
+def _(op: Op, x: Value, s: Value, b: Value, scale: Value, bias: Value, epsilon: Any) -> Any:
     factor, term = _channels(op, scale, x), _channels(op, bias, x)
     if factor is None or term is None:
         return None
@@ -157,11 +158,12 @@ def _groups(rng: Any) -> Draw:
     }
 
 
+# From opset 21 on: the form of opset 18, with a scale for each group, is deprecated.
 # Not for ONNX Runtime: it inlines GroupNormalization, which takes it 1.8 times as long as the
 # kernel of InstanceNormalization between two Reshapes.
 @rule(since=21, level="rounding", cases=_groups, avoid=("onnxruntime",))
 def group_normalization(
-    op: Any, x: Any, grouped: Const, back: Const, s: Const, b: Const, scale: Const, bias: Const,
+    op: Op, x: Value, grouped: Const, back: Const, s: Const, b: Const, scale: Const, bias: Const,
     epsilon: Attr,
 ) -> Any:  # fmt: skip
     """GroupNormalization written as InstanceNormalization of a reshaped tensor."""
@@ -171,20 +173,20 @@ def group_normalization(
 
 @group_normalization.also
 def _(
-    op: Any, x: Any, grouped: Const, s: Const, b: Const, scale: Const, bias: Const, epsilon: Attr
+    op: Op, x: Value, grouped: Const, s: Const, b: Const, scale: Const, bias: Const, epsilon: Attr
 ) -> Any:
     normal = op.InstanceNormalization(op.Reshape(x, grouped), s, b, epsilon=epsilon)
     return op.Reshape(normal, op.Shape(x)) * scale + bias
 
 
 @group_normalization.also
-def _(op: Any, x: Any, grouped: Const, back: Const, s: Const, b: Const, epsilon: Attr) -> Any:
+def _(op: Op, x: Value, grouped: Const, back: Const, s: Const, b: Const, epsilon: Attr) -> Any:
     normal = op.InstanceNormalization(op.Reshape(x, grouped), s, b, epsilon=epsilon)
     return op.Reshape(normal, back)
 
 
 @group_normalization.also
-def _(op: Any, x: Any, grouped: Const, s: Const, b: Const, epsilon: Attr) -> Any:
+def _(op: Op, x: Value, grouped: Const, s: Const, b: Const, epsilon: Attr) -> Any:
     normal = op.InstanceNormalization(op.Reshape(x, grouped), s, b, epsilon=epsilon)
     return op.Reshape(normal, op.Shape(x))
 
@@ -201,7 +203,7 @@ def _restores(back: Any, x: Any) -> bool:
 
 @group_normalization.to
 def _(
-    op: Any, x: Any, grouped: Any, back: Any, s: Any, b: Any, scale: Any, bias: Any, epsilon: Any
+    op: Op, x: Any, grouped: Any, back: Any, s: Any, b: Any, scale: Any, bias: Any, epsilon: Any
 ) -> Any:
     dims = numbers(grouped)
     if x.shape is None or len(x.shape) < 3 or x.dtype not in _FLOATS or dims is None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, floats, sizes
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 
 
@@ -18,13 +19,13 @@ def _masked(rng: Any) -> Draw:
 
 
 @rule(since=9, cases=_masked)
-def where_not(op: Any, c: Any, x: Any, y: Any) -> Any:
+def where_not(op: Op, c: Value, x: Value, y: Value) -> Any:
     """Where of a mask that is negated: its values change places."""
     return op.Where(op.Not(c), x, y)
 
 
 @where_not.to
-def _(op: Any, c: Any, x: Any, y: Any) -> Any:
+def _(op: Op, c: Value, x: Value, y: Value) -> Any:
     return op.Where(c, y, x)
 
 
@@ -37,14 +38,14 @@ def _compared(rng: Any) -> Draw:
 def _or_equal(name: str) -> Rule:
     """The rule for a comparison or equality."""
 
-    def pattern(op: Any, x: Any, y: Any) -> Any:
+    def pattern(op: Op, x: Value, y: Value) -> Any:
         return op.Or(getattr(op, name)(x, y), op.Equal(x, y))
 
     pattern.__doc__ = f"{name} or equal: one comparison."
     made = rule(name=f"{name.lower()}_or_equal", since=12, cases=_compared)(pattern)
 
     @made.to
-    def _(op: Any, x: Any, y: Any) -> Any:
+    def _(op: Op, x: Value, y: Value) -> Any:
         return getattr(op, f"{name}OrEqual")(x, y) if runs(op, f"{name}OrEqual", x.dtype) else None
 
     return made
@@ -54,24 +55,24 @@ COMPARISONS = [_or_equal(name) for name in ("Greater", "Less")]
 
 
 @rule(since=7)
-def sum_with_negative(op: Any, x: Any, y: Any) -> Any:
+def sum_with_negative(op: Op, x: Value, y: Value) -> Any:
     """A sum with a negative is a difference."""
     return op.Add(x, op.Neg(y))
 
 
 @sum_with_negative.to
-def _(op: Any, x: Any, y: Any) -> Any:
+def _(op: Op, x: Value, y: Value) -> Any:
     return op.Sub(x, y)
 
 
 @rule(since=7)
-def difference_of_negative(op: Any, x: Any, y: Any) -> Any:
+def difference_of_negative(op: Op, x: Value, y: Value) -> Any:
     """A difference from a negative is a sum."""
     return op.Sub(x, op.Neg(y))
 
 
 @difference_of_negative.to
-def _(op: Any, x: Any, y: Any) -> Any:
+def _(op: Op, x: Value, y: Value) -> Any:
     return op.Add(x, y)
 
 
@@ -81,7 +82,7 @@ def _roots(rng: Any) -> Draw:
 
 
 @rule(since=7, level="rounding", cases=_roots)
-def product_with_inverse_root(op: Any, x: Any, y: Any) -> Any:
+def product_with_inverse_root(op: Op, x: Value, y: Value) -> Any:
     """A product with the reciprocal of a root is a quotient.
 
     Of other numbers, the reciprocal may be infinite where the quotient is not.
@@ -90,10 +91,10 @@ def product_with_inverse_root(op: Any, x: Any, y: Any) -> Any:
 
 
 @product_with_inverse_root.also
-def _(op: Any, x: Any, y: Any) -> Any:
+def _(op: Op, x: Value, y: Value) -> Any:
     return op.Mul(x, 1.0 / op.Sqrt(y))
 
 
 @product_with_inverse_root.to
-def _(op: Any, x: Any, y: Any) -> Any:
+def _(op: Op, x: Value, y: Value) -> Any:
     return op.Div(x, op.Sqrt(y))

@@ -10,6 +10,7 @@ from onnxwright.optimizer.building import is_read_once
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -23,13 +24,13 @@ def _matrices(rng: Any) -> Draw:
 
 
 @rule(since=7, level="rounding", cases=_matrices)
-def matmul_and_bias(op: Any, x: Any, w: Const, b: Const) -> Any:
+def matmul_and_bias(op: Op, x: Value, w: Const, b: Const) -> Any:
     """A product of matrices and a sum are one Gemm."""
     return op.MatMul(x, w) + b
 
 
 @matmul_and_bias.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     if x.rank != 2 or w.rank != 2 or b.rank not in (1, 2) or x.dtype not in _FLOATS:
         return None
     if b.shape[-1] not in (w.shape[1], 1) or (b.rank == 2 and b.shape[0] != 1):
@@ -38,13 +39,13 @@ def _(op: Any, x: Any, w: Any, b: Any) -> Any:
 
 
 @rule(since=7, level="rounding", cases=lambda rng: {**_matrices(rng), "attrs": {}})
-def gemm_and_bias(op: Any, x: Any, w: Any, b: Const, attrs: Attrs) -> Any:
+def gemm_and_bias(op: Op, x: Value, w: Value, b: Const, attrs: Attrs) -> Any:
     """A Gemm without a bias and a sum are one Gemm."""
     return op.Gemm(x, w, **attrs) + b
 
 
 @gemm_and_bias.to
-def _(op: Any, x: Any, w: Any, b: Any, attrs: Any, match: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value, attrs: Any, match: Any) -> Any:
     result = match.roots[0].outputs[0].shape
     if result is None or len(result) != 2 or b.rank not in (1, 2):
         return None
@@ -57,24 +58,24 @@ def _(op: Any, x: Any, w: Any, b: Any, attrs: Any, match: Any) -> Any:
 
 
 @rule(since=7, cases=lambda rng: {"x": floats(rng, (3, 2)), "w": floats(rng, (3, 4))})
-def gemm_of_transposed(op: Any, x: Any, w: Any, b: Any = None) -> Any:
+def gemm_of_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
     """A Gemm reads its first matrix transposed by itself."""
     return op.Gemm(op.Transpose(x, perm=[1, 0]), w, b)
 
 
 @gemm_of_transposed.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     return op.Gemm(x, w, b, transA=1) if x.dtype in _FLOATS else None
 
 
 @rule(since=7, cases=lambda rng: {"x": floats(rng, (2, 3)), "w": floats(rng, (4, 3))})
-def gemm_by_transposed(op: Any, x: Any, w: Any, b: Any = None) -> Any:
+def gemm_by_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
     """A Gemm reads its second matrix transposed by itself."""
     return op.Gemm(x, op.Transpose(w, perm=[1, 0]), b)
 
 
 @gemm_by_transposed.to
-def _(op: Any, x: Any, w: Any, b: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value) -> Any:
     return op.Gemm(x, w, b, transB=1) if x.dtype in _FLOATS else None
 
 
@@ -92,7 +93,7 @@ def _scaled(rng: Any) -> Draw:
     }
 
 
-def _factor(op: Any, w: Any, c: Any, x: Any, match: Any) -> Any:
+def _factor(op: Op, w: Value, c: Value, x: Value, match: Any) -> Any:
     """A factor of each column of `w` or of all of it, as something that may be multiplied to it."""
     if w.rank != 2 or c.rank is None or c.rank > max(x.rank or 0, 1) or c.dtype is not w.dtype:
         return None
@@ -106,13 +107,13 @@ def _factor(op: Any, w: Any, c: Any, x: Any, match: Any) -> Any:
 
 
 @rule(since=7, level="rounding", cases=_scaled)
-def matmul_and_scale(op: Any, x: Any, w: Const, c: Const) -> Any:
+def matmul_and_scale(op: Op, x: Value, w: Const, c: Const) -> Any:
     """A factor of a product with a weight is part of the weight."""
     return op.MatMul(x, w) * c
 
 
 @matmul_and_scale.also
-def _(op: Any, x: Any, w: Const, c: Const, b: Const) -> Any:
+def _(op: Op, x: Value, w: Const, c: Const, b: Const) -> Any:
     return (op.MatMul(x, w) + b) * c
 
 
@@ -127,7 +128,7 @@ def _(op: Any, x: Any, w: Any, c: Any, b: Any, match: Any) -> Any:
 
 @rule(since=7, level="rounding", cases=_scaled)
 def gemm_and_scale(
-    op: Any, x: Any, w: Const, c: Const, attrs: Attrs, b: Const | None = None
+    op: Op, x: Value, w: Const, c: Const, attrs: Attrs, b: Const | None = None
 ) -> Any:
     """A factor of a Gemm with a weight is part of the weight and of the bias."""
     return op.Gemm(x, w, b, **attrs) * c
@@ -154,13 +155,13 @@ def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any, match: Any) -> Any:
 
 
 @rule(since=7, level="rounding", cases=lambda rng: {**_scaled(rng), "c": floats(rng, (4, 1))[:1]})
-def gemm_with_bias_and_sum(op: Any, x: Any, w: Any, b: Const, c: Const, attrs: Attrs) -> Any:
+def gemm_with_bias_and_sum(op: Op, x: Value, w: Value, b: Const, c: Const, attrs: Attrs) -> Any:
     """A sum after a Gemm is part of its bias."""
     return op.Gemm(x, w, b, **attrs) + c
 
 
 @gemm_with_bias_and_sum.to
-def _(op: Any, x: Any, w: Any, b: Any, c: Any, attrs: Any, match: Any) -> Any:
+def _(op: Op, x: Value, w: Value, b: Value, c: Value, attrs: Any, match: Any) -> Any:
     if b.rank != 1 or c.rank not in (0, 1, 2) or attrs.get("beta", 1.0) != 1.0:
         return None
     if (c.rank == 2 and c.shape[0] != 1) or not is_read_once(match, "b", "c"):
@@ -185,18 +186,18 @@ def _rows(rng: Any) -> Draw:
 
 
 @rule(since=5, level="rounding", cases=_rows)
-def product_of_rows(op: Any, x: Any, w: Any, flat: Const, back: Const) -> Any:
+def product_of_rows(op: Op, x: Value, w: Value, flat: Const, back: Const) -> Any:
     """A product of all rows as one matrix, between two Reshapes: MatMul needs none of them."""
     return op.Reshape(op.MatMul(op.Reshape(x, flat), w), back)
 
 
 @product_of_rows.also
-def _(op: Any, x: Any, w: Any, flat: Const, back: Any) -> Any:
+def _(op: Op, x: Value, w: Value, flat: Const, back: Value) -> Any:
     return op.Reshape(op.MatMul(op.Reshape(x, flat), w), back)
 
 
 @product_of_rows.to
-def _(op: Any, x: Any, w: Any, flat: Any, back: Any, match: Any) -> Any:
+def _(op: Op, x: Value, w: Value, flat: Value, back: Value, match: Any) -> Any:
     return op.MatMul(x, w) if _is_of_rows(x, w.shape, flat, back, match) else None
 
 
@@ -217,19 +218,21 @@ def _is_of_rows(x: Any, w: Any, flat: Any, back: Any, match: Any) -> bool:
 
 @rule(since=7, level="rounding", cases=lambda rng: {**_rows(rng), "attrs": {}})
 def gemm_of_rows(
-    op: Any, x: Any, w: Const, b: Const, flat: Const, back: Const, attrs: Attrs
+    op: Op, x: Value, w: Const, b: Const, flat: Const, back: Const, attrs: Attrs
 ) -> Any:
     """A Gemm of all rows as one matrix, between two Reshapes, is a MatMul and a sum."""
     return op.Reshape(op.Gemm(op.Reshape(x, flat), w, b, **attrs), back)
 
 
 @gemm_of_rows.also
-def _(op: Any, x: Any, w: Const, b: Const, flat: Const, back: Any, attrs: Attrs) -> Any:
+def _(op: Op, x: Value, w: Const, b: Const, flat: Const, back: Value, attrs: Attrs) -> Any:
     return op.Reshape(op.Gemm(op.Reshape(x, flat), w, b, **attrs), back)
 
 
 @gemm_of_rows.to
-def _(op: Any, x: Any, w: Any, b: Any, flat: Any, back: Any, attrs: Any, match: Any) -> Any:
+def _(
+    op: Op, x: Value, w: Value, b: Value, flat: Value, back: Value, attrs: Any, match: Any
+) -> Any:
     if set(attrs) - {"transB"} or b.rank != 1 or w.rank != 2:
         return None
     weight = op.Transpose(w, perm=[1, 0]) if attrs.get("transB") else w

@@ -10,6 +10,7 @@ from onnxwright.optimizer.building import modern, runs
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 
 
@@ -69,7 +70,7 @@ def _with(attrs: Any, pads: list[int], **more: Any) -> dict[str, Any]:
 
 @rule(since=2, cases=_conv)
 def pad_into_conv(
-    op: Any, x: Any, pads: Const, w: Any, mode: Attr, attrs: Attrs, b: Any = None,
+    op: Op, x: Any, pads: Const, w: Any, mode: Attr, attrs: Attrs, b: Any = None,
     value: Const | None = None, axes: Const | None = None,
 ) -> Any:  # fmt: skip
     """Zeros around an image are padding of the convolution after them."""
@@ -78,7 +79,7 @@ def pad_into_conv(
 
 @pad_into_conv.to
 def _(
-    op: Any, x: Any, pads: Any, w: Any, mode: Any, attrs: Any, b: Any, value: Any, axes: Any
+    op: Op, x: Any, pads: Any, w: Any, mode: Any, attrs: Any, b: Any, value: Any, axes: Any
 ) -> Any:
     if value is not None and number(value) != 0:
         return None
@@ -96,7 +97,7 @@ def _fits_pool(pads: list[int] | None, attrs: Any) -> bool:
 
 @rule(since=7, level="rounding", cases=_padded)
 def pad_into_average_pool(
-    op: Any, x: Any, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
+    op: Op, x: Value, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
     axes: Const | None = None,
 ) -> Any:  # fmt: skip
     """Zeros around an image are padding of an AveragePool that counts them."""
@@ -104,7 +105,7 @@ def pad_into_average_pool(
 
 
 @pad_into_average_pool.to
-def _(op: Any, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
+def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
     if value is not None and number(value) != 0:
         return None
     # Padding of its own that is not counted would be counted, too.
@@ -118,7 +119,7 @@ def _(op: Any, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) 
 
 @rule(since=2, cases=_padded)
 def pad_into_max_pool(
-    op: Any, x: Any, pads: Const, least: Const, mode: Attr, attrs: Attrs,
+    op: Op, x: Value, pads: Const, least: Const, mode: Attr, attrs: Attrs,
     axes: Const | None = None,
 ) -> Any:  # fmt: skip
     """-inf around an image is padding of the MaxPool after it."""
@@ -126,7 +127,7 @@ def pad_into_max_pool(
 
 
 @pad_into_max_pool.to
-def _(op: Any, x: Any, pads: Any, least: Any, mode: Any, attrs: Any, axes: Any) -> Any:
+def _(op: Op, x: Value, pads: Value, least: Value, mode: Value, attrs: Any, axes: Any) -> Any:
     if number(least) != -np.inf:
         return None
     made = _spatial(x, _sides(x, pads, axes, mode), attrs)
@@ -137,7 +138,7 @@ def _(op: Any, x: Any, pads: Any, least: Any, mode: Any, attrs: Any, axes: Any) 
 
 @rule(since=2, cases=_padded)
 def pad_of_relu_into_max_pool(
-    op: Any, x: Any, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
+    op: Op, x: Value, pads: Const, mode: Attr, attrs: Attrs, value: Const | None = None,
     axes: Const | None = None,
 ) -> Any:  # fmt: skip
     """Zeros around what is not negative are padding of the MaxPool after them."""
@@ -145,7 +146,7 @@ def pad_of_relu_into_max_pool(
 
 
 @pad_of_relu_into_max_pool.to
-def _(op: Any, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
+def _(op: Op, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) -> Any:
     if (value is not None and number(value) != 0) or not runs(op, "MaxPool", x.dtype):
         return None
     made = _spatial(x, _sides(x, pads, axes, mode), attrs)
@@ -156,7 +157,7 @@ def _(op: Any, x: Any, pads: Any, mode: Any, attrs: Any, value: Any, axes: Any) 
 
 @rule(since=2, cases=_padded)
 def pad_of_pad(
-    op: Any, x: Any, pads: Const, others: Const, value: Const | None = None,
+    op: Op, x: Value, pads: Const, others: Const, value: Const | None = None,
     zero: Const | None = None,
 ) -> Any:  # fmt: skip
     """Two Pads with the same number are one."""
@@ -164,7 +165,7 @@ def pad_of_pad(
 
 
 @pad_of_pad.to
-def _(op: Any, x: Any, pads: Any, others: Any, value: Any, zero: Any) -> Any:
+def _(op: Op, x: Any, pads: Any, others: Any, value: Any, zero: Any) -> Any:
     first, second = _sides(x, pads, None, "constant"), _sides(x, others, None, "constant")
     if first is None or second is None or x.dtype is None or not x.dtype.is_float:
         return None

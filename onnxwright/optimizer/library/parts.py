@@ -12,6 +12,7 @@ from onnxwright.optimizer.building import makers, modern
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 
 _FAR = (1 << 31) - 1
@@ -32,7 +33,7 @@ def _cuts(rng: Any) -> Draw:
 
 @rule(since=1, cases=_cuts)
 def slice_of_slice(
-    op: Any, x: Any, a: Const, b: Const, e: Const, c: Const, d: Const, f: Const,
+    op: Op, x: Value, a: Const, b: Const, e: Const, c: Const, d: Const, f: Const,
     s: Const | None = None, t: Const | None = None,
 ) -> Any:  # fmt: skip
     """A Slice of a Slice is one, of both axes or of fewer elements."""
@@ -41,7 +42,7 @@ def slice_of_slice(
 
 @slice_of_slice.to
 def _(
-    op: Any, x: Any, a: Any, b: Any, e: Any, c: Any, d: Any, f: Any, s: Any, t: Any
+    op: Op, x: Value, a: Value, b: Value, e: Value, c: Value, d: Value, f: Value, s: Value, t: Value
 ) -> Any:  # fmt: skip
     inner, outer = _slices(x, a, b, e, s), _slices(x, c, d, f, t)
     if inner is None or outer is None:
@@ -102,7 +103,7 @@ def _thirds(rng: Any) -> Draw:
 
 @rule(since=13, cases=_thirds)
 def three_slices_to_split(
-    op: Any, x: Any, axis: Const, a30: Const, b30: Const, a31: Const, b31: Const, a32: Const,
+    op: Op, x: Value, axis: Const, a30: Const, b30: Const, a31: Const, b31: Const, a32: Const,
     b32: Const,
 ) -> Any:  # fmt: skip
     """Three Slices that cut an axis in three parts are one Split."""
@@ -111,7 +112,7 @@ def three_slices_to_split(
 
 @three_slices_to_split.also
 def _(
-    op: Any, x: Any, axis: Const, a30: Const, b30: Const, a31: Const, b31: Const, a32: Const,
+    op: Op, x: Value, axis: Const, a30: Const, b30: Const, a31: Const, b31: Const, a32: Const,
     b32: Const,
 ) -> Any:  # fmt: skip
     cuts = ((a30, b30), (a31, b31), (a32, b32))
@@ -120,14 +121,15 @@ def _(
 
 @three_slices_to_split.to
 def _(
-    op: Any, x: Any, axis: Any, a30: Any, b30: Any, a31: Any, b31: Any, a32: Any, b32: Any
+    op: Op, x: Value, axis: Any, a30: Value, b30: Value, a31: Value, b31: Value, a32: Value,
+    b32: Value,
 ) -> Any:  # fmt: skip
     return _split(op, x, axis, [(a30, b30), (a31, b31), (a32, b32)])
 
 
 @rule(since=13, cases=_thirds)
 def four_slices_to_split(
-    op: Any, x: Any, axis: Const, a40: Const, b40: Const, a41: Const, b41: Const, a42: Const,
+    op: Op, x: Value, axis: Const, a40: Const, b40: Const, a41: Const, b41: Const, a42: Const,
     b42: Const, a43: Const, b43: Const,
 ) -> Any:  # fmt: skip
     """Four Slices that cut an axis in four parts are one Split."""
@@ -137,7 +139,7 @@ def four_slices_to_split(
 
 @four_slices_to_split.also
 def _(
-    op: Any, x: Any, axis: Const, a40: Const, b40: Const, a41: Const, b41: Const, a42: Const,
+    op: Op, x: Value, axis: Const, a40: Const, b40: Const, a41: Const, b41: Const, a42: Const,
     b42: Const, a43: Const, b43: Const,
 ) -> Any:  # fmt: skip
     cuts = ((a40, b40), (a41, b41), (a42, b42), (a43, b43))
@@ -146,13 +148,14 @@ def _(
 
 @four_slices_to_split.to
 def _(
-    op: Any, x: Any, axis: Any, a40: Any, b40: Any, a41: Any, b41: Any, a42: Any, b42: Any,
-    a43: Any, b43: Any,
+    op: Op, x: Value, axis: Any, a40: Value, b40: Value, a41: Value, b41: Value, a42: Value,
+    b42: Value,
+    a43: Value, b43: Value,
 ) -> Any:  # fmt: skip
     return _split(op, x, axis, [(a40, b40), (a41, b41), (a42, b42), (a43, b43)])
 
 
-def _split(op: Any, x: Any, axis: Any, cuts: Sequence[tuple[Any, Any]]) -> Any:
+def _split(op: Op, x: Value, axis: Any, cuts: Sequence[tuple[Any, Any]]) -> Any:
     """The Split whose parts are given slices of an axis, in the order of the slices."""
     place = numbers(axis)
     if x.shape is None or place is None or len(place) != 1:
@@ -178,23 +181,23 @@ def _joined(rng: Any) -> Draw:
 
 
 @rule(since=2, cases=lambda rng: {**_joined(rng), "sizes": None, "rest": {}, "axis": 0})
-def concat_of_split(op: Any, x: Any, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
+def concat_of_split(op: Op, x: Value, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
     """All parts of a Split joined again in their order."""
     return op.Concat(*op.Split(x, sizes, axis=axis, _outputs=2, **rest), axis=axis)
 
 
 @concat_of_split.also
-def _(op: Any, x: Any, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
+def _(op: Op, x: Value, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
     return op.Concat(*op.Split(x, sizes, axis=axis, _outputs=3, **rest), axis=axis)
 
 
 @concat_of_split.also
-def _(op: Any, x: Any, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
+def _(op: Op, x: Value, axis: Attr, rest: Attrs, sizes: Const | None = None) -> Any:
     return op.Concat(*op.Split(x, sizes, axis=axis, _outputs=4, **rest), axis=axis)
 
 
 @concat_of_split.to
-def _(op: Any, x: Any, match: Any) -> Any:
+def _(op: Op, x: Value, match: Any) -> Any:
     del op
     split = next(n for n in match.nodes.values() if n.op_type == "Split")
     return x if len(split.outputs) == len(match.roots[0].inputs) else None
@@ -209,18 +212,18 @@ def _three(rng: Any) -> Draw:
 
 
 @rule(since=4, cases=_three)
-def concat_of_concat(op: Any, *xs: Any, axis: Attr) -> Any:
+def concat_of_concat(op: Op, *xs: Any, axis: Attr) -> Any:
     """A Concat of what is joined along the same axis: one of all parts."""
     return op.Concat(*xs, axis=axis)
 
 
 @concat_of_concat.also
-def _(op: Any, x: Any, y: Any, z: Any, axis: Attr) -> Any:
+def _(op: Op, x: Value, y: Value, z: Value, axis: Attr) -> Any:
     return op.Concat(op.Concat(x, y, axis=axis), z, axis=axis)
 
 
 @concat_of_concat.to
-def _(op: Any, x: Any, y: Any, z: Any, *xs: Any, axis: Any, match: Any) -> Any:
+def _(op: Op, x: Any, y: Any, z: Any, *xs: Any, axis: Any, match: Any) -> Any:
     if x is not None:
         return op.Concat(x, y, z, axis=axis)
     found: list[Any] = []
@@ -248,13 +251,13 @@ def _indices(rng: Any) -> Draw:
 
 
 @rule(cases=lambda rng: {"x": floats(rng, (2, 3)), "i": np.array([0, 1, -1]), "axis": 1})
-def gather_of_all(op: Any, x: Any, i: Const, axis: Attr) -> Any:
+def gather_of_all(op: Op, x: Value, i: Const, axis: Attr) -> Any:
     """All elements of an axis in their order."""
     return op.Gather(x, i, axis=axis)
 
 
 @gather_of_all.to
-def _(op: Any, x: Any, i: Any, axis: Any) -> Any:
+def _(op: Op, x: Value, i: Value, axis: Any) -> Any:
     del op
     places = numbers(i)
     if not places or i.rank != 1 or x.shape is None or len(x.shape) < 1:
@@ -266,13 +269,13 @@ def _(op: Any, x: Any, i: Any, axis: Any) -> Any:
 
 
 @rule(cases=_indices)
-def gather_of_gather(op: Any, x: Any, i: Const, j: Const, axis: Attr) -> Any:
+def gather_of_gather(op: Op, x: Value, i: Const, j: Const, axis: Attr) -> Any:
     """Elements of elements: the indices are looked up once."""
     return op.Gather(op.Gather(x, i, axis=axis), j, axis=axis)
 
 
 @gather_of_gather.to
-def _(op: Any, x: Any, i: Any, j: Any, axis: Any) -> Any:
+def _(op: Op, x: Any, i: Any, j: Any, axis: Any) -> Any:
     outer, inner = j.constant, i.constant
     if outer is None or inner is None or inner.ndim != 1 or outer.dtype.kind not in "iu":
         return None
@@ -296,13 +299,13 @@ def _ones(rng: Any) -> Draw:
 
 
 @rule(cases=_ones)
-def unsqueeze_of_unsqueeze(op: Any, x: Any, p: Const, q: Const) -> Any:
+def unsqueeze_of_unsqueeze(op: Op, x: Value, p: Const, q: Const) -> Any:
     """Axes of length 1 that are added one after the other are added at once."""
     return op.Unsqueeze(op.Unsqueeze(x, p), q)
 
 
 @unsqueeze_of_unsqueeze.to
-def _(op: Any, x: Any, p: Any, q: Any) -> Any:
+def _(op: Op, x: Value, p: Value, q: Value) -> Any:
     first, second = numbers(p), numbers(q)
     if x.rank is None or first is None or second is None:
         return None
@@ -316,13 +319,13 @@ def _(op: Any, x: Any, p: Any, q: Any) -> Any:
 
 
 @rule(cases=_ones)
-def squeeze_of_squeeze(op: Any, y: Any, a: Const, b: Const) -> Any:
+def squeeze_of_squeeze(op: Op, y: Value, a: Const, b: Const) -> Any:
     """Axes that are removed one after the other are removed at once."""
     return op.Squeeze(op.Squeeze(y, a), b)
 
 
 @squeeze_of_squeeze.to
-def _(op: Any, y: Any, a: Any, b: Any) -> Any:
+def _(op: Op, y: Value, a: Value, b: Value) -> Any:
     first, second = numbers(a), numbers(b)
     if y.rank is None or first is None or second is None:
         return None
@@ -341,13 +344,13 @@ def _transposed_ones(rng: Any) -> Draw:
 
 
 @rule(cases=_transposed_ones)
-def squeeze_of_transpose(op: Any, x: Any, perm: Attr, axes: Const) -> Any:
+def squeeze_of_transpose(op: Op, x: Value, perm: Attr, axes: Const) -> Any:
     """A Squeeze of a Transpose that only moved what is removed."""
     return op.Squeeze(op.Transpose(x, perm=perm), axes)
 
 
 @squeeze_of_transpose.to
-def _(op: Any, x: Any, perm: Any, axes: Any) -> Any:
+def _(op: Op, x: Value, perm: Any, axes: Any) -> Any:
     found = numbers(axes)
     if found is None or perm is None:
         return None
@@ -363,13 +366,13 @@ def _as_rows(rng: Any) -> Draw:
 
 
 @rule(since=5, cases=_as_rows)
-def flatten_of_reshape(op: Any, x: Any, s: Const, axis: Attr) -> Any:
+def flatten_of_reshape(op: Op, x: Value, s: Const, axis: Attr) -> Any:
     """A Flatten of a Reshape is a Reshape of known dimensions."""
     return op.Flatten(op.Reshape(x, s), axis=axis)
 
 
 @flatten_of_reshape.to
-def _(op: Any, x: Any, match: Any) -> Any:
+def _(op: Op, x: Value, match: Any) -> Any:
     made = match.kinds[0]
     if made is None or made.shape is None or x.shape is None or None in made.shape:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 from onnxwright.optimizer.building import modern
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -25,13 +26,13 @@ def _einsum(rng: Any) -> Draw:
 
 
 @rule(since=12, level="rounding", cases=_einsum)
-def einsum_to_matmul(op: Any, x: Any, y: Any, equation: Attr) -> Any:
+def einsum_to_matmul(op: Op, x: Value, y: Value, equation: Attr) -> Any:
     """An Einsum that is a product of matrices, one of them transposed at most."""
     return op.Einsum(x, y, equation=equation)
 
 
 @einsum_to_matmul.to
-def _(op: Any, x: Any, y: Any, equation: Any) -> Any:
+def _(op: Op, x: Value, y: Value, equation: Any) -> Any:
     text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
     if "." in text or text.count("->") != 1 or x.dtype not in _FLOATS:
         return None
@@ -65,13 +66,13 @@ def _dense(rng: Any) -> Draw:
 
 
 @rule(since=12, level="rounding", cases=_dense)
-def einsum_by_weight(op: Any, x: Any, w: Const, equation: Attr) -> Any:
+def einsum_by_weight(op: Op, x: Value, w: Const, equation: Attr) -> Any:
     """An Einsum that multiplies each row with a matrix."""
     return op.Einsum(x, w, equation=equation)
 
 
 @einsum_by_weight.to
-def _(op: Any, x: Any, w: Any, equation: Any) -> Any:
+def _(op: Op, x: Value, w: Value, equation: Any) -> Any:
     found = _terms(equation, 2)
     if found is None or x.dtype not in _FLOATS or x.rank is None:
         return None
@@ -102,13 +103,13 @@ def _single(rng: Any) -> Draw:
 
 
 @rule(since=13, level="rounding", cases=_single)
-def einsum_of_one(op: Any, x: Any, equation: Attr) -> Any:
+def einsum_of_one(op: Op, x: Value, equation: Attr) -> Any:
     """An Einsum of one operand is a Transpose or a ReduceSum."""
     return op.Einsum(x, equation=equation)
 
 
 @einsum_of_one.to
-def _(op: Any, x: Any, equation: Any) -> Any:
+def _(op: Op, x: Value, equation: Any) -> Any:
     found = _terms(equation, 1)
     if found is None or x.rank is None or x.dtype not in _FLOATS:
         return None
@@ -128,13 +129,13 @@ def _pairs(rng: Any) -> Draw:
 
 
 @rule(since=12, level="rounding", cases=_pairs)
-def einsum_of_elements(op: Any, x: Any, y: Any, equation: Attr) -> Any:
+def einsum_of_elements(op: Op, x: Value, y: Value, equation: Attr) -> Any:
     """An Einsum that multiplies elements at the same places."""
     return op.Einsum(x, y, equation=equation)
 
 
 @einsum_of_elements.to
-def _(op: Any, x: Any, y: Any, equation: Any) -> Any:
+def _(op: Op, x: Value, y: Value, equation: Any) -> Any:
     found = _terms(equation, 2)
     if found is None or found[0][0] != found[1] or found[0][1] != found[1]:
         return None

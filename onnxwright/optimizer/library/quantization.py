@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw
 from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -23,13 +24,13 @@ def _quantized(rng: Any) -> Draw:
 
 
 @rule(since=10, level="rounding", cases=_quantized)
-def quantized_again(op: Any, q: Any, s: Const, z: Const, t: Const, u: Const) -> Any:
+def quantized_again(op: Op, q: Value, s: Const, z: Const, t: Const, u: Const) -> Any:
     """A quantized value that is dequantized and quantized by the same scale and zero point."""
     return op.QuantizeLinear(op.DequantizeLinear(q, s, z), t, u)
 
 
 @quantized_again.to
-def _(op: Any, q: Any, s: Any, z: Any, t: Any, u: Any) -> Any:
+def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value) -> Any:
     del op
     return q if _kept(q, s, z, t, u) else None
 
@@ -57,7 +58,7 @@ def _kept(q: Any, s: Any, z: Any, t: Any, u: Any) -> bool:
 
 @rule(since=13, level="rounding", cases=lambda rng: {**_moved(rng), "attrs": {}})
 def reshape_of_quantized(
-    op: Any, q: Any, s: Const, z: Const, t: Const, u: Const, shape: Any, attrs: Attrs
+    op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, shape: Any, attrs: Attrs
 ) -> Any:
     """A Reshape between DequantizeLinear and QuantizeLinear of the same scale."""
     real = op.DequantizeLinear(q, s, z)
@@ -65,13 +66,13 @@ def reshape_of_quantized(
 
 
 @reshape_of_quantized.to
-def _(op: Any, q: Any, s: Any, z: Any, t: Any, u: Any, shape: Any, attrs: Any) -> Any:
+def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, shape: Any, attrs: Any) -> Any:
     return op.Reshape(q, shape, **attrs) if _kept(q, s, z, t, u) else None
 
 
 @rule(since=13, level="rounding", cases=_moved)
 def transpose_of_quantized(
-    op: Any, q: Any, s: Const, z: Const, t: Const, u: Const, perm: Attr
+    op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, perm: Attr
 ) -> Any:
     """A Transpose between DequantizeLinear and QuantizeLinear of the same scale."""
     real = op.DequantizeLinear(q, s, z)
@@ -79,27 +80,27 @@ def transpose_of_quantized(
 
 
 @transpose_of_quantized.to
-def _(op: Any, q: Any, s: Any, z: Any, t: Any, u: Any, perm: Any) -> Any:
+def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, perm: Any) -> Any:
     return op.Transpose(q, perm=perm) if _kept(q, s, z, t, u) else None
 
 
 @rule(since=13, level="rounding", cases=_moved)
 def max_pool_of_quantized(
-    op: Any, q: Any, s: Const, z: Const, t: Const, u: Const, attrs: Attrs
+    op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, attrs: Attrs
 ) -> Any:
     """A MaxPool between DequantizeLinear and QuantizeLinear of the same scale."""
     return op.QuantizeLinear(op.MaxPool(op.DequantizeLinear(q, s, z), **attrs), t, u)
 
 
 @max_pool_of_quantized.to
-def _(op: Any, q: Any, s: Any, z: Any, t: Any, u: Any, attrs: Any) -> Any:
+def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, attrs: Any) -> Any:
     small = q.dtype in (DType.INT8, DType.UINT8)
     return op.MaxPool(q, **attrs) if small and _kept(q, s, z, t, u) else None
 
 
 @rule(since=13, level="rounding", cases=_moved)
 def slice_of_quantized(
-    op: Any, q: Any, s: Const, z: Const, t: Const, u: Const, starts: Any, ends: Any, axes: Any
+    op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, starts: Value, ends: Value, axes: Any
 ) -> Any:
     """A Slice between DequantizeLinear and QuantizeLinear of the same scale."""
     real = op.Slice(op.DequantizeLinear(q, s, z), starts, ends, axes)
@@ -108,17 +109,19 @@ def slice_of_quantized(
 
 @slice_of_quantized.to
 def _(
-    op: Any, q: Any, s: Any, z: Any, t: Any, u: Any, starts: Any, ends: Any, axes: Any
+    op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, starts: Value, ends: Value, axes: Any
 ) -> Any:  # fmt: skip
     return op.Slice(q, starts, ends, axes) if _kept(q, s, z, t, u) else None
 
 
 @rule(since=13, level="rounding", cases=_moved)
-def squeeze_of_quantized(op: Any, q: Any, s: Const, z: Const, t: Const, u: Const, axes: Any) -> Any:
+def squeeze_of_quantized(
+    op: Op, q: Value, s: Const, z: Const, t: Const, u: Const, axes: Any
+) -> Any:
     """A Squeeze between DequantizeLinear and QuantizeLinear of the same scale."""
     return op.QuantizeLinear(op.Squeeze(op.DequantizeLinear(q, s, z), axes), t, u)
 
 
 @squeeze_of_quantized.to
-def _(op: Any, q: Any, s: Any, z: Any, t: Any, u: Any, axes: Any) -> Any:
+def _(op: Op, q: Value, s: Value, z: Value, t: Value, u: Value, axes: Any) -> Any:
     return op.Squeeze(q, axes) if _kept(q, s, z, t, u) else None

@@ -11,6 +11,7 @@ from onnxwright.operators import facts
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attrs
+from onnxwright.optimizer.rule_types import Op
 from onnxwright.optimizer.rules import rule
 
 
@@ -97,7 +98,7 @@ def _(
 
 @lstm_of_zero_states.to
 def _(
-    op: Any, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Any, b: Any, lens: Any, match: Any
+    op: Op, x: Any, w: Any, r: Any, h: Any, c: Any, attrs: Any, b: Any, lens: Any, match: Any
 ) -> Any:
     if not _is_zero(h) or not _is_zero(c) or (h is None and c is None and "shape" not in
                                               match.values):  # fmt: skip
@@ -130,7 +131,7 @@ def _(
 
 
 @gru_of_zero_states.to
-def _(op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
     if not _is_zero(h) or (h is None and "shape" not in match.values):
         return None
     return op.GRU(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)
@@ -159,7 +160,7 @@ def _(
 
 
 @rnn_of_zero_states.to
-def _(op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
     if not _is_zero(h) or (h is None and "shape" not in match.values):
         return None
     return op.RNN(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)

@@ -10,6 +10,7 @@ from onnxwright.optimizer.building import modern, runs
 from onnxwright.optimizer.drawing import Draw, floats, sizes
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 
 
@@ -20,23 +21,23 @@ def _reduced(rng: Any) -> Draw:
 
 
 @rule(since=2, level="rounding", cases=_reduced)
-def l2_norm(op: Any, x: Any, axes: Const, keepdims: Attr) -> Any:
+def l2_norm(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
     """The root of a sum of squares."""
     return op.Sqrt(op.ReduceSum(x * x, axes, keepdims=keepdims))
 
 
 @l2_norm.also
-def _(op: Any, x: Any, axes: Const, keepdims: Attr) -> Any:
+def _(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
     return op.Sqrt(op.ReduceSum(op.Pow(x, 2), axes, keepdims=keepdims))
 
 
 @l2_norm.also
-def _(op: Any, x: Any, axes: Const, keepdims: Attr) -> Any:
+def _(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
     return op.Sqrt(op.ReduceSumSquare(x, axes, keepdims=keepdims))
 
 
 @l2_norm.to
-def _(op: Any, x: Any, axes: Any, keepdims: Any) -> Any:
+def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
     found = numbers(axes)
     if not found or not runs(op, "ReduceL2", x.dtype) or not x.dtype.is_float:
         return None
@@ -44,18 +45,18 @@ def _(op: Any, x: Any, axes: Any, keepdims: Any) -> Any:
 
 
 @rule(since=2, level="rounding", cases=_reduced)
-def sum_of_squares(op: Any, x: Any, axes: Const, keepdims: Attr) -> Any:
+def sum_of_squares(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
     """A sum of squares."""
     return op.ReduceSum(x * x, axes, keepdims=keepdims)
 
 
 @sum_of_squares.also
-def _(op: Any, x: Any, axes: Const, keepdims: Attr) -> Any:
+def _(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
     return op.ReduceSum(op.Pow(x, 2), axes, keepdims=keepdims)
 
 
 @sum_of_squares.to
-def _(op: Any, x: Any, axes: Any, keepdims: Any) -> Any:
+def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
     found = numbers(axes)
     if not found or not runs(op, "ReduceSumSquare", x.dtype) or not x.dtype.is_float:
         return None

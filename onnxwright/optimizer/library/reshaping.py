@@ -1,4 +1,4 @@
-"""Reshapes, transposes, slices and joins that something simpler can stand for."""
+"""Reshapes, transposes, slices and joins that something simpler can replace."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from onnxwright.optimizer.building import runs
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.value_facts import facts
 from onnxwright.types.kinds import TensorType
@@ -27,13 +28,13 @@ def _to_shape(rng: Any) -> Draw:
 
 
 @rule(cases=_to_shape)
-def known_reshape(op: Any, x: Any, s: Any) -> Any:
+def known_reshape(op: Op, x: Value, s: Value) -> Any:
     """Reshape to a computed shape whose dimensions are known: those that stay are 0."""
     return op.Reshape(x, s)
 
 
 @known_reshape.also
-def _(op: Any, x: Any, like: Any) -> Any:
+def _(op: Op, x: Value, like: Any) -> Any:
     return op.Reshape(x, op.Shape(like))
 
 
@@ -68,13 +69,13 @@ def _both_reshaped(rng: Any) -> Draw:
 
 
 @rule(cases=_both_reshaped)
-def reshape_of_reshape(op: Any, x: Any, one: Const, other: Const) -> Any:
+def reshape_of_reshape(op: Op, x: Value, one: Const, other: Const) -> Any:
     """Reshape of a Reshape: the last one alone, its zeros written as numbers."""
     return op.Reshape(op.Reshape(x, one), other)
 
 
 @reshape_of_reshape.to
-def _(op: Any, x: Any, other: Any, match: Any) -> Any:
+def _(op: Op, x: Value, other: Value, match: Any) -> Any:
     wanted = numbers(other)
     inner = kind_of(match.roots[0].inputs[0])
     middle = inner.shape if isinstance(inner, TensorType) else None
@@ -103,13 +104,13 @@ def _transposed(rng: Any) -> Draw:
 
 
 @rule(cases=_transposed)
-def transpose_of_ones(op: Any, x: Any, perm: Attr) -> Any:
+def transpose_of_ones(op: Op, x: Value, perm: Attr) -> Any:
     """A Transpose that moves axes of length 1 only is a Reshape with known dimensions."""
     return op.Transpose(x, perm=perm)
 
 
 @transpose_of_ones.to
-def _(op: Any, x: Any, perm: Any) -> Any:
+def _(op: Op, x: Value, perm: Any) -> Any:
     if x.shape is None or perm is None:
         return None
     moved = [axis for axis in perm if x.shape[axis] != 1]
@@ -133,18 +134,18 @@ def _cut(rng: Any) -> Draw:
 
 
 @rule(since=13, cases=_cut)
-def slices_to_split(op: Any, x: Any, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
+def slices_to_split(op: Op, x: Value, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
     """Two Slices that cut an axis in two parts are one Split."""
     return op.Slice(x, a, b, axis), op.Slice(x, c, d, axis)
 
 
 @slices_to_split.also
-def _(op: Any, x: Any, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
+def _(op: Op, x: Value, a: Const, b: Const, c: Const, d: Const, axis: Const) -> Any:
     return op.Slice(x, a, b, axis, [1]), op.Slice(x, c, d, axis, [1])
 
 
 @slices_to_split.to
-def _(op: Any, x: Any, a: Any, b: Any, c: Any, d: Any, axis: Any) -> Any:
+def _(op: Op, x: Value, a: Value, b: Value, c: Value, d: Value, axis: Any) -> Any:
     cuts = [numbers(v) for v in (a, b, c, d, axis)]
     if x.shape is None or any(v is None or len(v) != 1 for v in cuts):
         return None
@@ -172,24 +173,24 @@ def _expanded(rng: Any) -> Draw:
 
 
 @rule(cases=_expanded)
-def expand_into_add(op: Any, x: Any, s: Any, y: Any) -> Any:
+def expand_into_add(op: Op, x: Value, s: Value, y: Value) -> Any:
     """An Expand that the Add after it does again by itself."""
     return op.Expand(x, s) + y
 
 
 @expand_into_add.also
-def _(op: Any, x: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, like: Any, y: Value) -> Any:
     return op.Expand(x, op.Shape(like)) + y
 
 
 @rule(cases=_expanded)
-def expand_into_mul(op: Any, x: Any, s: Any, y: Any) -> Any:
+def expand_into_mul(op: Op, x: Value, s: Value, y: Value) -> Any:
     """An Expand that the Mul after it does again by itself."""
     return op.Expand(x, s) * y
 
 
 @expand_into_mul.also
-def _(op: Any, x: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, like: Any, y: Value) -> Any:
     return op.Expand(x, op.Shape(like)) * y
 
 
@@ -203,12 +204,12 @@ def _does_nothing(s: Any, like: Any, y: Any) -> bool:
 
 
 @expand_into_add.to
-def _(op: Any, x: Any, s: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, s: Value, like: Any, y: Value) -> Any:
     return op.Add(x, y) if _does_nothing(s, like, y) else None
 
 
 @expand_into_mul.to
-def _(op: Any, x: Any, s: Any, like: Any, y: Any) -> Any:
+def _(op: Op, x: Value, s: Value, like: Any, y: Value) -> Any:
     return op.Mul(x, y) if _does_nothing(s, like, y) else None
 
 
@@ -217,13 +218,13 @@ def _gathered(rng: Any) -> Draw:
 
 
 @rule(since=13, cases=_gathered)
-def gather_then_unsqueeze(op: Any, x: Any, i: Const) -> Any:
+def gather_then_unsqueeze(op: Op, x: Value, i: Const) -> Any:
     """One row taken as a scalar index and put back as an axis: an index of one element."""
     return op.Unsqueeze(op.Gather(x, i), [0])
 
 
 @gather_then_unsqueeze.to
-def _(op: Any, x: Any, i: Any) -> Any:
+def _(op: Op, x: Any, i: Any) -> Any:
     index = number(i)
     if index is None or i.rank != 0:
         return None
@@ -261,13 +262,13 @@ _MODES = {(0, 1, 4, 2, 5, 3): "CRD", (0, 3, 4, 1, 5, 2): "DCR"}
 
 
 @rule(since=11, cases=_blocks)
-def depth_to_space(op: Any, x: Any, rows: Const, back: Const, perm: Attr) -> Any:
+def depth_to_space(op: Op, x: Value, rows: Const, back: Const, perm: Attr) -> Any:
     """DepthToSpace written with Reshapes and a Transpose."""
     return op.Reshape(op.Transpose(op.Reshape(x, rows), perm=perm), back)
 
 
 @depth_to_space.to
-def _(op: Any, x: Any, rows: Any, back: Any, perm: Any) -> Any:
+def _(op: Op, x: Value, rows: Value, back: Value, perm: Any) -> Any:
     first, last, mode = numbers(rows), numbers(back), _MODES.get(tuple(perm or ()))
     if mode is None or first is None or last is None or (len(first), len(last)) != (6, 4):
         return None
@@ -281,7 +282,7 @@ def _(op: Any, x: Any, rows: Any, back: Any, perm: Any) -> Any:
 
 
 @rule(since=11, cases=_blocks)
-def space_to_depth(op: Any, y: Any, rows2: Const, back2: Const, perm2: Attr) -> Any:
+def space_to_depth(op: Op, y: Value, rows2: Const, back2: Const, perm2: Attr) -> Any:
     """SpaceToDepth written with Reshapes and a Transpose."""
     return op.Reshape(op.Transpose(op.Reshape(y, rows2), perm=perm2), back2)
 

@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.types.dtypes import DType
 
@@ -40,11 +41,11 @@ def _angles(rng: Any) -> Draw:
     }
 
 
-def _rotated_by_slices(op: Any, x: Any, zero: Any, half: Any, far: Any, last: Any) -> Any:
+def _rotated_by_slices(op: Op, x: Value, zero: Const, half: Const, far: Const, last: Const) -> Any:
     return op.Concat(-op.Slice(x, half, far, last), op.Slice(x, zero, half, last), axis=-1)
 
 
-def _table(op: Any, name: str, angles: Any) -> Any:
+def _table(op: Op, name: str, angles: Value) -> Any:
     return op.Unsqueeze(getattr(op, name)(op.Concat(angles, angles, axis=-1)), [1])
 
 
@@ -57,7 +58,7 @@ def rotary_embedding(
 
 
 @rotary_embedding.also
-def _(op: Any, x: Any, cos: Any, sin: Any, sizes: Const, axis: Attr) -> Any:
+def _(op: Op, x: Value, cos: Value, sin: Value, sizes: Const, axis: Attr) -> Any:
     first, second = op.Split(x, sizes, axis=axis, _outputs=2)
     return x * cos + op.Concat(-second, first, axis=-1) * sin
 
@@ -69,7 +70,7 @@ def _(op: Any, x: Any, angles: Any, zero: Const, half: Const, far: Const, last: 
 
 
 @rotary_embedding.also
-def _(op: Any, x: Any, angles: Any, sizes: Const, axis: Attr) -> Any:
+def _(op: Op, x: Value, angles: Value, sizes: Const, axis: Attr) -> Any:
     first, second = op.Split(x, sizes, axis=axis, _outputs=2)
     turned = op.Concat(-second, first, axis=-1)
     return x * _table(op, "Cos", angles) + turned * _table(op, "Sin", angles)
@@ -155,7 +156,7 @@ def _once(op: Any, table: Any, steps: int) -> Any:
     return getattr(op, node.op_type)(before)
 
 
-def _cache(op: Any, table: Any, x: Any) -> Any:
+def _cache(op: Op, table: Any, x: Any) -> Any:
     """A table `[batch, length, half]` of one `[batch or 1, 1, length, half]` or less."""
     if table is None or table.shape is None or table.dtype is not x.dtype:
         return None
@@ -181,7 +182,7 @@ def _cache(op: Any, table: Any, x: Any) -> Any:
 
 
 @rule(since=23, level="rounding", grows=True, cases=_angles)
-def rotary_of_halves(op: Any, x: Any, cos: Any, sin: Any, sizes: Const, axis: Attr) -> Any:
+def rotary_of_halves(op: Op, x: Value, cos: Value, sin: Value, sizes: Const, axis: Attr) -> Any:
     """RotaryEmbedding whose two halves are computed one by one."""
     first, second = op.Split(x, sizes, axis=axis, _outputs=2)
     return op.Concat(first * cos - second * sin, second * cos + first * sin, axis=-1)
@@ -189,7 +190,7 @@ def rotary_of_halves(op: Any, x: Any, cos: Any, sin: Any, sizes: Const, axis: At
 
 @rotary_of_halves.also
 def _(
-    op: Any, x: Any, cos: Any, sin: Any, zero: Const, half: Const, far: Const, last: Const
+    op: Op, x: Value, cos: Value, sin: Value, zero: Const, half: Const, far: Const, last: Const
 ) -> Any:
     first, second = op.Slice(x, zero, half, last), op.Slice(x, half, far, last)
     return op.Concat(first * cos - second * sin, second * cos + first * sin, axis=-1)
@@ -197,7 +198,7 @@ def _(
 
 @rotary_of_halves.to
 def _(
-    op: Any, x: Any, cos: Any, sin: Any, zero: Any, half: Any, far: Any, last: Any, sizes: Any,
+    op: Op, x: Any, cos: Any, sin: Any, zero: Any, half: Any, far: Any, last: Any, sizes: Any,
     axis: Any,
 ) -> Any:  # fmt: skip
     if not _has_halves(x):
@@ -213,8 +214,8 @@ def _(
 
 @rule(since=23, level="rounding", grows=True, cases=_angles)
 def rotary_of_pairs(
-    op: Any, x: Any, cos: Any, sin: Any, zero: Const, one: Const, far: Const, last: Const,
-    two: Const, end: Const, back: Any,
+    op: Op, x: Value, cos: Value, sin: Value, zero: Const, one: Const, far: Const, last: Const,
+    two: Const, end: Const, back: Value,
 ) -> Any:  # fmt: skip
     """RotaryEmbedding that turns elements next to one another."""
     even, odd = op.Slice(x, zero, far, last, two), op.Slice(x, one, far, last, two)
@@ -227,7 +228,7 @@ def rotary_of_pairs(
 
 @rotary_of_pairs.also
 def _(
-    op: Any, x: Any, cos: Any, sin: Any, zero: Const, one: Const, far: Const, last: Const,
+    op: Op, x: Value, cos: Value, sin: Value, zero: Const, one: Const, far: Const, last: Const,
     two: Const, end: Const, back: Const,
 ) -> Any:  # fmt: skip
     even, odd = op.Slice(x, zero, far, last, two), op.Slice(x, one, far, last, two)
@@ -240,8 +241,9 @@ def _(
 
 @rotary_of_pairs.to
 def _(
-    op: Any, x: Any, cos: Any, sin: Any, zero: Any, one: Any, far: Any, last: Any, two: Any,
-    end: Any, match: Any,
+    op: Op, x: Value, cos: Value, sin: Value, zero: Value, one: Value, far: Value, last: Value,
+    two: Value,
+    end: Value, match: Any,
 ) -> Any:  # fmt: skip
     found = [numbers(v) for v in (zero, one, far, last, two, end)]
     if not _has_halves(x) or any(f is None or len(f) != 1 for f in found):
@@ -277,7 +279,7 @@ def _partly(rng: Any) -> Draw:
 
 @rule(since=23, level="rounding", cases=_partly)
 def rotary_of_a_part(
-    op: Any, x: Any, cos: Any, sin: Any, sizes: Const, axis: Attr, interleaved: Attr
+    op: Op, x: Value, cos: Value, sin: Value, sizes: Const, axis: Attr, interleaved: Attr
 ) -> Any:
     """RotaryEmbedding of the first elements of each head; the rest is joined to them again."""
     part, rest = op.Split(x, sizes, axis=axis, _outputs=2)
@@ -287,7 +289,7 @@ def rotary_of_a_part(
 
 @rotary_of_a_part.to
 def _(
-    op: Any, x: Any, cos: Any, sin: Any, sizes: Any, axis: Any, interleaved: Any
+    op: Op, x: Any, cos: Any, sin: Any, sizes: Any, axis: Any, interleaved: Any
 ) -> Any:  # fmt: skip
     given = numbers(sizes)
     if x.rank != 4 or given is None or len(given) != 2 or axis not in (-1, 3):

@@ -10,6 +10,7 @@ from onnxwright.optimizer.building import modern
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 
 
@@ -20,59 +21,59 @@ def _items(rng: Any) -> Draw:
 
 
 @rule(since=11, cases=_items)
-def concat_of_sequence(op: Any, *xs: Any, axis: Attr) -> Any:
+def concat_of_sequence(op: Op, *xs: Any, axis: Attr) -> Any:
     """A sequence that is built to be joined."""
     return op.ConcatFromSequence(op.SequenceConstruct(*xs), axis=axis)
 
 
 @concat_of_sequence.to
-def _(op: Any, *xs: Any, axis: Any) -> Any:
+def _(op: Op, *xs: Any, axis: Any) -> Any:
     # Operands of Concat have one rank; those of a sequence may differ.
     ranks = {x.rank for x in xs}
     return op.Concat(*xs, axis=axis) if len(ranks) == 1 and ranks != {0, None} else None
 
 
 @rule(since=11, cases=_items)
-def stack_of_sequence(op: Any, x: Any, axis: Attr) -> Any:
+def stack_of_sequence(op: Op, x: Value, axis: Attr) -> Any:
     """A sequence of one tensor that is stacked."""
     return op.ConcatFromSequence(op.SequenceConstruct(x), axis=axis, new_axis=1)
 
 
 @stack_of_sequence.to
-def _(op: Any, x: Any, axis: Any) -> Any:
+def _(op: Op, x: Value, axis: Any) -> Any:
     return modern(op).Unsqueeze(x, [axis])
 
 
 @rule(since=11, cases=_items)
-def first_of_sequence(op: Any, x: Any, y: Any) -> Any:
+def first_of_sequence(op: Op, x: Value, y: Value) -> Any:
     """A tensor inserted in an empty sequence, and another behind it."""
     return op.SequenceInsert(op.SequenceInsert(op.SequenceEmpty(), x), y)
 
 
 @first_of_sequence.to
-def _(op: Any, x: Any, y: Any) -> Any:
+def _(op: Op, x: Value, y: Value) -> Any:
     return op.SequenceConstruct(x, y) if x.dtype is y.dtype is not None else None
 
 
 @rule(since=11, cases=_items)
-def only_of_sequence(op: Any, x: Any) -> Any:
+def only_of_sequence(op: Op, x: Value) -> Any:
     """A tensor inserted in an empty sequence."""
     return op.SequenceInsert(op.SequenceEmpty(), x)
 
 
 @only_of_sequence.to
-def _(op: Any, x: Any) -> Any:
+def _(op: Op, x: Value) -> Any:
     return op.SequenceConstruct(x)
 
 
 @rule(since=11, cases=_items)
-def inserted_in_sequence(op: Any, *xs: Any, y: Any, place: Const | None = None) -> Any:
+def inserted_in_sequence(op: Op, *xs: Any, y: Value, place: Const | None = None) -> Any:
     """A tensor inserted in a sequence that was just built."""
     return op.SequenceInsert(op.SequenceConstruct(*xs), y, place)
 
 
 @inserted_in_sequence.to
-def _(op: Any, *xs: Any, y: Any, place: Any) -> Any:
+def _(op: Op, *xs: Any, y: Any, place: Any) -> Any:
     at = len(xs) if place is None else number(place)
     if at is None or not -len(xs) <= at <= len(xs):
         return None
@@ -81,13 +82,13 @@ def _(op: Any, *xs: Any, y: Any, place: Any) -> Any:
 
 
 @rule(since=11, cases=_items)
-def length_of_sequence(op: Any, *xs: Any) -> Any:
+def length_of_sequence(op: Op, *xs: Any) -> Any:
     """The length of a sequence that was just built."""
     return op.SequenceLength(op.SequenceConstruct(*xs))
 
 
 @length_of_sequence.to
-def _(op: Any, *xs: Any) -> Any:
+def _(op: Op, *xs: Any) -> Any:
     return op.constant(np.array(len(xs), np.int64))
 
 
@@ -98,13 +99,13 @@ def _cut(rng: Any) -> Draw:
 
 
 @rule(since=13, cases=_cut)
-def part_of_split_sequence(op: Any, x: Any, sizes: Const, i: Const, axis: Attr) -> Any:
+def part_of_split_sequence(op: Op, x: Value, sizes: Const, i: Const, axis: Attr) -> Any:
     """A sequence that a tensor is split to, of which one part is read."""
     return op.SequenceAt(op.SplitToSequence(x, sizes, axis=axis), i)
 
 
 @part_of_split_sequence.to
-def _(op: Any, x: Any, sizes: Any, i: Any, axis: Any) -> Any:
+def _(op: Op, x: Value, sizes: Value, i: Value, axis: Any) -> Any:
     given, place = numbers(sizes), number(i)
     if given is None or place is None or x.shape is None:
         return None

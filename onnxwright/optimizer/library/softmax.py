@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, floats, sizes
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 
 
@@ -18,14 +19,14 @@ def _scores(rng: Any) -> Draw:
 
 
 @rule(since=13, level="rounding", cases=_scores)
-def softmax(op: Any, x: Any, axes: Const) -> Any:
+def softmax(op: Op, x: Value, axes: Const) -> Any:
     """Softmax written with the largest element taken away."""
     e = op.Exp(x - op.ReduceMax(x, axes))
     return e / op.ReduceSum(e, axes)
 
 
 @softmax.to
-def _(op: Any, x: Any, axes: Any) -> Any:
+def _(op: Op, x: Value, axes: Any) -> Any:
     found = numbers(axes)
     if found is None or len(found) != 1 or x.rank is None:
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
+from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 
 # Operators of one input whose result has the order of that input.
@@ -33,7 +34,7 @@ def _cast(rng: Any) -> Draw:
 def _between(name: str) -> Rule:
     """The rule for an operator between two Transposes."""
 
-    def pattern(op: Any, x: Any, p: Attr, q: Attr, attrs: Attrs) -> Any:
+    def pattern(op: Op, x: Value, p: Attr, q: Attr, attrs: Attrs) -> Any:
         between = getattr(op, name)(op.Transpose(x, perm=p), **attrs)
         return op.Transpose(between, perm=q)
 
@@ -67,14 +68,14 @@ def _two(rng: Any) -> Draw:
 def _of_both(name: str) -> Rule:
     """The rule for an operator that reads two values transposed in the same way."""
 
-    def pattern(op: Any, x: Any, y: Any, p: Attr) -> Any:
+    def pattern(op: Op, x: Value, y: Value, p: Attr) -> Any:
         return getattr(op, name)(op.Transpose(x, perm=p), op.Transpose(y, perm=p))
 
     pattern.__doc__ = f"A {name} of two values that are transposed alike: one Transpose after it."
     made = rule(name=f"transposes_before_{name.lower()}", cases=_two)(pattern)
 
     @made.to
-    def _(op: Any, x: Any, y: Any, p: Any) -> Any:
+    def _(op: Op, x: Any, y: Any, p: Any) -> Any:
         if p is None or x.rank is None or x.rank != y.rank:
             return None
         return op.Transpose(getattr(op, name)(x, y), perm=p)
@@ -93,7 +94,7 @@ def _both_ways(rng: Any) -> Draw:
 def _between_both(name: str) -> Rule:
     """The rule for an operator of two transposed values whose result is transposed back."""
 
-    def pattern(op: Any, x: Any, y: Any, p: Attr, q: Attr) -> Any:
+    def pattern(op: Op, x: Value, y: Value, p: Attr, q: Attr) -> Any:
         both = getattr(op, name)(op.Transpose(x, perm=p), op.Transpose(y, perm=p))
         return op.Transpose(both, perm=q)
 
@@ -131,10 +132,10 @@ def _constant(rng: Any) -> Draw:
 def _with_constant(name: str) -> Rule:
     """The rule for an operator with a constant between two Transposes."""
 
-    def pattern(op: Any, x: Any, c: Const, p: Attr, q: Attr) -> Any:
+    def pattern(op: Op, x: Value, c: Const, p: Attr, q: Attr) -> Any:
         return op.Transpose(getattr(op, name)(op.Transpose(x, perm=p), c), perm=q)
 
-    def swapped(op: Any, x: Any, d: Const, p: Attr, q: Attr) -> Any:
+    def swapped(op: Op, x: Value, d: Const, p: Attr, q: Attr) -> Any:
         return op.Transpose(getattr(op, name)(d, op.Transpose(x, perm=p)), perm=q)
 
     pattern.__doc__ = f"A {name} with a constant between two Transposes: they are one, or none."
@@ -177,7 +178,7 @@ def _reduced(rng: Any) -> Draw:
 def _reduction(name: str) -> Rule:
     """The rule for a reduction of a transposed value."""
 
-    def pattern(op: Any, x: Any, axes: Const, p: Attr, keepdims: Attr) -> Any:
+    def pattern(op: Op, x: Value, axes: Const, p: Attr, keepdims: Attr) -> Any:
         return getattr(op, name)(op.Transpose(x, perm=p), axes, keepdims=keepdims)
 
     pattern.__doc__ = f"A {name} of a transposed value: what is left is transposed, if anything."

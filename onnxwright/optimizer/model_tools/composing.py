@@ -37,13 +37,14 @@ def compose(
     The result has the inputs of the first and those of the second that are not connected; the
     outputs of the first that are not connected and those of the second.  Where opset versions
     differ, the older model is converted.  Names of the first stay; those of the second too, unless
-    they are taken: then values inside get a number, and `prefix` stands before inputs and outputs.
+    they are taken: then values inside get a number, and `prefix` is put before the names of inputs
+    and outputs.
     Functions of both come along, equal ones once.
 
     Args:
         first, second: ModelProtos, `onnx_ir.Model`s, or paths; they are not changed.
         io_map: output of the first -> input of the second; by default those of the same name.
-        prefix: stands before every name of the second model.
+        prefix: is put before every name of the second model.
         outputs: the outputs to keep, in order; by default as above.
         output: a file to write the result to.
 
@@ -191,7 +192,7 @@ def _rename_values(a: ir.Model, b: ir.Model, connected: set[ir.Value], prefix: s
         if value in interface and wanted in names:
             fail(messages.NameTaken(
                 name=wanted, holder="a value of the first model",
-                advice="give `prefix=`, which stands before the names of the second model",
+                advice="give `prefix=`, which is put before the names of the second model",
             ))  # fmt: skip
         rename_value(value, wanted if value in interface else namer.unique(wanted))
 
@@ -211,7 +212,7 @@ def _graph_names(graph: ir.Graph) -> set[str]:
 
 
 def _distinct(results: list[ir.Value], a: ir.Model, b: ir.Model) -> list[ir.Value]:
-    """Outputs, each a value of its own: one that stands twice is copied."""
+    """Outputs, each a value of its own: one that is listed twice is copied."""
     names, seen, made = reserved_names(a), set(), []
     for value in results:
         if value in seen:

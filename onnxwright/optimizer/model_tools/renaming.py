@@ -34,7 +34,7 @@ def rename(
         inputs: old name -> new name of inputs.
         outputs: the same for outputs.
         values: the same for any value of the main graph, initializers among them.
-        dims: the same for named dimensions, wherever they stand.
+        dims: the same for named dimensions, wherever they occur.
         output: a file to write the result to.
 
     Returns:

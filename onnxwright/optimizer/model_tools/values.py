@@ -64,7 +64,7 @@ def rename_value(value: ir.Value, name: str) -> None:
     """Give a value another name; a tensor that it shares with another model keeps its own.
 
     Args:
-        value: the value; if it is an initializer, its graph is told too.
+        value: the value; if it is an initializer, its graph is updated too.
         name: the name.
     """
     graph = value.graph if value.is_initializer() else None

@@ -26,7 +26,7 @@ Results = GraphValue | Sequence[GraphValue | None]
 Adapter = Callable[[Ops, "Call"], Any]
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not an error of the program
+class Refused(Exception):  # noqa: N818 - a result, not an error of the program
     """A node cannot be converted.
 
     Args:
@@ -41,14 +41,14 @@ class Refused(Exception):  # noqa: N818 - an answer, not an error of the program
 
 
 class _Keep:
-    """The answer of an adapter that the node means the same in the other version."""
+    """The result of an adapter: the node means the same in the other version."""
 
     def __repr__(self) -> str:
         return "KEEP"
 
 
 class _ByBody:
-    """The answer of an adapter that the function body of the operator takes the node's place."""
+    """The result of an adapter: the function body of the operator replaces the node."""
 
     def __repr__(self) -> str:
         return "BY_BODY"

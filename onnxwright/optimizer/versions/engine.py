@@ -294,7 +294,7 @@ def listed(found: Any) -> list[GraphValue | None]:
 
 
 def place_of(node: ir.Node, where: str = "") -> str:
-    """A node in words: its name or first output, where it is, and the line that made it.
+    """A node as text: its name or first output, where it is, and the line that made it.
 
     Args:
         node: the node.

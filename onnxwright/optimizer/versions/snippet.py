@@ -50,7 +50,7 @@ class Snippet:
         return self.backend.wrap(value, kind)
 
     def replace(self, node: ir.Node, results: Sequence[GraphValue | None]) -> list[ir.Node]:
-        """Put what was built in the place of a node, whose outputs `results` stand for.
+        """Put what was built in the place of a node, whose outputs `results` replace.
 
         Args:
             node: the node; it is removed from its graph.

@@ -2,5 +2,5 @@ import onnxwright as ow
 
 
 @ow.rule
-def sums(op, x):
-    return ((((((x + 1) * 2 + 3) * 4) + 5) * 6) + 7) * 8
+def sums(op, a, b, c, d):
+    return a * b + b * c + c * d + d * a

@@ -161,7 +161,7 @@ def pads_of_all_axes(op: Ops, call: Call) -> Any:
             pads[axis], pads[axis + rank] = int(known[n]), int(known[n + len(axes)])
         given = call.int64(op, pads)
     else:
-        # Where each of the 2 * rank pads is in the given ones; 0 stands behind them.
+        # Where each of the 2 * rank pads is in the given ones; 0 follows them.
         where = [2 * len(axes)] * (2 * rank)
         for n, axis in enumerate(axes):
             where[axis], where[axis + rank] = n, n + len(axes)

@@ -150,7 +150,7 @@ def pow_of_one_type(op: Ops, call: Call) -> Any:
 
 @down(13, "DequantizeLinear")
 def dequantize_per_tensor(op: Ops, call: Call) -> Any:
-    """Scales of an axis are multiplied by hand.  Source: ONNX DequantizeLinear 10 and 13."""
+    """Scales of an axis are applied by Mul.  Source: ONNX DequantizeLinear 10 and 13."""
     attributes = call.without("axis")
     if call.input(1).rank == 0 or call.input(1).shape == (1,):
         return call.same(op, None, attributes)

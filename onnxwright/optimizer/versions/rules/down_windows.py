@@ -70,7 +70,7 @@ def _there(call: Call, n: int) -> bool:
 
 @down(13, "Resize")
 def resize_gives_all_inputs(op: Ops, call: Call) -> Any:
-    """`roi` and `scales` are required; empty ones stand for absent ones.
+    """`roi` and `scales` are required; empty ones mean absent ones.
 
     Source: ONNX Resize 11.
     """

@@ -13,7 +13,7 @@ _ML = "ai.onnx.ml"
 
 @up(2, "LabelEncoder", domain=_ML)
 def classes_become_keys_and_values(op: Ops, call: Call) -> Any:
-    """The list of classes is a table in one direction, which the input's type tells.
+    """The list of classes is a table in one direction, which depends on the input's type.
 
     Source: ai.onnx.ml LabelEncoder 1 and 2.
     """

@@ -53,7 +53,7 @@ def resize_names_its_coordinates(op: Ops, call: Call) -> Any:
 
 @up(13, "Resize")
 def resize_without_odd_coordinates(op: Ops, call: Call) -> Any:
-    """`tf_half_pixel_for_nn` is gone.  Source: ONNX Resize 11 and 13."""
+    """`tf_half_pixel_for_nn` was removed.  Source: ONNX Resize 11 and 13."""
     del op
     if call.attr("coordinate_transformation_mode", "half_pixel") == "tf_half_pixel_for_nn":
         raise Refused("newer versions have no `tf_half_pixel_for_nn`")

@@ -1,0 +1,57 @@
+"""The graph of a decompiled script: its nodes as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from onnxwright.converter.context import Context, Script, VerbatimPlan
+from onnxwright.converter.emission import Usual
+from onnxwright.converter.pipeline import Front, front
+from onnxwright.converter.state import Handlers, Lowering
+from onnxwright.converter.verbatim.tables import VERBATIM
+from onnxwright.diagnostics.span import Span
+from onnxwright.ir.builder import Recorder
+from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.types.kinds import OnnxType
+
+
+class Verbatim(Usual):
+    """Nothing is shared, copied, renamed, removed or converted, unless the plan says so."""
+
+    handlers: Handlers = VERBATIM
+
+    def front(self, script: Script) -> Front:
+        """The stages before lowering; the test that ends a `for` is the condition of its Loop."""
+        return front(script.function, script.source_text, verbatim=True)
+
+    def recorder(self, plan: VerbatimPlan, *, main: bool) -> Recorder:
+        """What the nodes are recorded in."""
+        recorder = Recorder(exact=True)
+        recorder.shares = plan.shared
+        recorder.copies = plan.copies
+        recorder.keeps_initializers = True
+        return recorder
+
+    def check_input(self, script: Script, name: str, kind: OnnxType | None, span: Span) -> None:
+        """Nothing: the given model may have inputs without types."""
+
+    def name_outputs(
+        self, low: Lowering, outputs: Sequence[ir.Value], sources: Sequence[GraphValue]
+    ) -> None:
+        """Nothing: the names of the given model are set afterwards."""
+
+    def close(
+        self,
+        b: GraphBackend,
+        context: Context,
+        inputs: Sequence[ir.Value],
+        outputs: list[ir.Value],
+        span: Span,
+    ) -> tuple[dict[str, int], list[ir.Value]]:
+        """The highest version of each domain, as the script names it."""
+        return {domain: max(versions) for domain, versions in b.recorder.opsets.items()}, outputs
+
+
+__all__ = ["Verbatim"]

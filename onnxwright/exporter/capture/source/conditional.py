@@ -1,0 +1,188 @@
+"""Both sides of a decision by a tensor, as `torch.cond`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from onnxwright.exporter.capture.source.errors import DisagreementError
+from onnxwright.exporter.capture.source.merging import (
+    UNSET,
+    Merger,
+    Pair,
+    common_dtype,
+    leaves_of,
+    words,
+)
+from onnxwright.exporter.capture.source.regions import (
+    SYMBOLS,
+    Part,
+    Region,
+    emit,
+    empty,
+    merged_sizes,
+    operand_values,
+    tracer,
+)
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.state import State
+
+aten = torch.ops.aten
+
+
+def conditional(
+    condition: Any, then: Callable[[], None], orelse: Callable[[], None], state: State
+) -> bool:
+    """Run both branches into graphs, and choose between their results at run time.
+
+    Args:
+        condition: a tensor of one truth value, or a symbolic one.
+        then, orelse: the branches.
+        state: what they change; it has the results afterwards.
+
+    Returns:
+        Whether the branches give anything, so that there is a choice.
+
+    Raises:
+        DisagreementError: the results cannot be one value.
+    """
+    slots = state.open()
+    before = state.read()
+    parts: list[Part] = []
+    found: list[list[Any]] = []
+    for branch in (then, orelse):
+        state.write(before)
+        with Region() as region:
+            branch()
+            after = state.read()
+            live = [v for slot, v in zip(slots, after) if slot.live]
+            parts.append(region.close(leaves_of(live)))
+            found.append(after)
+    state.write(before)
+    merger = Merger()
+    builds = [
+        merger.merge(left, right, slot.name) if slot.live else _constant(old)
+        for slot, old, left, right in zip(slots, before, *found)
+    ]
+    results = choose(condition, parts, merger.pairs)
+    session = current()
+    for pair, result in zip(merger.pairs, results):
+        if session is not None and not _has_tensor(pair.left, pair.right):
+            session.numbers.add(result)
+    state.write([build(results) for build in builds])
+    return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _has_tensor(*values: Any) -> bool:
+    """Whether a value is a tensor that does not stand for a number of Python."""
+    session = current()
+    return any(
+        isinstance(v, torch.Tensor) and (session is None or v not in session.numbers)
+        for v in values
+    )
+
+
+def _constant(value: Any) -> Callable[[Sequence[Any]], Any]:
+    return lambda _: value
+
+
+def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
+    """The results of two parts, chosen by a condition.
+
+    Args:
+        condition: a tensor of one truth value, or a symbolic one.
+        parts: the two sides; what both write to is written to afterwards.
+        pairs: the results that differ.
+
+    Returns:
+        A tensor for each pair.
+    """
+    written = list(dict.fromkeys([*parts[0].written, *parts[1].written]))
+    if not pairs and not written:
+        return []
+    outputs: list[list[fx.Node]] = []
+    for n, part in enumerate(parts):
+        made = Outputs(part)
+        for pair in pairs:
+            mine, other = (pair.left, pair.right) if n == 0 else (pair.right, pair.left)
+            made.add(mine, other, pair.path)
+        for node in written:
+            made.add_node(part.placeholder(node))
+        outputs.append(made.nodes)
+    operands = list(dict.fromkeys([*parts[0].read, *parts[1].read]))
+    modules = [part.module(operands, nodes) for part, nodes in zip(parts, outputs)]
+    values = operand_values([*operands, *written])
+    given, targets = values[: len(operands)], values[len(operands) :]
+    sides = dict(zip(("true_graph", "false_graph"), modules))
+    like = [
+        empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
+        for a, b in zip(*outputs)
+    ]
+    args = (condition, *modules, tuple(given))
+    results = emit(torch.ops.higher_order.cond, sides, args, like)
+    for target, value in zip(targets, results[len(pairs) :]):
+        target.copy_(value)
+    return list(results[: len(pairs)])
+
+
+class Outputs:
+    """The outputs of a part: each of the common type, none an operand, none twice."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.nodes: list[fx.Node] = []
+
+    def add(
+        self,
+        value: Any,
+        other: Any,
+        path: str,
+        dtype: torch.dtype | None = None,
+        sizes: Sequence[Any] = (),
+    ) -> None:
+        """Add a leaf, as it has to be beside that of the other side; `sizes` are for numbers."""
+        dtype = dtype or common_dtype(value, other)
+        graph = self.part.graph
+        if isinstance(value, torch.Tensor):
+            if isinstance(other, torch.Tensor) and value.ndim != other.ndim:
+                raise DisagreementError(path, words(value), words(other))
+            node = self.part.values[id(value)]
+            if value.dtype != dtype:
+                node = graph.call_function(aten.to.dtype, (node, dtype))
+                node.meta["val"] = empty(value.shape, dtype)
+            self.add_node(node)
+            return
+        number: Any = 0 if value is UNSET else value
+        if isinstance(number, SYMBOLS):
+            number = self.part.values[id(value)]
+        like = other.shape if isinstance(other, torch.Tensor) else sizes
+        shape = self._shape(like)
+        node = graph.call_function(aten.full.default, (shape, number), {"dtype": dtype})
+        known = [1 if a == 1 else b for a, b in zip(shape, like)]
+        node.meta["val"] = empty(known, dtype)
+        self.add_node(node)
+
+    def add_node(self, node: fx.Node) -> None:
+        """Add a node; a copy, for sides must have one layout and give no operand as it is."""
+        layout = {"memory_format": torch.contiguous_format}
+        made = self.part.graph.call_function(aten.clone.default, (node,), layout)
+        value = node.meta["val"]
+        made.meta["val"] = empty(value.shape, value.dtype)
+        self.nodes.append(made)
+
+    def _shape(self, like: Sequence[Any]) -> list[Any]:
+        """The sizes of a tensor of the other side; 1 where they are known there only."""
+        sizes: list[Any] = []
+        for size in like:
+            if not isinstance(size, torch.SymInt):
+                sizes.append(size)
+                continue
+            try:
+                found = tracer().unwrap_proxy(size)
+            except Exception:  # noqa: BLE001 - torch has several kinds for a symbol it cannot find
+                found = None
+            sizes.append(self.part.placeholder(found.node) if isinstance(found, fx.Proxy) else 1)
+        return sizes

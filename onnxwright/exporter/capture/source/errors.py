@@ -1,0 +1,90 @@
+"""What stops a capture by source, each a message of its own with the line of the decision."""
+
+from __future__ import annotations
+
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.span import Span
+
+
+class RefusedError(RuntimeError):
+    """Something that cannot be captured by source.
+
+    Args:
+        text: what it is.
+        span: the line of the decision; None where it is not known yet.
+    """
+
+    def __init__(self, text: str, span: Span | None = None) -> None:
+        super().__init__(text)
+        self.span = span
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        raise NotImplementedError
+
+
+class CannotRewriteError(RefusedError):
+    """A function that decides by values has a form that is not rewritten.
+
+    Args:
+        reason: the form.
+        span: its place; None where there is none.
+    """
+
+    def __init__(self, reason: str, span: Span | None = None) -> None:
+        super().__init__(f"{reason} cannot be rewritten", span)
+        self.reason = reason
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        return messages.NotRewritten(reason=self.reason, span=self.span)
+
+
+class DisagreementError(RefusedError):
+    """Two sides have values that no tensor can stand for.
+
+    Args:
+        path: what the user calls the value.
+        left, right: what it is on each side, as words.
+    """
+
+    def __init__(self, path: str, left: str, right: str) -> None:
+        super().__init__(f"`{path}` is {left} on one side and {right} on the other")
+        self.path, self.left, self.right = path, left, right
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        return messages.SidesDiffer(
+            name=self.path, left=self.left, right=self.right, span=self.span
+        )
+
+
+class LoopChangeError(RefusedError):
+    """What a loop carries is not the same kind of value after an iteration.
+
+    Args:
+        path: what the user calls the value.
+        before, after: what it is, as words.
+    """
+
+    def __init__(self, path: str, before: str, after: str) -> None:
+        super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
+        self.path, self.before, self.after = path, before, after
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        return messages.LoopChanges(
+            name=self.path, before=self.before, after=self.after, span=self.span
+        )
+
+
+class SharedWriteError(RefusedError):
+    """A branch writes to a tensor that it also reads through another view."""
+
+    def __init__(self) -> None:
+        super().__init__("a tensor is written to in place, and read through another view of it")
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        return messages.SharedWrite(span=self.span)

@@ -1,0 +1,193 @@
+"""Expressions that decide, as calls of `runtime`: `and`, `or`, `not`, ternary, chains, builtins."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+RUNTIME = "_ow_rt"
+"""The name of `runtime` in rewritten code."""
+
+# Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
+BUILTINS = ("all", "any", "bool", "enumerate", "len", "max", "min", "range", "reversed", "zip")
+_TESTS = ("isinstance", "issubclass", "hasattr", "callable")
+# Parts that cannot move into a function of their own.
+_FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift",
+    ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
+}  # fmt: skip
+
+
+def is_static(node: ast.AST) -> bool:
+    """Whether a test never depends on a tensor's value: `x is None`, `isinstance(x, int)`.
+
+    Args:
+        node: an expression.
+
+    Returns:
+        Whether that is certain.
+
+    Example:
+        >>> is_static(ast.parse("x is None and not hasattr(y, 'z')", mode="eval").body)
+        True
+        >>> is_static(ast.parse("x > 0", mode="eval").body)
+        False
+    """
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return is_static(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return all(is_static(value) for value in node.values)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _TESTS
+    return False
+
+
+def call(name: str, *args: ast.expr) -> ast.Call:
+    """A call of a function of `runtime`."""
+    function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
+    return ast.Call(function, list(args), [])
+
+
+def thunk(node: ast.expr) -> ast.Lambda:
+    """`lambda: node`."""
+    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(empty, node)
+
+
+class Expressions(ast.NodeTransformer):
+    """Rewrites expressions in place.
+
+    Args:
+        owner: the class that private names belong to; None outside a class.
+        first: the first parameter of the method, for `super()`; None outside one.
+        function: rewrites a nested function.
+        local: names that are bound in the function: builtins of these names are not meant.
+    """
+
+    def __init__(
+        self,
+        owner: str | None,
+        first: str | None,
+        function: Callable[[ast.FunctionDef], ast.FunctionDef],
+        local: set[str],
+    ) -> None:
+        self.owner, self.first, self.function, self.local = owner, first, function, local
+
+    def visit(self, node: ast.AST) -> Any:
+        """Rewrite a node, and give what was made its place."""
+        made = super().visit(node)
+        if isinstance(made, ast.AST) and made is not node and hasattr(node, "lineno"):
+            ast.copy_location(made, node)
+            for inner in ast.walk(made):
+                if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+                    ast.copy_location(inner, node)
+        return made
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """`and`, `or`."""
+        if is_static(node) or _is_fixed(node):
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return call(name, *(thunk(value) for value in node.values))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        """`not`."""
+        static = is_static(node)
+        self.generic_visit(node)
+        return node if static or not isinstance(node.op, ast.Not) else call("not_", node.operand)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        """`a if test else b`."""
+        if is_static(node.test) or _is_fixed(node.body) or _is_fixed(node.orelse):
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        return call("choose", node.test, thunk(node.body), thunk(node.orelse))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Chains and `in`."""
+        static = is_static(node)
+        self.generic_visit(node)
+        if static or _is_fixed(node):
+            return node
+        if len(node.ops) == 1:
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                found = call("contains", node.left, node.comparators[0])
+                return found if isinstance(node.ops[0], ast.In) else call("not_", found)
+            return node
+        names = [ast.Constant(type(op).__name__) for op in node.ops]
+        parts = [thunk(part) for part in (node.left, *node.comparators)]
+        return call("chain", ast.Tuple(list(names), ast.Load()), *parts)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Builtins that decide, and `super()` without arguments."""
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Name):
+            return node
+        name = node.func.id
+        if name == "super" and not node.args and self.first is not None:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first, ast.Load())]
+        elif name in BUILTINS and name not in self.local:
+            node.func = call("builtin", ast.Constant(name), node.func)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Names that are private to the class."""
+        node.id = self.mangled(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Attributes that are private to the class."""
+        node.attr = self.mangled(node.attr)
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A nested function is rewritten as a function."""
+        return self.function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        """Left as it is."""
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Left as it is."""
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`name += value`."""
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = call("augment", ast.Constant(_OPERATORS[type(node.op)]), load, node.value)
+        return ast.Assign([node.target], value)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """`assert`."""
+        static = is_static(node.test) or _is_fixed(node.test)
+        self.generic_visit(node)
+        if static:
+            return node
+        args = [thunk(node.test)] + ([thunk(node.msg)] if node.msg is not None else [])
+        return ast.Expr(call("assert_", *args))
+
+    def mangled(self, name: str) -> str:
+        """A name as the class in which it stands sees it."""
+        if self.owner is None or not name.startswith("__") or name.endswith("__"):
+            return name
+        owner = self.owner.lstrip("_")
+        return f"_{owner}{name}" if owner else name
+
+
+def _is_fixed(node: ast.AST) -> bool:
+    """Whether an expression has parts that cannot move into a function of their own."""
+    return any(isinstance(inner, _FIXED) for inner in ast.walk(node))

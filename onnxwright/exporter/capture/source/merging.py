@@ -1,0 +1,220 @@
+"""Values of two sides of a decision, as one value: fixed parts, and leaves that differ.
+
+Tuples, lists, dicts and dataclasses are merged part by part.  Python numbers that differ become
+tensors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import _prims_common as _prims
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.source.errors import DisagreementError
+from onnxwright.exporter.capture.source.regions import SYMBOLS
+
+
+class _Unset:
+    """Stands for a variable without a value."""
+
+    def __repr__(self) -> str:
+        return "no value"
+
+
+UNSET = _Unset()
+NUMBERS = (bool, int, float, *SYMBOLS)
+
+Build = Callable[[Sequence[Any]], Any]
+
+
+@dataclass
+class Pair:
+    """A leaf that differs: what it is on each side; `UNSET` where one has none."""
+
+    path: str
+    left: Any
+    right: Any
+
+
+@dataclass
+class Merger:
+    """Merges values, and collects the leaves that differ.
+
+    Fields:
+        pairs: the leaves, in order.
+        always: treat numbers as leaves even where they are equal.
+    """
+
+    pairs: list[Pair] = dataclasses.field(default_factory=list)
+
+    def merge(self, left: Any, right: Any, path: str) -> Build:
+        """Two values as one.
+
+        Args:
+            left, right: the values.
+            path: what the user calls them.
+
+        Returns:
+            A function from the results of all leaves to the value.
+
+        Raises:
+            DisagreementError: they have not the same structure.
+        """
+        if left is right:
+            return lambda _: left
+        if left is UNSET or right is UNSET:
+            return self._one_sided(left, right, path)
+        if is_leaf(left) and is_leaf(right):
+            if _is_same_number(left, right):
+                return lambda _: left
+            return self.leaf(left, right, path)
+        one, two = parts_of(left), parts_of(right)
+        if one is not None and two is not None and type(left) is type(right):
+            (keys, values, make), (other_keys, others, _) = one, two
+            if keys != other_keys:
+                raise DisagreementError(path, words(left), words(right))
+            made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(keys, values, others)]
+            return lambda results: make([build(results) for build in made])
+        if type(left) is type(right) and not is_leaf(left) and _is_equal(left, right):
+            return lambda _: left
+        raise DisagreementError(path, words(left), words(right))
+
+    def leaf(self, left: Any, right: Any, path: str) -> Build:
+        """A leaf that differs."""
+        n = len(self.pairs)
+        self.pairs.append(Pair(path, left, right))
+        return lambda results: results[n]
+
+    def _one_sided(self, left: Any, right: Any, path: str) -> Build:
+        """A value of one side: where it is read, the other side was not taken."""
+        value = right if left is UNSET else left
+        if is_leaf(value):
+            return self.leaf(left, right, path)
+        parts = parts_of(value)
+        if parts is None:
+            return lambda _: value
+        keys, values, make = parts
+        made = [
+            self._one_sided(v if left is not UNSET else UNSET, v if right is not UNSET else UNSET,
+                            f"{path}{k}")
+            for k, v in zip(keys, values)
+        ]  # fmt: skip
+        return lambda results: make([build(results) for build in made])
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value can be a tensor of the graph."""
+    return isinstance(value, (torch.Tensor, *NUMBERS))
+
+
+def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], Any]] | None:
+    """The parts of a container: their names, values, and what makes the container of others.
+
+    Args:
+        value: anything.
+
+    Returns:
+        Them; None if it is not a container.
+
+    Example:
+        >>> names, values, make = parts_of({"a": 1})
+        >>> names, values, make([2])
+        (["['a']"], [1], {'a': 2})
+    """
+    if isinstance(value, tuple):
+        fields = getattr(value, "_fields", None)
+        names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
+        make = (lambda v: type(value)(*v)) if fields else type(value)
+        return names, list(value), make
+    if type(value) is list:
+        return [f"[{n}]" for n in range(len(value))], list(value), list
+    if isinstance(value, dict):
+        keys = list(value)
+
+        def mapping(v: list[Any]) -> Any:
+            made = dict(zip(keys, v))
+            return made if type(value) is dict else type(value)(made)
+
+        return [f"[{k!r}]" for k in keys], list(value.values()), mapping
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if hasattr(value, f.name)]
+
+        def data(v: list[Any]) -> Any:
+            made = object.__new__(type(value))
+            for name, item in zip(names, v):
+                object.__setattr__(made, name, item)
+            return made
+
+        return [f".{n}" for n in names], [getattr(value, n) for n in names], data
+    return None
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """The tensors and symbolic numbers in a value."""
+    if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        return [value]
+    parts = parts_of(value)
+    return [] if parts is None else [leaf for part in parts[1] for leaf in leaves_of(part)]
+
+
+def _is_same_number(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same Python number."""
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor) or type(a) is not type(b):
+        return False
+    if isinstance(a, SYMBOLS):
+        return a.node.expr == b.node.expr and not free_unbacked_symbols(a)
+    return bool(a == b)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # noqa: BLE001 - `==` of the user's objects may do anything
+        return False
+
+
+def dtype_of(value: Any) -> torch.dtype:
+    """The type of a leaf as a tensor."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype
+    if isinstance(value, (bool, torch.SymBool)):
+        return torch.bool
+    return torch.int64 if isinstance(value, (int, torch.SymInt)) else torch.get_default_dtype()
+
+
+def common_dtype(a: Any, b: Any) -> torch.dtype:
+    """The type two leaves agree on; `UNSET` agrees with any, a number with tensors of its kind.
+
+    Nothing of torch is called: a trace would see it.
+    """
+    if a is UNSET or b is UNSET:
+        return dtype_of(b if a is UNSET else a)
+    one, other = dtype_of(a), dtype_of(b)
+    if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):
+        tensor, number = (one, other) if isinstance(a, torch.Tensor) else (other, one)
+        return tensor if _kind(tensor) >= _kind(number) else number
+    return one if one == other else _prims.get_higher_dtype(one, other)
+
+
+def _kind(dtype: torch.dtype) -> int:
+    if dtype.is_complex or dtype.is_floating_point:
+        return 3 if dtype.is_complex else 2
+    return int(dtype != torch.bool)
+
+
+def words(value: Any) -> str:
+    """What a message calls a value."""
+    if value is UNSET or value is None:
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"a tensor of {kind}{[str(n) for n in value.shape]}".replace("'", "")
+    if isinstance(value, (list, tuple, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) < 40 else f"an object of type {type(value).__name__}"

@@ -1,0 +1,363 @@
+"""Parts of a graph under construction, taken out of it as graphs of their own.
+
+A branch is run where it stands: what it computes is appended to the graph that torch traces.  Then
+its nodes are moved to a new graph, in which what it read from before is a placeholder, and what
+torch remembers of tensors and sizes is as before the branch.  Nothing has to be known of where a
+value came from: parameters, closures, globals, attributes are all nodes from before.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx import traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import (
+    disable_proxy_modes_tracing,
+    get_proxy_mode,
+    track_tensor_tree,
+)
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils import _pytree as pytree
+from torch.utils._sympy.numbers import int_oo
+from typing_extensions import Self
+
+from onnxwright.exporter.capture.source.errors import SharedWriteError
+
+aten = torch.ops.aten
+SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+# Operators of sizes: they are computed before a branch, for the code after it may read them too.
+_SIZES = frozenset(
+    (aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default,
+     aten.sym_storage_offset.default, torch.sym_not, torch.sym_float, torch.sym_int, torch.sym_max,
+     torch.sym_min, torch.sym_ite)
+)  # fmt: skip
+_VIEWS = ("detach", "alias")
+
+
+def tracer() -> Any:
+    """What traces now; None outside a trace."""
+    mode = get_proxy_mode()
+    return None if mode is None else mode.tracer
+
+
+@dataclass
+class Part:
+    """A graph that was part of another.
+
+    Fields:
+        graph: the graph, without an output.
+        read: nodes of the other graph that it reads -> its placeholders.
+        values: what tensors, by identity, are in the graph.
+        written: nodes of the other graph that it writes to -> the copies that it writes to.
+    """
+
+    graph: fx.Graph
+    read: dict[fx.Node, fx.Node]
+    values: dict[int, fx.Node]
+    written: dict[fx.Node, fx.Node] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)
+
+    def placeholder(self, outer: fx.Node) -> fx.Node:
+        """What stands for a node of the other graph."""
+        if outer not in self.read:
+            first = next(iter(self.graph.nodes), None)
+            place = self.graph.inserting_before(first) if first is not None else None
+            if place is None:
+                self.read[outer] = self.graph.placeholder(f"operand_{len(self.read)}")
+            else:
+                with place:
+                    self.read[outer] = self.graph.placeholder(f"operand_{len(self.read)}")
+        self.read[outer].meta["val"] = outer.meta.get("val")
+        return self.written.get(outer) or self.read[outer]
+
+    def module(self, operands: Sequence[fx.Node], outputs: Sequence[fx.Node]) -> fx.GraphModule:
+        """The part as a function of operands.
+
+        Args:
+            operands: nodes of the other graph.
+            outputs: nodes of this one.
+
+        Returns:
+            A module that gives the outputs as a tuple.
+        """
+        made = fx.Graph()
+        known: dict[fx.Node, fx.Node] = {}
+        for n, outer in enumerate(operands):
+            place = made.placeholder(f"operand_{n}")
+            place.meta["val"] = outer.meta.get("val")
+            if outer in self.read:
+                known[self.read[outer]] = place
+        made.graph_copy(self.graph, known)
+        made.output(tuple(known[n] for n in outputs))
+        made.lint()
+        return fx.GraphModule(tracer().root, made)
+
+
+class Region:
+    """While it is open, what is traced belongs to it."""
+
+    def __init__(self) -> None:
+        self.tracer = tracer()
+        self.given: list[fx.Node] = []
+        self.closed = False
+
+    def __enter__(self) -> Self:
+        t = self.tracer
+        self.mark = next(iter(reversed(t.graph.nodes)))
+        self.tensors = list(t.tensor_tracker.items())
+        self.symbols = dict(t.symnode_tracker.sym_node_dict)
+        self.expressions = dict(t.sympy_expr_tracker)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None and not self.closed:
+            # What failed leaves nothing behind.
+            for node in reversed(self._nodes()):
+                self.tracer.graph.erase_node(node)
+            self._restore()
+
+    def input(self, made: torch.Tensor) -> None:
+        """Make a tensor that was made inside a placeholder; nothing is known of its values."""
+        if getattr(made, "constant", None) is not None:
+            made.constant = None
+        proxy = self.tracer.tensor_tracker[made]
+        if proxy.constant is not None:
+            self.tracer.tensor_tracker[made] = type(proxy)(proxy.proxy, None)
+        self.given.append(proxy.proxy.node)
+
+    def _nodes(self) -> list[fx.Node]:
+        region: list[fx.Node] = []
+        node = self.mark.next
+        while node.op != "root":
+            region.append(node)
+            node = node.next
+        return region
+
+    def close(self, values: Iterable[Any]) -> Part:
+        """Take the nodes out of the graph.
+
+        Args:
+            values: tensors and numbers that the part is to give.
+
+        Returns:
+            The part.
+        """
+        values = list(values)
+        nodes = {id(v): self._node(v) for v in values}
+        region = self._without_sizes(self._nodes())
+        part = self._moved(region, nodes, self.given)
+        part.kept = values
+        for node in reversed(region):
+            self.tracer.graph.erase_node(node)
+        self._restore()
+        self.closed = True
+        return part
+
+    def discard(self) -> None:
+        """Take the nodes out of the graph, for nothing."""
+        self.close(())
+
+    def _node(self, value: Any) -> fx.Node:
+        """The node of a tensor or number; of one that is not traced, a constant's."""
+        found = self.tracer.unwrap_proxy(value)
+        if not isinstance(found, fx.Proxy):
+            if isinstance(value, SYMBOLS):
+                found = self.tracer.unwrap_proxy(torch.scalar_tensor(value))
+            else:
+                found = self.tracer.unwrap_proxy(value.clone())
+        node: fx.Node = found.node
+        return node
+
+    def _without_sizes(self, region: list[fx.Node]) -> list[fx.Node]:
+        """The nodes that are not computed from sizes of before alone."""
+        inside: dict[fx.Node, None] = {}
+        for node in region:
+            sized = node.target in _SIZES or getattr(node.target, "__module__", "") in (
+                operator.__name__, "_operator", math.__name__,
+            )  # fmt: skip
+            symbolic = isinstance(node.meta.get("val"), SYMBOLS)
+            if not (sized and symbolic) or any(n in inside for n in node.all_input_nodes):
+                inside[node] = None
+        return list(inside)
+
+    def _moved(
+        self, region: list[fx.Node], nodes: dict[int, fx.Node], given: list[fx.Node]
+    ) -> Part:
+        part = Part(fx.Graph(), {}, {})
+        inside = set(region) - set(given)
+        # Inputs made inside come first, in their order.
+        for node in given:
+            part.placeholder(node)
+        for node in region:
+            for read in node.all_input_nodes:
+                if read not in inside and node in inside:
+                    part.placeholder(read)
+        for node in nodes.values():
+            if node not in inside:
+                part.placeholder(node)
+        self._copy_written(part, [n for n in region if n in inside], inside)
+        known: dict[fx.Node, fx.Node] = {**part.read, **part.written}
+        for node in region:
+            if node in inside:
+                known[node] = part.graph.node_copy(node, lambda n: known[n])
+        part.values = {key: known[node] for key, node in nodes.items()}
+        return part
+
+    def _copy_written(self, part: Part, region: list[fx.Node], inside: set[fx.Node]) -> None:
+        """Copies of what the part writes to from outside of it."""
+        for node in region:
+            for target in _written_arguments(node):
+                base = target
+                while base in inside and _viewed(base) is not None:
+                    base = _viewed(base)
+                if base not in inside and base not in part.written:
+                    self._check_alone(base, part)
+                    copy = part.graph.call_function(aten.clone.default, (part.read[base],))
+                    copy.meta["val"] = base.meta.get("val")
+                    part.written[base] = copy
+
+    def _check_alone(self, base: fx.Node, part: Part) -> None:
+        """No other operand shares the memory of a tensor that is written to."""
+        known = {proxy.proxy.node: tensor for tensor, proxy in self.tensors}
+        home = _storage(known.get(base))
+        for other in part.read:
+            if other is not base and home is not None and _storage(known.get(other)) == home:
+                raise SharedWriteError
+
+    def _restore(self) -> None:
+        t = self.tracer
+        for tensor in [*t.tensor_tracker]:
+            del t.tensor_tracker[tensor]
+        for tensor, proxy in self.tensors:
+            t.tensor_tracker[tensor] = proxy
+        t.symnode_tracker.sym_node_dict = self.symbols
+        t.sympy_expr_tracker = self.expressions
+
+
+def live_values(t: Any) -> dict[fx.Node, Any]:
+    """The tensors that nodes of a trace stand for."""
+    return {proxy.proxy.node: tensor for tensor, proxy in t.tensor_tracker.items()}
+
+
+def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
+    """What nodes of the trace stand for, to hand them to an operator.
+
+    Args:
+        nodes: of the graph that is traced.
+
+    Returns:
+        Tensors and numbers.
+    """
+    known = live_values(tracer())
+    return [known[n] if n in known else n.meta["val"] for n in nodes]
+
+
+def _written_arguments(node: fx.Node) -> list[fx.Node]:
+    """The arguments that an operator writes to."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return []
+    found: list[fx.Node] = []
+    for n, argument in enumerate(schema.arguments):
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        value = node.args[n] if n < len(node.args) else node.kwargs.get(argument.name)
+        items = value if isinstance(value, (list, tuple)) else [value]
+        found += [item for item in items if isinstance(item, fx.Node)]
+    return found
+
+
+def _viewed(node: fx.Node) -> fx.Node | None:
+    """What a node is a view of, or the same tensor as; None if it has memory of its own."""
+    if node.target is operator.getitem:
+        first = node.args[0]
+        return first if isinstance(first, fx.Node) else None
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not any(r.alias_info is not None for r in schema.returns):
+        # Operators that may give their argument itself.
+        name = getattr(schema, "name", "")
+        if name not in ("aten::contiguous", "aten::reshape", "aten::to", "aten::expand_as"):
+            return None
+    first = node.args[0] if node.args else None
+    return first if isinstance(first, fx.Node) else None
+
+
+def _storage(value: Any) -> Any:
+    """What identifies the memory of a tensor; None for anything else."""
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+
+
+def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], results: Any) -> Any:
+    """Add a call of a higher-order operator to the graph; its parts are not traced again.
+
+    Args:
+        op: the operator.
+        modules: its parts, by what they are called.
+        args: its arguments, with the parts among them.
+        results: what it gives, as tensors without values.
+
+    Returns:
+        The results, as part of the trace.
+    """
+    if any(_written_arguments(n) for m in modules.values() for n in _all_nodes(m)):
+        # Torch traces parts that write once more, so that it can make them functional later.
+        with fx_traceback.preserve_node_meta():
+            return op(*args)
+    t = tracer()
+    for name, module in modules.items():
+        n = 0
+        while hasattr(t.root, f"{name}_{n}"):
+            n += 1
+        t.root.register_module(f"{name}_{n}", module)
+    given = pytree.tree_map(t.unwrap_proxy, tuple(args))
+    proxy = t.create_proxy("call_function", op, given, {}, name=op._name)
+    return track_tensor_tree(results, proxy, constant=None, tracer=t)
+
+
+def _all_nodes(module: fx.GraphModule) -> list[fx.Node]:
+    """The nodes of a graph and of those inside of it."""
+    inner = [m for m in module.modules() if isinstance(m, fx.GraphModule)]
+    return [node for m in inner for node in m.graph.nodes]
+
+
+def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:
+    """A contiguous tensor without values, which no trace knows."""
+    mode = torch._guards.detect_fake_mode() or fake_mode()
+    with disable_proxy_modes_tracing(), mode:
+        return torch.empty(list(sizes), dtype=dtype)
+
+
+def fake_mode() -> Any:
+    """The mode of the tensors that are traced."""
+    return next(x.fake_mode for x in tracer().tensor_tracker if hasattr(x, "fake_mode"))
+
+
+def merged_sizes(one: Sequence[Any], two: Sequence[Any]) -> list[Any]:
+    """The sizes of a tensor that has one of two shapes; known at run time where they differ."""
+    return [_merged_size(a, b) for a, b in zip(one, two)]
+
+
+def _merged_size(one: Any, two: Any) -> Any:
+    symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
+    exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
+    free = {u for s in symbols for u in free_unbacked_symbols(s)}
+    if exprs[0] == exprs[1] and (not free or free <= _known_symbols()):
+        return one
+    env = fake_mode().shape_env
+    with disable_proxy_modes_tracing():
+        size = env.create_unbacked_symint()
+        low = 0 if symbols else min(one, two)
+        env.constrain_symbol_range(size.node.expr, low, int_oo if symbols else max(one, two))
+    return size
+
+
+def _known_symbols() -> set[Any]:
+    """The sizes known at run time that tensors of the trace have."""
+    return {u for x in tracer().tensor_tracker for u in free_unbacked_symbols(x)}

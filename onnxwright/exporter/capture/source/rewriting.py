@@ -1,0 +1,226 @@
+"""The code of a function with its decisions rewritten, for the same function object.
+
+The new code has the names, arguments and free variables of the old one, and keeps its file and
+lines.  Its text is in `linecache` as `<onnxwright NAME>`, for reading.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Union
+
+from onnxwright.converter.analyze.liveness import liveness
+from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
+from onnxwright.converter.normalize.exits import FlagNames
+from onnxwright.converter.normalize.single_exit import normalize
+from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
+from onnxwright.exporter.capture.source.generating import Generator
+from onnxwright.exporter.capture.source.names import names_of
+from onnxwright.exporter.capture.source.structure import Structure, python_name
+
+_MODULE = "onnxwright.exporter.capture.source"
+_Function = Union[ast.FunctionDef, ast.Lambda]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A function in a file: its tree, and the class around it."""
+
+    node: _Function
+    owner: str | None
+
+
+def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
+    """The code of a function, in which decisions are asked at run time.
+
+    Args:
+        code: of a function whose source can be read.
+        module: the globals of the function; for sources that only its loader can read.
+
+    Returns:
+        Code for the same function object.
+
+    Raises:
+        CannotRewriteError: there is no source, or it has a form that is not rewritten.
+
+    Example:
+        >>> def sign(x):
+        ...     if x > 0:
+        ...         return 1
+        ...     return -1
+        >>> sign.__code__ = rewritten(sign.__code__)
+        >>> sign(3), sign(-3)
+        (1, -1)
+    """
+    place = _find(code, module)
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
+    first = code.co_varnames[0] if code.co_argcount else None
+    made = _function(place.node, code.co_filename, place.owner, first)
+    register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
+    # The name of the function itself is one of its module, not of the factory.
+    made.name = "_ow_function"
+    made.lineno = code.co_firstlineno
+    factory = _factory(made, code.co_freevars)
+    compiled = compile(factory, code.co_filename, "exec", dont_inherit=True)
+    found = _inner(_inner(compiled, "_ow_factory"), made.name)
+    if found.co_freevars != code.co_freevars:
+        names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
+        raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
+    changes: dict[str, Any] = {"co_name": code.co_name}
+    if hasattr(code, "co_qualname"):
+        changes["co_qualname"] = code.co_qualname
+    return found.replace(**changes)
+
+
+def _function(
+    node: _Function, file: str, owner: str | None, first: str | None, nested: bool = False
+) -> ast.FunctionDef:
+    """A function with its decisions rewritten."""
+    body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
+    body = [ast.copy_location(s, node) if not hasattr(s, "lineno") else s for s in body]
+    flags = FlagNames()
+    structure = Structure(file, flags)
+    block = structure.block(body)
+    span = structure.span(node)
+    start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
+    block = (start, *liveness(normalize(block, flags), structure.outer))
+
+    def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
+        args = [*f.args.posonlyargs, *f.args.args]
+        made = _function(f, file, owner, args[0].arg if args else first, nested=True)
+        made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
+        made.args = _defaults_visited(f.args, expressions)
+        return made
+
+    local = set(names_of(*body).bound) | _parameters(node.args)
+    expressions = Expressions(owner, first, inner_function, local)
+    if any(isinstance(x, (ast.Yield, ast.YieldFrom)) for s in body for x in _own_nodes(s)):
+        if nested:
+            assert isinstance(node, ast.FunctionDef)
+            return node
+        raise CannotRewriteError("a generator", span)
+    generator = Generator(expressions, structure.outer)
+    statements = generator.block(block)
+    head: list[ast.stmt] = []
+    for keyword, kind in (("global", ast.Global), ("nonlocal", ast.Nonlocal)):
+        names = [n for n, k in structure.outer.items() if k == keyword]
+        if names:
+            head.append(kind(names))
+    if not nested:
+        head.append(ast.ImportFrom(_MODULE, [ast.alias("runtime", RUNTIME)], 0))
+    if generator.cells:
+        # Local functions may bind only names that this one binds, too.
+        bind: list[ast.stmt] = [
+            ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in generator.cells
+        ]
+        head.append(ast.If(ast.Constant(False), bind, []))
+    result = ast.Return(ast.Name(python_name(RESULT), ast.Load()))
+    args = _without_defaults(node.args) if not nested else node.args
+    name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
+    for p in ast.walk(args):
+        if isinstance(p, ast.arg):
+            p.arg = expressions.mangled(p.arg)
+    made = ast.FunctionDef(name, args, [*head, *statements, result], [])
+    ast.copy_location(made, node)
+    for part in made.body:
+        for x in ast.walk(part):
+            if "lineno" in x._attributes and not hasattr(x, "lineno"):
+                ast.copy_location(x, node)
+    return ast.fix_missing_locations(made)
+
+
+def _own_nodes(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a statement outside the functions defined in it."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        return [node]
+    return [node, *(x for child in ast.iter_child_nodes(node) for x in _own_nodes(child))]
+
+
+def _parameters(args: ast.arguments) -> set[str]:
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return {p.arg for p in every if p is not None}
+
+
+def _without_defaults(args: ast.arguments) -> ast.arguments:
+    """Parameters without defaults and annotations: the function object keeps its own."""
+    bare = [
+        [ast.arg(p.arg) for p in part] for part in (args.posonlyargs, args.args, args.kwonlyargs)
+    ]
+    return ast.arguments(
+        posonlyargs=bare[0],
+        args=bare[1],
+        vararg=ast.arg(args.vararg.arg) if args.vararg else None,
+        kwonlyargs=bare[2],
+        kw_defaults=[None for _ in bare[2]],
+        kwarg=ast.arg(args.kwarg.arg) if args.kwarg else None,
+        defaults=[],
+    )
+
+
+def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.arguments:
+    """Parameters of a nested function, without annotations."""
+    made = _without_defaults(args)
+    made.defaults = [expressions.visit(d) for d in args.defaults]
+    made.kw_defaults = [d and expressions.visit(d) for d in args.kw_defaults]
+    return made
+
+
+def _factory(function: ast.FunctionDef, free: tuple[str, ...]) -> ast.Module:
+    """A module whose one function has the free names and makes the function."""
+    body: list[ast.stmt] = [
+        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in free
+    ]
+    arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    outer = ast.FunctionDef("_ow_factory", arguments, [*body, function], [])
+    return ast.fix_missing_locations(ast.Module([outer], []))
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    """The code of a function defined in another."""
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
+    """The tree of a function."""
+    lines = linecache.getlines(code.co_filename, module)
+    if not lines:
+        raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
+    try:
+        tree = _parsed("".join(lines))
+    except SyntaxError:
+        raise CannotRewriteError(
+            f"`{code.co_name}`, whose file does not parse", _span(code)
+        ) from None
+    found: list[_Place] = []
+
+    def walk(node: ast.AST, owner: str | None) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.Lambda)):
+                name = child.name if isinstance(child, ast.FunctionDef) else "<lambda>"
+                decorators = getattr(child, "decorator_list", [])
+                line = min([child.lineno, *(d.lineno for d in decorators)])
+                if name == code.co_name and line == code.co_firstlineno:
+                    found.append(_Place(child, owner))
+            walk(child, child.name if isinstance(child, ast.ClassDef) else owner)
+
+    walk(tree, None)
+    if len(found) != 1:
+        what = "of which its line has several" if found else "whose source has changed"
+        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
+    return found[0]
+
+
+def _parsed(text: str) -> ast.Module:
+    # A new tree for each: passes change it.
+    return ast.parse(text)
+
+
+def _span(code: CodeType) -> Span:
+    return Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0)

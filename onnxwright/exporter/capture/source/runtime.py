@@ -1,0 +1,438 @@
+"""What rewritten code calls: each decision asked at run time.
+
+Outside a capture by source, and for plain values, each does what Python does.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
+from torch.utils._python_dispatch import _disable_current_modes
+
+from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.conditional import conditional
+from onnxwright.exporter.capture.source.looping import Loop, as_truth
+from onnxwright.exporter.capture.source.merging import UNSET
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
+from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.source.state import State
+
+__all__ = [
+    "State", "and_", "assert_", "augment", "builtin", "chain", "choose", "contains", "for_", "if_",
+    "is_unset", "not_", "or_", "while_",
+]  # fmt: skip
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a variable is to have no value."""
+    return value is UNSET
+
+
+def decided(test: Any) -> bool | None:
+    """The answer of Python to a test; None if it is known at run time only."""
+    if isinstance(test, bool):
+        return test
+    if isinstance(test, torch.Tensor):
+        t = tracer()
+        if current() is None or t is None:
+            return bool(test)
+        proxy = t.tensor_tracker.get(test)
+        if proxy is None:
+            return bool(test)
+        if proxy.constant is not None:
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                return bool(proxy.constant)
+        return None
+    if isinstance(test, SYMBOLS) and current() is not None and free_unbacked_symbols(test):
+        try:
+            return bool(test)
+        except GuardOnDataDependentSymNode:
+            return None
+    return bool(test)
+
+
+def if_(
+    test: Any,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    state: State,
+    then_raises: bool = False,
+    else_raises: bool = False,
+    written: bool = True,
+) -> None:
+    """`if test: then` `else: orelse`; not `written` by the user, but by the passes for exits."""
+    answer = decided(test)
+    session = current()
+    if answer is None and session is not None:
+        if then_raises != else_raises:
+            session.record("check left out")
+            answer = else_raises
+        else:
+            answer = session.answer()
+            if answer is not None:
+                session.record("assumed")
+    if answer is not None:
+        (then if answer else orelse)()
+        return
+    assert session is not None
+    with refused_here():
+        if conditional(as_truth(test), then, orelse, state) and written:
+            session.record("If")
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """`then if test else orelse`."""
+    answer = decided(test)
+    if answer is not None:
+        return (then if answer else orelse)()
+    box = [UNSET]
+
+    def put(value: Any) -> None:
+        box[0] = value
+
+    state = State(
+        ("the value",), ("the value",), (lambda: box[0],), lambda values: put(values[0]), ()
+    )
+    if_(test, lambda: put(then()), lambda: put(orelse()), state)
+    return box[0]
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    answer = decided(value)
+    return not answer if answer is not None else torch.logical_not(as_truth(value))
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    """`a and b and ...`."""
+    return _logic(parts, stop=False)
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    """`a or b or ...`."""
+    return _logic(parts, stop=True)
+
+
+def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The first part whose truth is `stop`, or the last."""
+    value: Any = None
+    for n, part in enumerate(parts):
+        value = part()
+        if n == len(parts) - 1:
+            return value
+        answer = decided(value)
+        if answer is None:
+            return _logic_of_tensors(value, parts[n + 1 :], stop)
+        if answer is stop:
+            return value
+    return value
+
+
+def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is known at run time only."""
+
+    def others() -> Any:
+        return _logic(rest, stop)
+
+    if _is_truth(value):
+        # Truth values of both: nothing but the answer is used.
+        found = _plain(others)
+        if found is not None:
+            join = torch.logical_or if stop else torch.logical_and
+            return join(as_truth(value), as_truth(found))
+    if stop:
+        return choose(value, lambda: value, others)
+    return choose(value, others, lambda: value)
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, (bool, torch.SymBool)) or (
+        isinstance(value, torch.Tensor) and value.dtype == torch.bool and not value.ndim
+    )
+
+
+def _plain(part: Callable[[], Any]) -> Any:
+    """A truth value that is computed without reading at a place or deciding; None for others."""
+    with Region() as region:
+        found = part()
+        node = region.mark.next
+        safe = _is_truth(found)
+        while node.op != "root":
+            text = str(node.target)
+            if node.op == "call_function" and any(word in text for word in _PLACES):
+                safe = False
+            node = node.next
+        if safe:
+            return found
+        region.discard()
+    return None
+
+
+# Operators that fail for some values: they run only if Python reaches them.
+_PLACES = (
+    "index", "select", "slice", "gather", "take", "narrow", "higher_order", "cond", "while_loop",
+    "local_scalar", "embedding", "put",
+)  # fmt: skip
+
+
+def augment(name: str, value: Any, other: Any) -> Any:
+    """`value += other` and the like: not in place for what stands for a number of Python."""
+    session = current()
+    if session is not None and isinstance(value, torch.Tensor) and value in session.numbers:
+        result = getattr(operator, name)(value, other)
+        if isinstance(result, torch.Tensor) and not result.ndim:
+            session.numbers.add(result)
+        return result
+    return getattr(operator, f"i{name.strip('_')}")(value, other)
+
+
+def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
+    """`a < b < c`."""
+    left = parts[0]()
+    result: Any = True
+    for n, (name, part) in enumerate(zip(names, parts[1:])):
+        right = part()
+        found = _COMPARISONS[name](left, right)
+        answer = decided(found)
+        if answer is False:
+            return found
+        if answer is None:
+            result = (
+                found if result is True else torch.logical_and(as_truth(result), as_truth(found))
+            )
+        elif n == len(names) - 1 and result is True:
+            return found
+        left = right
+    return result
+
+
+def _join(function: Any, a: Any, b: Any) -> Any:
+    return function(as_truth(a), as_truth(b))
+
+
+def contains(value: Any, container: Any) -> Any:
+    """`value in container`."""
+    if isinstance(value, (torch.Tensor, *SYMBOLS)) and isinstance(container, (tuple, list, range)):
+        return any_(value == item for item in container)
+    return value in container
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
+    "Gt": operator.gt, "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not,
+    "In": contains, "NotIn": lambda a, b: not_(contains(a, b)),
+}  # fmt: skip
+
+
+def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -> None:
+    """`assert test, message`."""
+    if not __debug__:
+        return
+    session = current()
+    try:
+        value = test()
+        answer = decided(value)
+    except GuardOnDataDependentSymNode:
+        # A comparison of sizes that are known at run time.
+        answer = None
+    if answer is None:
+        if session is not None:
+            session.record("check left out")
+        return
+    if not answer:
+        raise AssertionError(*([message()] if message is not None else []))
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """`any(values)`."""
+    result: Any = False
+    for value in values:
+        answer = decided(value)
+        if answer:
+            return True
+        if answer is None:
+            result = (
+                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
+            )
+    return result
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """`all(values)`."""
+    result: Any = True
+    for value in values:
+        answer = decided(value)
+        if answer is False:
+            return False
+        if answer is None:
+            result = (
+                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
+            )
+    return result
+
+
+def bool_(value: Any = False) -> Any:
+    """`bool(value)`."""
+    answer = decided(value)
+    return as_truth(value) if answer is None else answer
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
+    def found(*values: Any, **options: Any) -> Any:
+        items = list(values[0]) if len(values) == 1 and not options else list(values)
+        if options or not any(isinstance(v, torch.Tensor) and v.numel() == 1 for v in items):
+            return function(*values, **options)
+        best = items[0]
+        for item in items[1:]:
+            better = item > best if greater else item < best
+            best = choose(better, _constant(item), _constant(best))
+        return best
+
+    return found
+
+
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    "any": any_,
+    "all": all_,
+    "bool": bool_,
+    "max": _extreme(max, True),
+    "min": _extreme(min, False),
+    "range": ranges.range_,
+    "enumerate": ranges.enumerate_,
+    "zip": ranges.zip_,
+}
+
+
+def builtin(name: str, function: Any) -> Any:
+    """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
+    if current() is None or tracer() is None or function is not getattr(builtins, name, None):
+        return function
+    return _BUILTINS.get(name, function)
+
+
+def while_(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> None:
+    """`while test: body`, left when `broken` is true."""
+
+    def going(_: Any = None) -> Any:
+        if broken is None:
+            return test()
+        return and_(lambda: not_(broken()), test)
+
+    while True:
+        answer = decided(going())
+        if answer is None:
+            _loop(going, lambda _: body(), state)
+            return
+        if not answer:
+            return
+        body()
+
+
+def for_(
+    items: Any,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> None:
+    """`for take in items: body`, left when `broken` is true."""
+    if current() is not None and tracer() is not None:
+        run_time = ranges.counted(items)
+        if run_time is not None:
+            _for_counted(run_time, take, body, broken, state)
+            return
+    rest = iter(items)
+    for n, item in enumerate(rest):
+        if broken is not None:
+            left = decided(broken())
+            if left is None:
+                if isinstance(items, range) and len(items) - n > _UNROLLED:
+                    if _looped(items[n:], take, body, broken, state):
+                        return
+                _unless(broken(), item, take, body, state)
+                continue
+            if left:
+                return
+        take(item)
+        body()
+
+
+# More iterations that a tensor may end are a loop of the graph, where that works.
+_UNROLLED = 6
+
+
+def _looped(
+    items: range,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any],
+    state: State,
+) -> bool:
+    """The rest of a loop over a range as a loop of the graph; whether that worked."""
+    count = ranges.Counted(items.start, items.stop, items.step, lambda count: count)
+    state.open()
+    before = state.read()
+    try:
+        _for_counted(count, take, body, broken, state)
+    except Exception:  # noqa: BLE001 - the user's code may need a number of Python
+        state.open()
+        state.write(before)
+        return False
+    return True
+
+
+def _unless(
+    broken: Any, item: Any, take: Callable[[Any], None], body: Callable[[], None], state: State
+) -> None:
+    """One iteration of a loop that a tensor may have left."""
+
+    def again() -> None:
+        take(item)
+        body()
+
+    if_(broken, lambda: None, again, state)
+
+
+def _for_counted(
+    items: ranges.Counted,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> None:
+    """A loop over as many items as are known at run time."""
+
+    def going(count: Any) -> Any:
+        more = items.more(count)
+        return more if broken is None else and_(lambda: not_(broken()), lambda: more)
+
+    def once(count: Any) -> Any:
+        take(items.item(count))
+        body()
+        return items.next(count)
+
+    _loop(going, once, state, items.first())
+
+
+def _loop(
+    test: Callable[[Any], Any], body: Callable[[Any], Any], state: State, counter: Any = None
+) -> None:
+    session = current()
+    assert session is not None
+    session.record("Loop")
+    with refused_here():
+        Loop(test, body, state, counter).run()

@@ -1,0 +1,136 @@
+"""What one try of a capture by source records: decisions, checks that were left out, answers."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.places import HOME, STDLIB, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A decision of Python that is part of the program now.
+
+    Fields:
+        kind: "If", "Loop", "check left out" or "assumed".
+        file, line: the user's line.
+        text: the line.
+    """
+
+    kind: str
+    file: str
+    line: int
+    text: str
+
+
+class Numbers:
+    """A set of tensors by identity."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Any] = {}
+
+    def add(self, tensor: Any) -> None:
+        """Add a tensor."""
+        self._kept[id(tensor)] = tensor
+
+    def __contains__(self, tensor: Any) -> bool:
+        return id(tensor) in self._kept
+
+
+@dataclass
+class Session:
+    """One try.
+
+    Fields:
+        assume: answers of the user, by `file.py:LINE` or by the text of the condition.
+        choices: what was decided, in order; each once.
+        used: the keys of `assume` that answered.
+        numbers: tensors that stand for numbers of Python, which no operator changes in place.
+    """
+
+    assume: Mapping[str, bool] = field(default_factory=dict)
+    choices: dict[Choice, None] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def record(self, kind: str) -> Choice:
+        """Record a decision of the user's line that runs now."""
+        file, line = asking_line()
+        choice = Choice(kind, file, line, linecache.getline(file, line).strip())
+        self.choices.setdefault(choice)
+        return choice
+
+    def answer(self) -> bool | None:
+        """What the user said of the decision that is asked now; None if nothing."""
+        if not self.assume:
+            return None
+        file, line = asking_line()
+        text = linecache.getline(file, line).strip()
+        for key, value in self.assume.items():
+            place, _, number = key.rpartition(":")
+            if number.strip().isdigit():
+                found = int(number) == line and (file == place or file.endswith(f"/{place}"))
+            else:
+                found = _is_in(key, text)
+            if found:
+                self.used.add(key)
+                return bool(value)
+        return None
+
+
+def _is_in(key: str, text: str) -> bool:
+    """Whether a line has a condition, however it is spaced."""
+    return "".join(key.split()) in "".join(text.split())
+
+
+_now = threading.local()
+
+
+def current() -> Session | None:
+    """The session of this thread; None outside a capture by source."""
+    return getattr(_now, "session", None)
+
+
+@contextmanager
+def session(new: Session) -> Iterator[Session]:
+    """Make a session that of this thread."""
+    before = current()
+    _now.session = new
+    try:
+        yield new
+    finally:
+        _now.session = before
+
+
+def asking_line() -> tuple[str, int]:
+    """The innermost line outside this package."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and _is_between(frame.f_code.co_filename):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+@contextmanager
+def refused_here() -> Iterator[None]:
+    """Give what is refused inside the place of the decision that is asked now."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.span is None:
+            error.span = line_of(*asking_line())
+        raise
+
+
+def _is_between(file: str) -> bool:
+    """Whether a file is of this package or of Python itself."""
+    return file.startswith(HOME) or (file.startswith(STDLIB) and "site-packages" not in file)

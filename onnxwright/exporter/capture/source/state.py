@@ -1,0 +1,103 @@
+"""The variables, attributes and containers that branches of a decision change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnxwright.exporter.capture.source.merging import UNSET
+
+
+@dataclass
+class Slot:
+    """One place that branches may change.
+
+    Fields:
+        name: what the user calls it.
+        live: whether its value is read after the branches.
+        get: reads it.
+    """
+
+    name: str
+    live: bool
+    get: Callable[[], Any]
+
+
+class State:
+    """What branches of one decision bind and change; made by rewritten code.
+
+    Args:
+        names: variables that a branch binds.
+        live: those that are read after it; of a loop, those that are carried.
+        getters: read them.
+        setter: binds them all.
+        places: attributes and containers that a branch may change, as `(owner, attribute)`.
+        after: of a loop, the names that are read after it.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        live: Sequence[str],
+        getters: Sequence[Callable[[], Any]],
+        setter: Callable[[Sequence[Any]], None],
+        places: Sequence[Callable[[], tuple[Any, str | None]]],
+        after: Sequence[str] | None = None,
+    ) -> None:
+        self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
+        self.places, self.after = places, after
+        self._found: list[tuple[Any, str | None]] = []
+
+    def open(self) -> list[Slot]:
+        """Find the places that exist now.
+
+        Returns:
+            All slots: variables, then attributes and containers.
+        """
+        slots = [Slot(n, n in self.live, g) for n, g in zip(self.names, self.getters)]
+        self._found = []
+        for place in self.places:
+            try:
+                owner, name = place()
+            except (NameError, AttributeError, LookupError, TypeError):
+                continue
+            if name is None and type(owner) not in (list, dict, set):
+                continue
+            if any(o is owner and n == name for o, n in self._found):
+                continue
+            self._found.append((owner, name))
+            label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
+            slots.append(Slot(label, True, lambda: None))
+        return slots
+
+    def read(self) -> list[Any]:
+        """The values of all slots."""
+        values: list[Any] = []
+        for getter in self.getters:
+            try:
+                values.append(getter())
+            except NameError:
+                values.append(UNSET)
+        for owner, name in self._found:
+            if name is None:
+                values.append(owner.copy())
+            else:
+                values.append(getattr(owner, name, UNSET))
+        return values
+
+    def write(self, values: Sequence[Any]) -> None:
+        """Give all slots values."""
+        self.setter(values)
+        for (owner, name), value in zip(self._found, values[len(self.names) :]):
+            if name is None:
+                if isinstance(owner, list):
+                    owner[:] = value
+                else:
+                    owner.clear()
+                    owner.update(value)
+            elif value is UNSET:
+                if hasattr(owner, name):
+                    delattr(owner, name)
+            elif getattr(owner, name, UNSET) is not value:
+                setattr(owner, name, value)

@@ -1,0 +1,198 @@
+"""Python's tree as statements of the converter's: decisions, loops, exits; all else verbatim.
+
+The result is what the converter's passes for exits and liveness take.  `with` and `try` without
+exits are written as an `If` whose test is the statement without its body; `generating` writes them
+as they were.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnxwright.converter import hir
+from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
+from onnxwright.converter.normalize.loop_exits import loop_exits
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.names import names_of
+
+_EXITS = (hir.Return, hir.Break, hir.Continue)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass
+class Structure:
+    """Reads the body of one function.
+
+    Fields:
+        file: the file of the function, for spans.
+        flags: fresh names.
+        outer: names that the function declares `global` or `nonlocal`, with the keyword.
+    """
+
+    file: str
+    flags: FlagNames
+    outer: dict[str, str] = field(default_factory=dict)
+
+    def block(self, body: list[ast.stmt]) -> hir.Block:
+        """Statements.
+
+        Args:
+            body: of Python.
+
+        Returns:
+            The same for the converter's passes.
+        """
+        out: list[hir.Statement] = []
+        for statement in body:
+            out += self.statement(statement)
+        return tuple(out)
+
+    def statement(self, s: ast.stmt) -> list[hir.Statement]:
+        """One statement; `global` and `nonlocal` are kept aside."""
+        span = self.span(s)
+        if isinstance(s, ast.If):
+            return [hir.If(span, self.piece(s.test), self.block(s.body), self.block(s.orelse))]
+        if isinstance(s, ast.While):
+            body, orelse = self.block(s.body), self.block(s.orelse)
+            if isinstance(s.test, ast.Constant):
+                return [hir.While(span, hir.Literal(span, s.test.value), body, orelse)]
+            return [hir.While(span, self.piece(s.test), body, orelse)]
+        if isinstance(s, ast.For):
+            return [self.loop(s, span)]
+        if isinstance(s, ast.Return):
+            return [hir.Return(span, self.piece(s.value) if s.value is not None else None)]
+        if isinstance(s, ast.Break):
+            return [hir.Break(span)]
+        if isinstance(s, ast.Continue):
+            return [hir.Continue(span)]
+        if isinstance(s, ast.Raise):
+            return [hir.Raise(span, self.piece(s))]
+        if isinstance(s, (ast.Global, ast.Nonlocal)):
+            self.outer.update(dict.fromkeys(s.names, type(s).__name__.lower()))
+            return []
+        if isinstance(s, ast.Pass):
+            return []
+        if isinstance(s, ast.With):
+            return self.block_statement(s, span, self.block(s.body), names_of(*s.items))
+        if isinstance(s, ast.Try) and not _has_exits([*s.handlers, *s.orelse, *s.finalbody]):
+            read = names_of(*s.handlers, *s.orelse, *s.finalbody)
+            read.read.update(read.bound)
+            return self.block_statement(s, span, self.block(s.body), read)
+        return [hir.Evaluate(span, self.piece(s))]
+
+    def loop(self, s: ast.For, span: Span) -> hir.For:
+        """A `for`; a target that is not made of names is bound in the body."""
+        body = self.block(s.body)
+        target = self.target(s.target)
+        if target is None:
+            name = self.flags.fresh("item")
+            target = hir.NameTarget(span, name)
+            found = names_of(s.target)
+            load = ast.Name(python_name(name), ast.Load())
+            bind = ast.copy_location(ast.Assign([s.target], ast.copy_location(load, s)), s)
+            piece = hir.Verbatim(span, bind, (name, *found.read), tuple(found.bound))
+            body = (hir.Evaluate(span, piece), *body)
+        return hir.For(span, target, self.piece(s.iter), body, self.block(s.orelse))
+
+    def target(self, node: ast.expr) -> hir.Target | None:
+        """A target made of names; None for others."""
+        span = self.span(node)
+        if isinstance(node, ast.Name):
+            return hir.NameTarget(span, node.id)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            items: list[hir.Target] = []
+            star = None
+            for n, item in enumerate(node.elts):
+                if isinstance(item, ast.Starred):
+                    star, item = n, item.value
+                made = self.target(item)
+                if made is None:
+                    return None
+                items.append(made)
+            return hir.TupleTarget(span, tuple(items), star)
+        return None
+
+    def block_statement(
+        self, s: ast.With | ast.Try, span: Span, body: hir.Block, names: Any
+    ) -> list[hir.Statement]:
+        """`with` or `try`: exits in its body become flags, and are left by after it."""
+        body = loop_exits(body, self.flags)
+        before: list[hir.Statement] = []
+        after: list[hir.Statement] = []
+        if contains(body, _EXITS):
+            body, before, after = self.exits_after(body, span)
+        read, bound = tuple(names.read), tuple(names.bound)
+        marker = hir.Verbatim(span, s, read, bound, tuple(names.captured))
+        return [*before, hir.If(span, marker, body, ()), *after]
+
+    def exits_after(
+        self, body: hir.Block, span: Span
+    ) -> tuple[hir.Block, list[hir.Statement], list[hir.Statement]]:
+        """A body whose exits set flags; what sets these before, and leaves by them after."""
+        value = self.flags.fresh("value")
+        used: dict[type, str] = {}
+
+        def leave(exit_: hir.Statement) -> hir.Block:
+            flag = used.setdefault(type(exit_), self.flags.fresh("left"))
+            out: list[hir.Statement] = []
+            if isinstance(exit_, hir.Return):
+                result = exit_.value or hir.Literal(exit_.span, None)
+                out.append(hir.Assign(exit_.span, (hir.NameTarget(exit_.span, value),), result))
+            return (*out, set_flag(flag, True, exit_.span))
+
+        passes = may_pass(body, _EXITS)
+        made = thread(body, _EXITS, leave, self.flags)
+        before: list[hir.Statement] = [set_flag(flag, False, span) for flag in used.values()]
+        after: list[hir.Statement] = []
+        for kind, flag in used.items():
+            exit_: hir.Statement
+            if kind is hir.Return:
+                exit_ = hir.Return(span, hir.Name(span, value))
+            else:
+                exit_ = hir.Break(span) if kind is hir.Break else hir.Continue(span)
+            if not passes and len(used) == 1:
+                after.append(exit_)
+            else:
+                after.append(hir.If(span, hir.Name(span, flag), (exit_,), ()))
+        return made, before, after
+
+    def piece(self, node: ast.AST) -> hir.Verbatim:
+        """A piece that passes do not look into."""
+        found = names_of(node)
+        return hir.Verbatim(
+            self.span(node), node, tuple(found.read), tuple(found.bound), tuple(found.captured)
+        )
+
+    def span(self, node: Any) -> Span:
+        """The place of a node."""
+        line, column = node.lineno, node.col_offset
+        return Span(self.file, line, column, node.end_lineno or line, node.end_col_offset or column)
+
+
+def python_name(name: str) -> str:
+    """The Python name of an internal one of the passes."""
+    return "_ow_" + name[len(hir.INTERNAL) :] if name.startswith(hir.INTERNAL) else name
+
+
+def _has_exits(nodes: list[Any]) -> bool:
+    """Whether an exit stands in these statements, outside functions."""
+    for node in nodes:
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            return True
+        if not isinstance(node, _FUNCTIONS) and _has_exits(list(ast.iter_child_nodes(node))):
+            return True
+    return False
+
+
+def has_exits(node: ast.AST) -> bool:
+    """Whether an exit stands in a statement that is kept as it is.
+
+    Args:
+        node: the statement.
+
+    Returns:
+        Whether; those of functions defined in it are not counted.
+    """
+    return _has_exits([node])

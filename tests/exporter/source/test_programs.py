@@ -1,0 +1,97 @@
+"""Programs whose Python decides by values, captured by source, against PyTorch at other values."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch.utils import _pytree as pytree  # noqa: E402
+
+from onnxwright import exporter  # noqa: E402
+from tests.exporter.source import programs  # noqa: E402
+
+DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
+
+
+def exported(module: Any, *args: Any, **options: Any) -> Any:
+    """A program captured by source; what torch warns of is not what these tests are about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return exporter.export(module, args, dynamic_shapes=DYNAMIC, **options)
+
+
+def same(program: Any, module: Any, x: Any) -> None:
+    """Both give the same results."""
+    wanted = pytree.tree_leaves(module(x.clone()))
+    found = pytree.tree_leaves(program(x.clone()))
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(
+            torch.as_tensor(a), torch.as_tensor(b), rtol=1e-4, atol=1e-4, check_dtype=False
+        )
+
+
+@pytest.mark.parametrize("name", programs.PROGRAMS)
+def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
+    module = programs.as_module(programs.PROGRAMS[name])
+    inputs = programs.inputs()
+    program = exported(module, inputs[1], capture="source")
+    for x in inputs:
+        same(program, module, x)
+
+
+def test_the_inputs_take_every_way_of_the_programs() -> None:
+    lines: dict[Any, set[int]] = {}
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != programs.__file__:
+            return None
+        found = lines.setdefault(frame.f_code, set())
+        if event == "line":
+            found.add(frame.f_lineno)
+        return trace
+
+    modules = [programs.as_module(entry) for entry in programs.PROGRAMS.values()]
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for module in modules:
+            for x in programs.inputs():
+                module(x)
+    finally:
+        sys.settrace(before)
+    source = Path(programs.__file__).read_text(encoding="utf-8").splitlines()
+    missing = [
+        f"{code.co_name}:{line}: {source[line - 1].strip()}"
+        for code, found in lines.items()
+        for _, _, line in code.co_lines()
+        if line is not None and line > code.co_firstlineno and line not in found
+    ]
+    never = ("raise ", "except ", "x = x - 1", "global ", "nonlocal ", "def ", "@", "assert ")
+    found = [m for m in missing if not m.split(": ", 1)[1].startswith(never)]
+    assert not found, "\n".join(found)
+
+
+def test_auto_captures_by_source_where_the_other_ways_fail() -> None:
+    module = programs.as_module(programs.PROGRAMS["if_else"])
+    program = exported(module, programs.inputs()[0])
+    ways = [(o.strategy, bool(o.error)) for o in program.report.captures]
+    assert ways == [
+        ("non-strict", True), ("strict", True), ("substitutes", True), ("source", False)
+    ]  # fmt: skip
+    last = program.report.captures[-1]
+    assert [(c.kind, c.text) for c in last.choices] == [("If", "if x.sum() > 0:")]
+    assert [name.split(" ")[0] for name in last.rewritten] == ["if_else"]
+
+
+def test_functions_have_their_own_code_again_afterwards() -> None:
+    entry = programs.PROGRAMS["if_returns"]
+    before = entry.__code__
+    exported(programs.as_module(entry), programs.inputs()[0], capture="source")
+    assert entry.__code__ is before
