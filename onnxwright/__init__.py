@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from onnxwright.exporter import ONNXProgram as ONNXProgram
     from onnxwright.exporter import export as export
     from onnxwright.exporter import export_bisect as export_bisect
+    from onnxwright.exporter import observe as observe
     from onnxwright.exporter import torch_backend as torch_backend
     from onnxwright.opset import *  # noqa: F403
     from onnxwright.opset import Op as Op
@@ -100,6 +101,7 @@ _HOMES = {
     "export": "onnxwright.exporter",
     "ONNXProgram": "onnxwright.exporter",
     "export_bisect": "onnxwright.exporter",
+    "observe": "onnxwright.exporter",
     "torch_backend": "onnxwright.exporter",
     "proto2python": "onnxwright.decompiler",
     "graph": "onnxwright.dsl.script",

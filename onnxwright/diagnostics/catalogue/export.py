@@ -385,3 +385,16 @@ class SharedWrite(Diagnostic):
 def _line(span: Span | None) -> str:
     """A line as `file:line`."""
     return f"{Path(span.file).name}:{span.line}" if span is not None else "file.py:1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedDiffer(Diagnostic):
+    """Calls that were observed differ in more than sizes, so that one export cannot serve all."""
+
+    code: ClassVar[str] = "OW897"
+    title: ClassVar[str] = "{what}"
+    label: ClassVar[str] = "proposed here"
+    help: ClassVar[str] = "{advice}"
+    severity: ClassVar[str] = "warning"
+    what: str
+    advice: str

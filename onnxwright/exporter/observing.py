@@ -1,0 +1,324 @@
+"""`observe`: the calls that a program makes of a model, and the dynamic shapes they show."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+from typing_extensions import Self
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture.caches import register_caches
+
+if TYPE_CHECKING:
+    from onnxwright.exporter.program.onnx_program import ONNXProgram
+    from onnxwright.exporter.program.verify import Verification
+
+_KEYWORDS = inspect.Parameter.VAR_KEYWORD
+_SEVERAL = inspect.Parameter.VAR_POSITIONAL
+
+
+@dataclass(eq=False)
+class ObservedCalls:
+    """Calls whose inputs have one structure: the same arguments, nested alike, of the same types.
+
+    Fields:
+        count: how many there were.
+        examples: the inputs of the first ones, copied before the model could change them.
+        sizes: for each flattened input, the sizes it had, one entry for each call.
+        batch: names of the arguments whose first dimension is dynamic in any case; True for all.
+    """
+
+    examples: list[tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]] = field(
+        default_factory=list
+    )
+    sizes: list[list[Any]] = field(default_factory=list)
+    count: int = 0
+    batch: bool | Collection[str] = False
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional inputs of the first call."""
+        return self.examples[0][0]
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The inputs by name of the first call."""
+        return self.examples[0][1]
+
+    @property
+    def dynamic_shapes(self) -> dict[str, Any]:
+        """The dimensions that had several sizes, by argument, nested as the inputs.
+
+        Dimensions that had the same sizes in every call have one name.
+        """
+        names: dict[tuple[Any, ...], str] = {}
+        leaves = iter(zip(*self.sizes, strict=True))
+        found = {}
+        for name, value in self.examples[0][2].items():
+            every = self.batch is True or (self.batch is not False and name in self.batch)
+            found[name] = _spec(value, leaves, name, names, every)
+        return found
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `export` takes beside the model: `export(model, **calls.arguments)`."""
+        return {"args": self.args, "kwargs": self.kwargs, "dynamic_shapes": self.dynamic_shapes}
+
+    def __str__(self) -> str:
+        parts = []
+        for name, value in self.examples[0][2].items():
+            shapes = [list(x.shape) for x in pytree.tree_leaves(value) if _is_tensor(x)]
+            shown = ", ".join(map(str, shapes[:3])) + (", ..." if len(shapes) > 3 else "")
+            parts.append(f"{name}: {shown or repr(value)}")
+        return f"{self.count} call{'s' * (self.count != 1)} with ({', '.join(parts)})"
+
+
+class Observation:
+    """The calls of a model while it is observed; see `observe`.
+
+    Attributes:
+        groups: the calls by the structure of their inputs, those with the most tensors first.
+    """
+
+    def __init__(self, model: Any, batch: bool | Collection[str], keep: int) -> None:
+        if not callable(model):
+            checks.raise_bad_argument(
+                "model", f"{model!r} is not callable", "give a torch.nn.Module or a function"
+            )
+        register_caches()
+        self._model = model
+        self._batch = batch
+        self._keep = max(1, keep)
+        self._forward = model.forward if isinstance(model, torch.nn.Module) else model
+        self._found: dict[Any, ObservedCalls] = {}
+        self._hook: Any = None
+
+    def __enter__(self) -> Self:
+        if isinstance(self._model, torch.nn.Module):
+            self._hook = self._model.register_forward_pre_hook(
+                lambda module, args, kwargs: self._record(args, kwargs), with_kwargs=True
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the model; its result."""
+        if self._hook is None:
+            self._record(args, kwargs)
+        return self._model(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        lines = [str(group) for group in self.groups] or ["no calls"]
+        return f"<Observation: {'; '.join(lines)}>"
+
+    @property
+    def groups(self) -> list[ObservedCalls]:
+        """The calls by the structure of their inputs, those with the most tensors first."""
+
+        def rank(group: ObservedCalls) -> tuple[int, int]:
+            leaves = pytree.tree_leaves(group.examples[0][2])
+            return (-sum(map(_is_tensor, leaves)), -group.count)
+
+        return sorted(self._found.values(), key=rank)
+
+    @property
+    def best(self) -> ObservedCalls:
+        """The calls that are proposed: those with the most tensors.
+
+        Raises:
+            ExportValueError: there were no calls (OW825).
+        """
+        groups = self.groups
+        if not groups:
+            checks.raise_bad_argument(
+                "model",
+                "it was not called while it was observed",
+                "call it inside `with observe(model) as seen:`, or as `seen(...)`",
+            )
+        if len(groups) > 1:
+            others = sum(g.count for g in groups[1:])
+            count = "1 call has" if others == 1 else f"{others} calls have"
+            what = f"{count} other inputs than those proposed"
+            advice = "export them on their own: `seen.groups` has them all"
+            warn(messages.ObservedDiffer(what=what, advice=advice, span=user_span()))
+        for name in _changing_numbers(groups[0]):
+            what = f"`{name}` had several values that are not sizes"
+            advice = "the exported model has that of the first call"
+            warn(messages.ObservedDiffer(what=what, advice=advice, span=user_span()))
+        return groups[0]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `export` takes beside the model: `export(model, **seen.arguments)`.
+
+        Raises:
+            ExportValueError: there were no calls (OW825).
+        """
+        return self.best.arguments
+
+    @property
+    def dynamic_shapes(self) -> dict[str, Any]:
+        """The proposed dynamic shapes; see `ObservedCalls.dynamic_shapes`."""
+        return self.best.dynamic_shapes
+
+    def verify(self, program: ONNXProgram) -> list[Verification]:
+        """Compare an exported program with PyTorch on the calls that are kept.
+
+        Args:
+            program: what `export(model, **seen.arguments)` gave.
+
+        Returns:
+            One comparison for each call; see `ONNXProgram.verify`.
+        """
+        return [program.verify(args, kwargs) for args, kwargs, _ in self.groups[0].examples]
+
+    def _record(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        bound = _bound(self._forward, args, kwargs)
+        leaves, spec = pytree.tree_flatten(bound)
+        key = (str(spec), tuple(_kind(x) for x in leaves))
+        group = self._found.setdefault(key, ObservedCalls(batch=self._batch))
+        group.count += 1
+        group.sizes.append([tuple(x.shape) if _is_tensor(x) else x for x in leaves])
+        if len(group.examples) < self._keep:
+            args, kwargs = _copied((args, kwargs))
+            group.examples.append((args, dict(kwargs), _bound(self._forward, args, kwargs)))
+
+
+def observe(model: Any, *, batch: bool | Collection[str] = False, keep: int = 3) -> Observation:
+    """Record the calls of a model, to propose the arguments of its export.
+
+    The dimensions that have several sizes in the calls become dynamic; those that have the same
+    sizes in every call share a name.
+
+    Args:
+        model: a module (whatever calls it, while the `with` lasts) or a function (called as the
+            observation is).
+        batch: make the first dimension dynamic though all calls have one size: of every tensor, or
+            of the named arguments.
+        keep: of how many calls the inputs are kept, for `verify`.
+
+    Returns:
+        The observation: a context manager with `arguments`, `dynamic_shapes` and `groups`.
+
+    Raises:
+        ExportValueError: the model cannot be called (OW825).
+
+    Source:
+        The idea is that of torch.onnx.InputObserver.
+
+    Example:
+        >>> import torch
+        >>> from onnxwright.exporter import export
+        >>> model = torch.nn.Linear(3, 2)
+        >>> with observe(model) as seen:
+        ...     for rows in (2, 5):
+        ...         _ = model(torch.ones(rows, 3))
+        >>> seen.dynamic_shapes
+        {'input': {0: 'batch'}}
+        >>> export(model, **seen.arguments)
+        <ONNXProgram (input: FLOAT[batch,3]) -> (linear), 1 nodes>
+    """
+    return Observation(model, batch, keep)
+
+
+def _bound(forward: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs by the names of the parameters, without those that are None."""
+    signature = inspect.signature(forward)
+    kinds = {p.name: p.kind for p in signature.parameters.values()}
+    found: dict[str, Any] = {}
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        if kinds[name] is _KEYWORDS:
+            found.update(value)
+        elif value is not None and not (kinds[name] is _SEVERAL and not value):
+            found[name] = value
+    return found
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def _kind(x: Any) -> Any:
+    """What inputs of one structure have in common."""
+    return (x.dtype, x.ndim) if isinstance(x, torch.Tensor) else type(x)
+
+
+def _copied(value: Any) -> Any:
+    """Inputs as they are now: the model may write to them."""
+    return pytree.tree_map(lambda x: x.detach().clone() if _is_tensor(x) else x, value)
+
+
+def _spec(
+    value: Any, leaves: Any, name: str, names: dict[tuple[Any, ...], str], every: bool
+) -> Any:
+    """The dynamic shapes of one argument; containers of other classes are lists of their parts."""
+    if isinstance(value, torch.Tensor):
+        return _axes(next(leaves), name, names, every)
+    if type(value) in (list, tuple):
+        return type(value)(
+            _spec(v, leaves, f"{name}_{n}", names, every) for n, v in enumerate(value)
+        )
+    if type(value) is dict:
+        return {k: _spec(v, leaves, f"{name}_{k}", names, every) for k, v in value.items()}
+    node = pytree.SUPPORTED_NODES.get(type(value))
+    if node is not None:
+        parts, _ = node.flatten_fn(value)
+        return [_spec(v, leaves, f"{name}_{n}", names, every) for n, v in enumerate(parts)]
+    seen = next(leaves)
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return Dim.DYNAMIC if plain and len(set(seen)) > 1 else None
+
+
+def _axes(
+    shapes: tuple[Any, ...], name: str, names: dict[tuple[Any, ...], str], every: bool
+) -> dict[int, str] | None:
+    """Axis -> name for the axes that had several sizes."""
+    found = {}
+    for axis, sizes in enumerate(zip(*shapes, strict=True)):
+        if len(set(sizes)) > 1 or (every and axis == 0):
+            if sizes not in names:
+                word = "batch" if axis == 0 and "batch" not in names.values() else ""
+                names[sizes] = word or _identifier(f"{name}_dim_{axis}")
+            found[axis] = names[sizes]
+    return found or None
+
+
+def _identifier(text: str) -> str:
+    made = "".join(c if c.isalnum() or c == "_" else "_" for c in text)
+    return made if made.isidentifier() else f"d_{made}"
+
+
+def _changing_numbers(group: ObservedCalls) -> list[str]:
+    """The arguments that are not tensors or integers and changed between calls."""
+    columns = iter(zip(*group.sizes, strict=True))
+    found = []
+    for name, value in group.examples[0][2].items():
+        for leaf in pytree.tree_leaves(value):
+            seen = next(columns)
+            plain = isinstance(leaf, int) and not isinstance(leaf, bool)
+            if not _is_tensor(leaf) and not plain and any(x != seen[0] for x in seen):
+                found.append(name)
+    return list(dict.fromkeys(found))
+
+
+__all__ = ["Observation", "ObservedCalls", "observe"]
