@@ -75,7 +75,7 @@ def test_names_that_inner_values_have_make_a_valid_model(names: list[str]) -> No
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"input_names": ["a", "a"]}, "stands there twice"),
+        ({"input_names": ["a", "a"]}, "occurs twice"),
         ({"input_names": ["a", "b", "c"]}, "3 names for 2 values"),
         ({"output_names": ["a", "b", "c"]}, "3 names for 2 values"),
         ({"output_names": ["x"]}, "is an input"),
