@@ -1,11 +1,14 @@
 """Optimizing models beside other optimizers: nodes, bytes, seconds, latency, wrong outputs.
 
     python benchmarks/optimize.py MODEL.onnx [MODEL.onnx ...] --json figures.json
+    python -m tests.optimizer.corpus FOLDER && python benchmarks/optimize.py FOLDER
 
-Each library that is installed optimizes each model in a process of its own, the libraries taking
-turns.  The results run in ONNX Runtime on the same random inputs as the original, without the
-runtime's own optimizations; the latency is that of a default session.  Without models, stacks of
-attention layers of 1,000 to 8,000 nodes are built, which shows how time grows.
+Each library that is installed has a process of its own, which is started anew after a crash; the
+libraries take turns, model by model.  The results run in ONNX Runtime on the same inputs as the
+original, without the runtime's own optimizations: those of `MODEL.npz` where it is there, else
+random ones.  Latencies are medians of runs in turns, in default sessions and in sessions without
+optimizations.  Without models, stacks of attention layers of 1,000 to 8,000 nodes are built, which
+shows how time grows.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
@@ -32,6 +36,13 @@ def ours(model: onnx.ModelProto) -> onnx.ModelProto:
     import onnxwright
 
     return onnxwright.optimize(model)
+
+
+def ours_for_runtime(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Our optimizer, with the operators that ONNX Runtime has beside the standard."""
+    import onnxwright
+
+    return onnxwright.optimize(model, target="onnxruntime")
 
 
 def onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -82,6 +93,7 @@ def _runtime(level: str) -> Callable[[onnx.ModelProto], onnx.ModelProto]:
 
 LIBRARIES: dict[str, Callable[[onnx.ModelProto], onnx.ModelProto]] = {
     "onnxwright": ours,
+    "onnxwright ort": ours_for_runtime,
     "onnxslim": onnxslim,
     "onnxsim": onnxsim,
     "onnxoptimizer": onnxoptimizer,
@@ -120,108 +132,222 @@ def stack(layers: int) -> onnx.ModelProto:
     )
 
 
-def _work(name: str, data: bytes, answers: Any) -> None:
-    """Optimize in a process of its own; a crash is one of that process."""
+def _work(name: str, pipe: Any) -> None:
+    """Optimize what comes through a pipe; a crash is one of this process."""
     import warnings
 
     warnings.simplefilter("ignore")
-    model = onnx.ModelProto.FromString(data)
-    begun = time.perf_counter()
-    try:
-        made = LIBRARIES[name](model)
-        answers.put((time.perf_counter() - begun, made.SerializeToString(), None))
-    except ModuleNotFoundError as error:
-        answers.put((0.0, None, f"missing: {error.name}"))
-    except Exception as error:  # noqa: BLE001 - what another library raises is its figure
-        answers.put((0.0, None, f"{type(error).__name__}: {str(error)[:100]}"))
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open
+    while True:
+        model = onnx.ModelProto.FromString(pipe.recv_bytes())
+        try:
+            begun = time.perf_counter()
+            made = LIBRARIES[name](model)
+            pipe.send((time.perf_counter() - begun, made.SerializeToString(), None))
+        except ModuleNotFoundError as error:
+            pipe.send((0.0, None, f"missing: {error.name}"))
+        except Exception as error:  # noqa: BLE001 - what another library raises is its figure
+            pipe.send((0.0, None, f"{type(error).__name__}: {str(error)[:100]}"))
 
 
-def optimized(name: str, model: onnx.ModelProto, limit: float) -> tuple[float, bytes | None, Any]:
-    """Seconds, the new model, and what went wrong."""
-    context = multiprocessing.get_context("spawn")
-    answers = context.Queue()
-    process = context.Process(target=_work, args=(name, model.SerializeToString(), answers))
-    process.start()
-    try:
-        found: tuple[float, bytes | None, Any] = answers.get(timeout=limit)
-    except Exception:  # noqa: BLE001 - an empty queue: the process died or takes too long
-        found = (limit, None, "no answer")
-    process.join(5)
-    if process.is_alive():
-        process.terminate()
-    return found
+class Worker:
+    """A process in which one library optimizes model after model."""
+
+    def __init__(self, name: str, limit: float) -> None:
+        self.name, self.limit = name, limit
+        self.process: Any = None
+        self.pipe: Any = None
+
+    def start(self) -> None:
+        """Start the process, and let it import what it imports."""
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=_work, args=(self.name, other), daemon=True)
+        self.process.start()
+        other.close()
+        self._ask(stack(1))
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
+        self.process = None
+
+    def optimized(self, model: onnx.ModelProto) -> tuple[float, bytes | None, Any]:
+        """Seconds, the new model, and what went wrong."""
+        if self.process is None:
+            self.start()
+        return self._ask(model)
+
+    def _ask(self, model: onnx.ModelProto) -> tuple[float, bytes | None, Any]:
+        try:
+            self.pipe.send_bytes(model.SerializeToString())
+            if not self.pipe.poll(self.limit):
+                self.stop()
+                return self.limit, None, f"more than {self.limit:.0f} s"
+            found: tuple[float, bytes | None, Any] = self.pipe.recv()
+        except (EOFError, OSError):
+            self.stop()
+            return 0.0, None, "crash"
+        return found
 
 
-def latency(data: bytes, feeds: dict[str, Any], runs: int) -> float:
-    """Milliseconds of a run in a default session with one thread."""
+def latencies(models: dict[str, bytes], feeds: Any, runs: int, plain: bool) -> dict[str, float]:
+    """Milliseconds of a run of each model, with one thread, the models taking turns."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    session.run(None, feeds)
-    times = []
-    for _ in range(runs):
-        begun = time.perf_counter()
-        session.run(None, feeds)
-        times.append(time.perf_counter() - begun)
-    return 1000 * statistics.median(times)
+    if plain:
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
+    sessions = {
+        name: onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        for name, data in models.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in sessions}
+    for _ in range(runs + 1):
+        for name, session in sessions.items():
+            begun = time.perf_counter()
+            session.run(None, feeds)
+            times[name].append(time.perf_counter() - begun)
+    return {name: 1000 * statistics.median(found[1:]) for name, found in times.items()}
 
 
 def nodes_of(model: onnx.ModelProto) -> int:
-    """Nodes of the graph, constants aside: they are data."""
-    return sum(n.op_type != "Constant" for n in model.graph.node)
+    """Nodes of the graph, of bodies and of functions, constants aside: they are data."""
+    count, waiting = 0, [model.graph.node, *(f.node for f in model.functions)]
+    while waiting:
+        for node in waiting.pop():
+            count += node.op_type != "Constant"
+            for attr in node.attribute:
+                waiting += [g.node for g in attr.graphs]
+                if attr.HasField("g"):
+                    waiting.append(attr.g.node)
+    return count
+
+
+def inputs_of(path: Path) -> list[dict[str, Any]] | None:
+    """The inputs beside a model, size by size."""
+    file = path.with_suffix(".npz")
+    if not file.exists():
+        return None
+    found: dict[str, dict[str, Any]] = {}
+    with np.load(file) as arrays:
+        for key in arrays.files:
+            size, name = key.split("/", 1)
+            found.setdefault(size, {})[name] = arrays[key]
+    return list(found.values())
 
 
 def measure(
-    label: str, model: onnx.ModelProto, names: list[str], given: Any
+    label: str,
+    model: onnx.ModelProto,
+    feeds: list[dict[str, Any]] | None,
+    workers: list[Worker],
+    runs: int,
 ) -> dict[str, dict[str, Any]]:
     """The figures of one model, library by library."""
     from onnxwright.testing.verifying import drawn, first_difference
 
+    data = model.SerializeToString()
     rows: dict[str, dict[str, Any]] = {
-        "original": {"nodes": nodes_of(model), "bytes": model.ByteSize()}
+        "original": {"nodes": nodes_of(model), "bytes": len(data), "wrong": None}
     }
-    feeds = drawn(model, SIZES[0], np.random.default_rng(0))
-    rows["original"]["ms"] = latency(model.SerializeToString(), feeds, given.runs)
-    for name in names:
-        seconds, data, trouble = optimized(name, model, given.limit)
-        if data is None:
-            rows[name] = {"trouble": trouble}
+    given = feeds or [drawn(model, n, np.random.default_rng(0)) for n in SIZES]
+    run = {"original": data}
+    for worker in workers:
+        seconds, made, trouble = worker.optimized(model)
+        if made is None:
+            rows[worker.name] = {"trouble": trouble}
             continue
-        made = onnx.ModelProto.FromString(data)
-        row: dict[str, Any] = {"nodes": nodes_of(made), "bytes": len(data), "seconds": seconds}
+        proto = onnx.ModelProto.FromString(made)
+        row: dict[str, Any] = {"nodes": nodes_of(proto), "bytes": len(made), "seconds": seconds}
+        rows[worker.name] = row
         try:
-            row["wrong"] = first_difference(model, made, sizes=SIZES)
-            row["ms"] = latency(data, feeds, given.runs)
+            row["wrong"] = first_difference(model, proto, feeds=given)
         except Exception as error:  # noqa: BLE001 - a model that does not run is a figure, too
             row["wrong"] = f"does not run: {str(error)[:80]}"
-        rows[name] = row
+        if row["wrong"] is None:
+            run[worker.name] = made
+    for key, plain in (("ms", False), ("plain ms", True)):
+        try:
+            for name, ms in latencies(run, given[0], runs, plain).items():
+                rows[name][key] = ms
+        except Exception as error:  # noqa: BLE001 - a default session may refuse the original, too
+            rows["original"][f"no {key}"] = str(error)[:80]
     for name, row in rows.items():
         shown = {k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}
-        print(f"{label:24} {name:14} {shown}", flush=True)
+        print(f"{label:32} {name:14} {shown}", flush=True)
     return rows
+
+
+def summary(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> str:
+    """One line for each library: what it keeps of the nodes, and how often it is the best."""
+    lines = [
+        f"{'':14}  models  failed  wrong  nodes  bytes  fewest  s, sum     ms  plain",
+    ]
+    for name in ("original", *names):
+        rows = {k: r[name] for k, r in found.items() if name in r}
+        right = {k: r for k, r in rows.items() if "nodes" in r and r["wrong"] is None}
+        if not right:
+            continue
+        first = [
+            r["nodes"] <= min(o["nodes"] for o in found[k].values()
+                              if "nodes" in o and o["wrong"] is None)
+            for k, r in right.items()
+        ]  # fmt: skip
+
+        def kept(key: str, right: dict[str, Any] = right) -> float:
+            ratios = [
+                r[key] / max(found[k]["original"][key], 1e-9)
+                for k, r in right.items()
+                if key in r and key in found[k]["original"]
+            ]
+            return statistics.geometric_mean(ratios) if ratios else float("nan")
+
+        lines.append(
+            f"{name:14}{len(rows):8}{sum('trouble' in r for r in rows.values()):8}"
+            f"{sum(r.get('wrong') is not None for r in rows.values()):7}{kept('nodes'):7.2f}"
+            f"{kept('bytes'):7.2f}{sum(first) / len(rows):8.0%}"
+            f"{sum(r.get('seconds', 0.0) for r in rows.values()):8.1f}{kept('ms'):7.2f}"
+            f"{kept('plain ms'):7.2f}"
+        )
+    return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description="Optimizers beside each other.")
-    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("models", nargs="*", type=Path, help="models, or folders of models")
     parser.add_argument("--only", nargs="*", choices=list(LIBRARIES), default=list(LIBRARIES))
     parser.add_argument("--layers", nargs="*", type=int, default=[50, 100, 200, 400])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
+    workers = [Worker(name, given.limit) for name in given.only]
     found: dict[str, Any] = {}
-    if given.models:
-        for path in given.models:
-            found[path.stem] = measure(path.stem, onnx.load(path), given.only, given)
+    files = [
+        file
+        for path in given.models
+        for file in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])
+    ]
+    if files:
+        for path in files:
+            found[path.stem] = measure(
+                path.stem, onnx.load(path), inputs_of(path), workers, given.runs
+            )
     else:
         for layers in given.layers:
             label = f"stack of {layers}"
-            found[label] = measure(label, stack(layers), given.only, given)
+            found[label] = measure(label, stack(layers), None, workers, given.runs)
+    for worker in workers:
+        worker.stop()
+    print(summary(found, given.only))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0

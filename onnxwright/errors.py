@@ -6,6 +6,7 @@ function come together in one exception; `error.diagnostic` is the first of them
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ class OnnxwrightError(Exception):
         from onnxwright.diagnostics.render import render_all
 
         return render_all(self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show: the message, without the frames of this library."""
+        from onnxwright.diagnostics.tracebacks import traceback_lines
+
+        return traceback_lines(self)
 
     def __reduce__(self) -> tuple[type, tuple[Diagnostic, ...]]:
         return (type(self), self.diagnostics)
@@ -176,6 +183,10 @@ class PassError(OnnxwrightError):
 
 class InternalError(OnnxwrightError):
     """A bug in onnxwright itself, with the place in the user's program where it showed."""
+
+    def _render_traceback_(self) -> list[str]:
+        """All frames: they are what a report of the bug needs."""
+        return "".join(traceback.format_exception(self)).splitlines()
 
 
 class OnnxwrightWarning(UserWarning):

@@ -41,6 +41,15 @@ def test_builder_runs(run_python: Any) -> None:
     assert all(value > 0 for values in figures.values() for value in values.values())
 
 
+def test_scale_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "scale.py")
+    done = run_python("-W", "ignore", program, "--nodes", "20", "40", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert {"GraphBuilder", "to_model_proto", "to_script", "diff"} <= set(figures)
+    assert all(value > 0 for values in figures.values() for value in values.values())
+
+
 def test_optimize_runs(run_python: Any, tmp_path: Path) -> None:
     program = str(ROOT / "benchmarks" / "optimize.py")
     file = tmp_path / "figures.json"
@@ -123,3 +132,13 @@ def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
     assert row["opinfo"] == "abs"
     assert row["ours"] == row["samples"] > 0
     assert row["torchlib"] == 0
+
+
+def test_contrib_runs(run_python: Any) -> None:
+    program = str(ROOT / "benchmarks" / "contrib.py")
+    options = ["--model", "BERT-base", "--batch", "1", "--threads", "1", "--seconds", "0.01"]
+    done = run_python(program, "QuickGelu (alpha", "MultiHeadAttention", *options)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert len(rows) == 2
+    assert all(row.count(" ms") == 2 for row in rows)

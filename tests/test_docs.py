@@ -25,7 +25,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+HOW_TO = sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = [README, ROOT / "docs" / "index.md", *GUIDE, *HOW_TO]
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -106,7 +108,7 @@ def agrees(wanted: str, shown: str) -> bool:
     return CHECKER.check_output(wanted, shown, FLAGS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of a page runs and prints what the page shows."""
     text = page.read_text(encoding="utf-8")
@@ -122,7 +124,7 @@ def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             pytest.fail(f"{where} prints\n{shown}\nand the page shows\n{wanted}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_lead_somewhere(page: Path) -> None:
     """A relative link of a page names a file that exists."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
@@ -160,8 +162,14 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 
 def test_every_guide_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in PAGES[2:]:
+    for page in GUIDE:
         assert f"guide/{page.name}" in index
+
+
+def test_every_how_to_is_in_its_index() -> None:
+    index = (ROOT / "docs" / "howto" / "index.md").read_text(encoding="utf-8")
+    for page in HOW_TO:
+        assert page.name == "index.md" or f"]({page.name})" in index
 
 
 def test_a_time_stands_for_any_time() -> None:

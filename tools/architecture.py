@@ -55,6 +55,9 @@ LAZY: dict[tuple[str, str], str] = {
     ("onnxwright.errors", "onnxwright.diagnostics.render"): (
         "`str(error)` is the rendering; rendering needs nothing of errors"
     ),
+    ("onnxwright.errors", "onnxwright.diagnostics.tracebacks"): (
+        "IPython asks an error how it is shown, and a notebook only"
+    ),
     ("onnxwright.opset.op", "onnxwright.eager"): (
         "calling an op with no dispatcher set is the first eager call of the process"
     ),

@@ -6,6 +6,7 @@ for a group of public names; the examples; the changelog and other files of the 
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -39,7 +40,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "export": (
         "Exporting PyTorch programs",
-        ("export", "ONNXProgram", "export_bisect", "torch_backend", "aten"),
+        ("export", "ONNXProgram", "observe", "export_bisect", "torch_backend", "aten"),
     ),
     "errors": (
         "Errors",
@@ -82,9 +83,20 @@ def generated() -> dict[str, str]:
     pages["examples/index.md"] = (
         f"# Examples\n\nPrograms to copy; the tests run them.\n\n{joined}\n"
     )
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        pages[f"notebooks/{path.stem}.md"] = _notebook(path)
     for source, target in _FILES.items():
         pages[target] = (ROOT / source).read_text(encoding="utf-8")
     return pages
+
+
+def _notebook(path: Path) -> str:
+    """The cells of a notebook; what they show is seen by running it."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def _reference(title: str, names: tuple[str, ...]) -> str:

@@ -96,6 +96,7 @@ class GraphBuilder(Calling, Results):
         self._names = Names(self.backend)
         self._functions = Functions(self.backend)
         self._outputs: list[tuple[str, GraphValue]] = []
+        self._output_names: set[str] = set()
         self._attributes: list[ir.Attr] = []
         self._made: Any = None
         self.backend.guard = self._check
@@ -218,13 +219,13 @@ class GraphBuilder(Calling, Results):
             self.backend.recorder.set_type(made.value, kind)
             adapters.set_type(made.value, kind)
             made = self.backend.wrap(made.value, kind)
-        taken = {n for n, _ in self._outputs}
         chosen = self._names.output(made, name)
-        if chosen in taken:
+        if chosen in self._output_names:
             if name is not None:
                 fail(messages.NameTaken(what="an output", name=name))
             chosen = self.backend.recorder.names.unique(chosen)
         self._outputs.append((chosen, made))
+        self._output_names.add(chosen)
 
     def value(self, name: str) -> GraphValue:
         """The value of a name.

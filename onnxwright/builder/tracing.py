@@ -430,6 +430,10 @@ def _exact(value: object) -> object | None:
     if kind is list or kind is tuple:
         items = tuple(_exact(v) for v in value)  # type: ignore[attr-defined]
         return None if None in items else ("list", items)
+    if isinstance(value, ir.TensorProtocol) and value.nbytes <= FEW_NUMBERS:
+        if value.dtype == ir.DataType.STRING:
+            return None
+        return ("tensor", value.dtype, tuple(value.shape), value.tobytes())
     return None
 
 

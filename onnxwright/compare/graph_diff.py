@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 import onnx
 
@@ -370,7 +371,8 @@ class _Bodies:
 
 def _many(graph: ProtoGraph, node: ProtoNode) -> bool:
     """Whether the operator of a node with subgraphs occurs more than once in its graph."""
-    return sum(bool(u.subgraphs) and u.key == node.key for u in graph.nodes) > 1
+    alike = (u for u in graph.nodes if u.subgraphs and u.key == node.key)
+    return sum(1 for _ in islice(alike, 2)) > 1
 
 
 def _alike(

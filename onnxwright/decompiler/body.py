@@ -148,7 +148,7 @@ class Body(Writer, ABC):
     def nameless(self, node: ProtoNode, made: ProtoValue) -> bool:
         """Whether a value's name says nothing."""
         top = made.is_output and made.graph is self.graph
-        if top and made.name in usual_outputs(len(self.graph.outputs)):
+        if top and _is_usual_output(made.name, len(self.graph.outputs)):
             return True
         return machine_made(made.name, node.proto.op_type)
 
@@ -374,6 +374,16 @@ def _crossed(left: list[tuple[str, ProtoValue]], pieces: dict[ProtoValue, Piece]
 def usual_outputs(count: int) -> list[str]:
     """What results are called that have no name of their own."""
     return ["output"] if count == 1 else [f"output_{n}" for n in range(count)]
+
+
+def _is_usual_output(name: str, count: int) -> bool:
+    """Whether a name is one of `usual_outputs(count)`."""
+    if count == 1:
+        return name == "output"
+    number = name.removeprefix("output_")
+    if not number.isdecimal() or len(number) > len(str(count)):
+        return False
+    return name == f"output_{int(number)}" and int(number) < count
 
 
 def assignment(targets: list[str], expression: Expr, width: int) -> str:

@@ -251,9 +251,9 @@ def _main(
         if w.input_index is not None or w in unread:
             body.facts.initializers.append(_loose_initializer(module, w))
     annotations = []
+    declared = {o.name: o for o in reversed(proto.output)}
     for w in graph.outputs:
-        info = w.info or onnx.ValueInfoProto()
-        info = next((o for o in proto.output if o.name == w.name), info)
+        info = declared.get(w.name) or w.info or onnx.ValueInfoProto()
         annotations.append(_annotation(module, body, w, info))
     result = ""
     if annotations and all(a is not None for a in annotations):

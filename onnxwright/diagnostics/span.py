@@ -12,6 +12,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from onnxwright.diagnostics.notebook import shown_file
+
 # Bytes of a source file from which on no line of it is shown.
 _LARGEST = 16 << 20
 
@@ -34,7 +36,7 @@ class Span:
     @property
     def place(self) -> str:
         """`file:line:col`, the column counted from one as editors do."""
-        return f"{self.file}:{self.line}:{self.col + 1}"
+        return f"{shown_file(self.file)}:{self.line}:{self.col + 1}"
 
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of `other`."""

@@ -140,7 +140,9 @@ class ScriptFunction(Script, Generic[P, R]):
         return max(found, key=lambda o: o.version) if found else None
 
     def __repr__(self) -> str:
-        return f"<script {self.domain}.{self.name}{inspect.signature(self.function)}>"
+        # `inspect` writes the module before the name of a class.
+        signature = re.sub(r"onnxwright\.types\.\w+\.", "", str(inspect.signature(self.function)))
+        return f"<script {self.domain}.{self.name}{signature}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the compiled function's figures and its picture."""

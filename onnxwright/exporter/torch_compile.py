@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
@@ -19,13 +23,16 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.dimensions import Dimensions
+from onnxwright.exporter.program import saving
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.torch_types import onnx_tensor, to_complex, to_torch
 from onnxwright.exporter.translate.errors import raise_missing
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.exporter.translate.translator import Translator, as_array
+from onnxwright.ir.writing import write_file
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 
+_DUMPING = threading.Lock()
 Compiled = Callable[..., list[Any]]
 
 
@@ -36,6 +43,7 @@ def torch_backend(
     opset_version: int = DEFAULT_OPSET_VERSION,
     custom_translation_table: Mapping[Any, Any] | None = None,
     fallback: Callable[[str], Any] | None = None,
+    dump_dir: str | os.PathLike[str] | None = None,
 ) -> Any:
     """A backend for `torch.compile` that runs graphs as ONNX models, on the CPU.
 
@@ -48,6 +56,8 @@ def torch_backend(
         inputs: those of such a graph.
         opset_version: the version of the standard opset.
         custom_translation_table, fallback: functions for operators, as `export` takes them.
+        dump_dir: a folder where each graph is written: `graph_0.onnx`, and as torch captured it in
+            `graph_0.txt`; it is made if needed.
 
     Returns:
         What `torch.compile(backend=...)` takes: `torch_backend()`, or `torch_backend` itself.
@@ -75,13 +85,13 @@ def torch_backend(
 
     checks.opset(opset_version, checks.OLDEST_WRITTEN)
     lowerings = Lowerings(custom_translation_table, fallback)
+    folder = None if dump_dir is None else Path(dump_dir)
 
     def forward(module: GraphModule, inputs: Sequence[Any]) -> Compiled:
         # Dynamo's fake mode is of no use here, and would take constants for tensors of its own.
         with unset_fake_temporarily():
-            return _compile(
-                module, inputs, runtime, Translator(opset_version, lowerings, Dimensions({}))
-            )
+            t = Translator(opset_version, lowerings, Dimensions({}))
+            return _compile(module, inputs, runtime, t, folder)
 
     def backward(module: GraphModule, inputs: Sequence[Any]) -> Any:
         return make_boxed_func(module.forward)
@@ -92,7 +102,13 @@ def torch_backend(
     return backend
 
 
-def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Translator) -> Compiled:
+def _compile(
+    module: GraphModule,
+    inputs: Sequence[Any],
+    runtime: str,
+    t: Translator,
+    folder: Path | None,
+) -> Compiled:
     """One graph of ATen operators as a callable on tensors."""
     names, values, pairs = [], [], []
     places = [n for n in module.graph.nodes if n.op == "placeholder"]
@@ -116,6 +132,8 @@ def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Transl
         return lambda *_: [None] * len(results)
     outputs = [f"y{n}" for n in range(len(kept))]
     model = t.backend.to_ir_model(kept, names=outputs)
+    if folder is not None:
+        _dump(model, module, folder)
     run = _runner(model, runtime)
     wanted = {v.name for v in model.graph.inputs}
 
@@ -140,6 +158,16 @@ def _compile(module: GraphModule, inputs: Sequence[Any], runtime: str, t: Transl
         return made
 
     return call
+
+
+def _dump(model: ir.Model, module: GraphModule, folder: Path) -> None:
+    """Write a graph as a model, and as torch captured it, under the next free number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _DUMPING:
+        number = next(n for n in itertools.count() if not (folder / f"graph_{n}.onnx").exists())
+        saving.save(model, folder / f"graph_{number}.onnx")
+        text = module.print_readable(print_output=False)
+        write_file(folder / f"graph_{number}.txt", text)
 
 
 def _outputs_of(module: GraphModule) -> list[Any]:

@@ -286,12 +286,13 @@ class Recorder:
         """The outputs of the innermost scope, each a different value made by one of its nodes."""
         if not self.copies:
             return [self._here(v) for v in outputs]
-        final: list[ir.Value] = []
+        final: dict[ir.Value, None] = {}
+        inputs = set(self.scope.inputs)
         for value in outputs:
-            if value not in self.scope.made or value in final or value in self.scope.inputs:
+            if value not in self.scope.made or value in final or value in inputs:
                 (value,) = self.copy(value)
-            final.append(value)
-        return final
+            final[value] = None
+        return list(final)
 
     @contextmanager
     def at_start(self) -> Iterator[None]:

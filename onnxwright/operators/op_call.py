@@ -164,9 +164,9 @@ def as_array(dims: Shape, kind: TensorType) -> Array | None:
     return array.reshape(()) if not kind.shape else array
 
 
-def axis_in(axis: int, rank: int) -> int:
+def axis_in(axis: int | None, rank: int) -> int:
     """An axis counted from the start."""
-    if not -rank <= axis < rank:
+    if axis is None or not -rank <= axis < rank:
         raise UnknownError
     return axis + rank if axis < 0 else axis
 

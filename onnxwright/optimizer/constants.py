@@ -57,12 +57,13 @@ def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     return made
 
 
-def holds(value: ir.Value | None, wanted: Any) -> bool:
+def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> bool:
     """Whether a value is a constant of given numbers, within the rounding of its type.
 
     Args:
         value: a value of a finished graph.
         wanted: a number, or a list of numbers.
+        rtol: how far a number may be off, as a part of it; by default the rounding of its type.
 
     Returns:
         True where it is; a single number matches an array of one element.
@@ -80,7 +81,7 @@ def holds(value: ir.Value | None, wanted: Any) -> bool:
     if array.dtype.kind in "iub":
         return bool(np.array_equal(array, target))
     tensor = tensor_of(value)
-    tolerance = _TOLERANCE.get(tensor.dtype, 1e-5)
+    tolerance = _TOLERANCE.get(tensor.dtype, 1e-5) if rtol is None else rtol
     numbers = array.astype(np.float64)
     return bool(np.allclose(numbers, target.astype(np.float64), rtol=tolerance, atol=0.0))
 

@@ -46,6 +46,8 @@ class Match:
     nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
     # Set where a replacement is asked for: what stands for a value of the source graph.
     resolve: Callable[[ir.Value | None], Any] = lambda _: None
+    # Likewise: a call of a script as a function that the model then has.
+    call: Callable[..., Any] = lambda *_: None
 
     def copy(self) -> Match:
         """A match that can go on in another way."""
@@ -180,9 +182,11 @@ class Matcher:
         if wanted is None:
             return value is None
         if isinstance(wanted, Literal):
-            if holds(value, wanted.value):
+            if holds(value, wanted.value, wanted.rtol):
                 return True
-            self._fail(match, wanted, _reader(value), f"the input is not {wanted.value!r}")
+            if self.explain:
+                reason = f"the input is {_described(value)}, not {wanted.value!r}"
+                self._fail(match, wanted, _reader(value), reason)
             return False
         assert isinstance(wanted, Variable)
         if value is None and not wanted.optional:
@@ -338,6 +342,16 @@ def _attribute_input(
         return None
     return ir.Value(name=None, const_value=tensor, shape=ir.Shape(tensor.numpy().shape),
                     type=ir.TensorType(tensor.dtype))  # fmt: skip
+
+
+def _described(value: ir.Value | None) -> str:
+    """A value as explanations show it."""
+    array = small_array(value)
+    if value is None:
+        return "absent"
+    if array is None:
+        return f"`{value.name}`"
+    return f"{array.reshape(()).item():g}" if array.size == 1 else str(array.tolist())
 
 
 def _may_widen(node: ir.Node, inputs: Any) -> bool:

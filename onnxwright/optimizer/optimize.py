@@ -54,7 +54,7 @@ def optimize(
     *,
     level: str = "rounding",
     target: str = "any",
-    rules: Iterable[Rule] | None = None,
+    rules: Rule | Iterable[Rule] | None = None,
     skip: Iterable[str] = (),
     keep: Iterable[str] = (),
     assume: Iterable[str] = (),
@@ -113,7 +113,7 @@ def optimize(
     )
     known = {r.name: r for r in library.rules()}
     left_out = {_choice("skip", name, (*known, "move_transposes")) for name in skip}
-    chosen = [*(rules or ()), *(r for r in known.values() if r.name not in left_out)]
+    chosen = [*_checked(rules), *(r for r in known.values() if r.name not in left_out)]
     options = _Options(
         scope, chosen, _decide(inline), version, fold_limit, scope.keep,
         moves_transposes="move_transposes" not in left_out,
@@ -133,7 +133,8 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
         rewriter = Rewriter(options.rules, options.scope)
         following = _replayed(model, rewriter, options)
         done.rounds += 1
-        done.declined.update(rewriter.failures)
+        done.failed.update(rewriter.failures)
+        done.declined.update({**rewriter.refusals, **rewriter.failures})
         if options.moves_transposes:
             moved = move_transposes(following, exact=exact, keep=options.fixed)
             if moved:
@@ -224,11 +225,11 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
         ['Relu']
     """
     source, give = _opened(model)
-    chosen = [rules] if isinstance(rules, Rule) else list(rules)
+    chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
     for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(chosen, scope)
+        rewriter = Rewriter(chosen, scope, strict=True)
         following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
         _add_functions(following, rewriter)
         if not rewriter.fired:
@@ -236,6 +237,19 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
         source = following
     made: M = give(source)
     return made
+
+
+def _checked(rules: Any) -> list[Rule]:
+    """The rules that a caller gives: one, several or none, each with a replacement."""
+    given = [rules] if isinstance(rules, Rule) or callable(rules) else list(rules or ())
+    for one in given:
+        if not isinstance(one, Rule):
+            fail(messages.BadOptimizerOption(
+                name="rules", given=f"an object of type {type(one).__name__}",
+                wanted="rules made with `ow.rule`", span=user_span(),
+            ))  # fmt: skip
+        one.check()
+    return given
 
 
 def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
@@ -253,8 +267,8 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     scope = Scope("rounding", rule.assume, target, version)
     options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
     made, done = _optimized(model, options)
-    if done.declined:
-        raise AssertionError(f"the replacement fails: {done.declined}")
+    if done.failed:
+        raise AssertionError(f"the replacement fails: {done.failed}")
     return made, done.rules.total()
 
 

@@ -15,6 +15,7 @@ from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.operators import facts
 from onnxwright.opset import registry
+from onnxwright.opset.describe import did_you_mean
 
 # Each of these doubles the ways a pattern may lie in a graph.
 MOST_COMMUTATIVE = 6
@@ -80,6 +81,42 @@ class PatternValue:
     def __neg__(self) -> Any:
         return _call("Neg", (self,))
 
+    def __abs__(self) -> Any:
+        return _call("Abs", (self,))
+
+    def __invert__(self) -> Any:
+        return _call("Not", (self,))
+
+    def __and__(self, other: Any) -> Any:
+        return _call("And", (self, other))
+
+    def __or__(self, other: Any) -> Any:
+        return _call("Or", (self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return _call("Less", (self, other))
+
+    def __le__(self, other: Any) -> Any:
+        return _call("LessOrEqual", (self, other))
+
+    def __gt__(self, other: Any) -> Any:
+        return _call("Greater", (self, other))
+
+    def __ge__(self, other: Any) -> Any:
+        return _call("GreaterOrEqual", (self, other))
+
+    def __bool__(self) -> bool:
+        raise PatternError(
+            f"`{self!r}` is not known while the pattern is traced, so nothing can depend on it "
+            "(give other forms with `.also`)"
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        raise PatternError(f"`{self!r}` is one value (an operator of several needs `_outputs=`)")
+
+    def __getitem__(self, index: object) -> Any:
+        raise PatternError(f"`{self!r}` cannot be indexed (call `op.Slice` or `op.Gather`)")
+
 
 class Variable(PatternValue):
     """A value that the pattern leaves open.
@@ -111,12 +148,19 @@ class Rest(Variable):
 
 
 class Literal(PatternValue):
-    """A constant of given numbers."""
+    """A constant of given numbers.
 
-    __slots__ = ("value",)
+    Args:
+        value: the number, or a list of numbers.
+        rtol: how far a number may be from it, as a part of it; by default the rounding of its type.
+    """
 
-    def __init__(self, value: Any) -> None:
+    __slots__ = ("line", "rtol", "value")
+
+    def __init__(self, value: Any, *, rtol: float | None = None) -> None:
         self.value = value
+        self.rtol = rtol
+        self.line = _line()
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -209,6 +253,19 @@ class PatternOps:
         """The operators of another domain."""
         return PatternOps(domain)
 
+    def number(self, value: Any, *, rtol: float | None = None) -> Any:
+        """A constant of a number, or of a list of numbers, that may be a little off.
+
+        Args:
+            value: the number.
+            rtol: how far a constant may be from it, as a part of it; by default the rounding of
+                its type, as for numbers that are written without `op.number`.
+
+        Returns:
+            The constant.
+        """
+        return Literal(value, rtol=rtol)
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -228,16 +285,41 @@ def _call(
     if domain == "":
         signature = registry.signature("", name, onnx.defs.onnx_opset_version())
         if signature is None:
-            raise PatternError(f"there is no operator `{name}`")
+            raise PatternError(f"there is no operator `{name}`{_meant(name)}")
     inputs = [_operand(a) for a in args]
+    if name == "Constant" and not domain and len(given) == 1:
+        return Literal(next(iter(given.values())))
     if signature is not None:
         for place, param in enumerate(signature.inputs):
             if param.name in given:
                 inputs += [None] * (place + 1 - len(inputs))
                 inputs[place] = _operand(given.pop(param.name))
+        _check_attributes(name, given)
     node = PatternNode(name, domain, inputs, given, outputs, _line())
     made = tuple(Output(node, n) for n in range(outputs))
     return made[0] if outputs == 1 else made
+
+
+def _meant(name: str) -> str:
+    """A suggestion for an operator that does not exist."""
+    close = did_you_mean(name, {s.name for s in onnx.defs.get_all_schemas() if not s.domain})
+    return f"; did you mean `{close}`?" if close else ""
+
+
+def _check_attributes(name: str, given: Mapping[str, Any]) -> None:
+    """Refuse attributes that no version of an operator has."""
+    wanted = [n for n in given if n != _REST]
+    if not wanted:
+        return
+    known: dict[str, None] = {}
+    for version in range(1, onnx.defs.onnx_opset_version() + 1):
+        found = registry.signature("", name, version)
+        known.update(dict.fromkeys(found.attributes if found is not None else ()))
+    for one in wanted:
+        if one not in known:
+            raise PatternError(
+                f"`{name}` has no attribute `{one}` (it has {', '.join(sorted(known)) or 'none'})"
+            )
 
 
 def _operand(given: Any) -> PatternValue | None:
@@ -318,9 +400,16 @@ class Pattern:
         except PatternError as error:
             _fail(shown, str(error))
         results = result if isinstance(result, tuple) else (result,)
+        for one in results:
+            if isinstance(one, Variable):
+                _fail(shown, f"it returns its parameter `{one.name}`")
         if not results or not all(isinstance(r, Output) for r in results):
             _fail(shown, f"it returns {result!r}")
-        return cls(results, [p.name for p in parameters], shown)
+        made = cls(results, [p.name for p in parameters], shown)
+        unused = [p.name for p in parameters if p.name not in _used(made)]
+        if unused:
+            _fail(shown, f"it does not use its parameter `{unused[0]}`")
+        return made
 
     @classmethod
     def of_function(cls, function: ir.Function) -> Pattern:
@@ -332,6 +421,9 @@ class Pattern:
         Returns:
             The pattern; its parameters are the inputs.
         """
+        if function.attributes:
+            shown = ", ".join(f"`{name}`" for name in function.attributes)
+            _fail(function.name, f"the script has attribute parameters ({shown})")
         made: dict[ir.Value, PatternValue] = {
             v: Variable(v.name or f"x{n}") for n, v in enumerate(function.inputs)
         }
@@ -349,6 +441,17 @@ class Pattern:
             _fail(function.name, "it returns an input or a constant")
         names = [v.name or f"x{n}" for n, v in enumerate(function.inputs)]
         return cls([r for r in results if isinstance(r, Output)], names, function.name)
+
+
+def _used(pattern: Pattern) -> set[str]:
+    """The names of the values and attributes that a pattern reads."""
+    found: set[str] = set()
+    for node in pattern.nodes:
+        found.update(v.name for v in node.inputs if isinstance(v, Variable))
+        found.update(v.name for v in node.attributes.values() if isinstance(v, AttributeVariable))
+        if node.rest is not None:
+            found.add(node.rest.name)
+    return found
 
 
 def _hint(parameter: inspect.Parameter) -> Any:

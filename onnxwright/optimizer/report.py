@@ -21,7 +21,8 @@ class OptimizeReport:
         operators: for each operator how many there were, and are.
         weight_bytes: the bytes of initializers before and after.
         rules: how often each rule was used.
-        declined: rules that failed inside of their replacement: name -> message.
+        declined: rules that matched and were not used somewhere: name -> why, the first time.
+        failed: those of them whose replacement raised an error.
         rounds: how many rounds of replay there were.
     """
 
@@ -30,6 +31,7 @@ class OptimizeReport:
     weight_bytes: tuple[int, int] = (0, 0)
     rules: Counter[str] = field(default_factory=Counter)
     declined: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
 
     def __str__(self) -> str:

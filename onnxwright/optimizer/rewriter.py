@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import onnx_ir as ir
 
 from onnxwright.builder.carrying import RULES, Carrier, meet, note_nodes
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.replay import Env, Replay, Results
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
@@ -60,17 +63,21 @@ class Rewriter:
     Args:
         rules: the rules, in order; of those that match, the one with the larger pattern is used.
         scope: which of them may be used.
+        strict: whether an error in a replacement is raised; else the nodes stay as they are.
 
     Attributes:
         fired: how often each rule was used.
         failures: what went wrong inside of replacements: rule -> message.
+        refusals: why what replacements gave was not used: rule -> reason.
         functions: functions that replacements call.
     """
 
-    def __init__(self, rules: Iterable[Rule], scope: Scope) -> None:
+    def __init__(self, rules: Iterable[Rule], scope: Scope, *, strict: bool = False) -> None:
         self.scope = scope
+        self.strict = strict
         self.fired: Counter[str] = Counter()
         self.failures: dict[str, str] = {}
+        self.refusals: dict[str, str] = {}
         self.functions: dict[Any, ir.Function] = {}
         self._table: dict[tuple[str, str], list[tuple[Rule, Pattern]]] = {}
         made = [r.for_version(scope.version) for r in rules if scope.allows(r)]
@@ -149,7 +156,10 @@ class _Attempt:
             return None
         fresh = nodes[before:]
         kinds = self._kinds(values)
-        if kinds is None or self._grows(values, fresh):
+        if kinds is None:
+            return None
+        if self._grows(values, fresh):
+            self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
         if not self._is_same(values):
             self.rewriter.fired[self.rule.name] += 1
@@ -166,6 +176,7 @@ class _Attempt:
     def _bound(self) -> dict[str, Any] | None:
         """What the pattern bound, as values of the new graph; None where one is not made yet."""
         self.match.resolve = self._value
+        self.match.call = self._called
         bound: dict[str, Any] = {"match": self.match, **self.match.attributes}
         for name, value in self.match.values.items():
             if isinstance(value, list):
@@ -195,25 +206,55 @@ class _Attempt:
         try:
             with self.b.from_origin(origin):
                 if self.rule.functions:
-                    return self._call(bound)
+                    inputs = [bound.get(v.name or "") for v in self.rule.functions[-1].inputs]
+                    return self._call(self.rule.functions, inputs)
                 given = self.rule.replace(Ops(self.b), bound)
         except (OnnxwrightError, UnknownError) as error:
             # What does not fit here is not a reason to lose the model: the nodes stay.
+            if self.rewriter.strict:
+                self.raise_failed(str(error).split("\n", 1)[0])
             self.rewriter.failures.setdefault(self.rule.name, str(error))
             return None
+        except Exception as error:  # noqa: BLE001 - said again with the rule and the node
+            shown = f"{type(error).__name__}: {error}"
+            self.raise_failed(shown)
         if given is None:
             return None
         values = list(given) if isinstance(given, (tuple, list)) else [given]
-        if len(values) != len(self.match.pattern.results) or any(v is None for v in values):
+        wanted = len(self.match.pattern.results)
+        if len(values) != wanted:
+            fail(messages.WrongResults(
+                rule=self.rule.name, given=_counted(len(values)), wanted=_counted(wanted),
+                span=user_span(),
+            ))  # fmt: skip
+        if any(v is None for v in values):
             return None
         return [v if isinstance(v, GraphValue) else as_value(self.b, v) for v in values]
 
-    def _call(self, bound: dict[str, Any]) -> list[GraphValue]:
-        """A call node of a function, which the model then has."""
-        *called, function = self.rule.functions
-        for one in (*called, function):
+    def raise_failed(self, reason: str) -> NoReturn:
+        """Say that the replacement raised an error, and where it was used."""
+        fail(messages.ReplacementFailed(
+            rule=self.rule.name, node=_shown(self.match.roots[0]), reason=_plain(reason),
+            span=user_span(),
+        ))  # fmt: skip
+
+    def _declined(self, reason: str) -> None:
+        self.rewriter.refusals.setdefault(self.rule.name, reason)
+
+    def _called(self, script: Any, *values: Any) -> Any:
+        """A call of a script as a function of the model: `match.call` of replacements."""
+        functions = script.lowered_functions(self.rewriter.scope.version)
+        given = [v if isinstance(v, GraphValue) else as_value(self.b, v) for v in values]
+        made = self._call(functions, given)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _call(
+        self, functions: Sequence[ir.Function], inputs: Sequence[GraphValue | None]
+    ) -> list[GraphValue]:
+        """A call node of the last of some functions, which the model then has."""
+        function = functions[-1]
+        for one in functions:
             self.rewriter.functions[one.identifier()] = one
-        inputs = [bound.get(v.name or "") for v in function.inputs]
         made = self.b.recorder.node(
             function.domain, function.name, [None if v is None else v.value for v in inputs], [],
             len(function.outputs), overload=function.overload, origin=self.b.origin(),
@@ -233,6 +274,7 @@ class _Attempt:
             if source.is_graph_output():
                 old = _without_new_names(old, source)
             if not fits(old, value.kind, names=not self.replay.verbatim):
+                self._declined(f"the result would be {value.kind}, not {old}")
                 return None
             found.append(meet(value.kind, old))
         return found
@@ -297,6 +339,21 @@ class _Attempt:
             source = node.outputs[result.index]
             results[node][result.index] = carrier.result(self.b, source, value, fresh)
         return dict(results)
+
+
+def _shown(node: ir.Node) -> str:
+    """A node as a line of a program."""
+    outputs = ", ".join(str(v.name) for v in node.outputs)
+    inputs = ", ".join("" if v is None else str(v.name) for v in node.inputs)
+    return _plain(f"{outputs} = {node.op_type}({inputs})")
+
+
+def _plain(text: str) -> str:
+    return text.replace("{", "(").replace("}", ")")
+
+
+def _counted(count: int) -> str:
+    return "one value" if count == 1 else f"{count} values"
 
 
 ORIGINS = "onnxwright.origins"

@@ -60,6 +60,18 @@ class Value(Protocol):
     def __neg__(self) -> Value:
         """`Neg`."""
 
+    def __lt__(self, other: Any, /) -> Value:
+        """`Less`."""
+
+    def __le__(self, other: Any, /) -> Value:
+        """`LessOrEqual`."""
+
+    def __gt__(self, other: Any, /) -> Value:
+        """`Greater`."""
+
+    def __ge__(self, other: Any, /) -> Value:
+        """`GreaterOrEqual`."""
+
 
 class Op(Protocol):
     """The operators of one opset: calls make nodes of the pattern, or of the replacement."""

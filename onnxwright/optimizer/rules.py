@@ -113,6 +113,18 @@ class Rule:
         self.replacement = function
         return self
 
+    def check(self) -> None:
+        """Raise if there is nothing to put in the pattern's place.
+
+        Raises:
+            ScriptValueError: it has no replacement (OW852).
+        """
+        if self.replacement is None and not self.functions and not isinstance(self, FunctionRule):
+            fail(messages.BadReplacement(
+                rule=self.name, reason="there is none: give it one with `.to`",
+                known=", ".join(self.patterns[0].parameters), span=user_span(),
+            ))  # fmt: skip
+
     def replace(self, op: Any, bound: dict[str, Any]) -> Any:
         """What the replacement gives for what a match bound.
 
@@ -149,6 +161,20 @@ class Rule:
         return f"<rule {self.name}>"
 
 
+_OPTIONS = (
+    "name",
+    "since",
+    "until",
+    "level",
+    "assume",
+    "target",
+    "avoid",
+    "always",
+    "grows",
+    "cases",
+)
+
+
 class _RuleMaker:
     """`ow.rule`: makes a rule of a pattern function."""
 
@@ -183,6 +209,12 @@ class _RuleMaker:
             >>> double_negation
             <rule double_negation>
         """
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            fail(messages.BadOptimizerOption(
+                name="rule", given=f"given `{unknown[0]}=`",
+                wanted=", ".join(f"`{n}=`" for n in _OPTIONS), span=user_span(),
+            ))  # fmt: skip
         if function is not None:
             return Rule(function, **options)
         return lambda f: Rule(f, **options)

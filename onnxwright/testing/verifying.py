@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,13 @@ _TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-6}
 
 
 def first_difference(
-    a: Any, b: Any, *, exact: bool = False, sizes: tuple[int, ...] = SIZES, seed: int = 0
+    a: Any,
+    b: Any,
+    *,
+    exact: bool = False,
+    sizes: tuple[int, ...] = SIZES,
+    seed: int = 0,
+    feeds: Sequence[Mapping[str, Any]] | None = None,
 ) -> str | None:
     """What two models compute differently on random inputs.
 
@@ -28,6 +34,7 @@ def first_difference(
         exact: compare bits; otherwise results may differ by their rounding.
         sizes: the value of each named dimension, run by run.
         seed: what the inputs are drawn from.
+        feeds: arrays by the names of the inputs, run by run, instead of random ones.
 
     Returns:
         The first difference as text; None where there is none.
@@ -46,21 +53,25 @@ def first_difference(
     """
     one, other = _proto(a), _proto(b)
     ran = 0
-    for size in sizes:
-        feeds = drawn(one, size, np.random.default_rng(seed))
-        wanted = run_plainly(one, feeds)
+    runs: Iterable[tuple[str, Mapping[str, Any]]]
+    if feeds is None:
+        runs = ((f"size {n}", drawn(one, n, np.random.default_rng(seed))) for n in sizes)
+    else:
+        runs = ((f"run {n}", given) for n, given in enumerate(feeds))
+    for label, given in runs:
+        wanted = run_plainly(one, dict(given))
         if wanted is None:
             continue
         ran += 1
-        got = run_plainly(other, feeds)
+        got = run_plainly(other, dict(given))
         if got is None:
-            return f"the second model does not run at size {size}"
+            return f"the second model does not run at {label}"
         for info, x, y in zip(one.graph.output, wanted, got, strict=True):
             different = _words(x, y, exact)
             if different is not None:
-                return f"output `{info.name}` at size {size}: {different}"
+                return f"output `{info.name}` at {label}: {different}"
     if not ran:
-        raise ValueError("the model does not run on random inputs")
+        raise ValueError("the first model does not run on these inputs")
     return None
 
 

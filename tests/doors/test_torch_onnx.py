@@ -188,3 +188,11 @@ def test_arguments_of_torch_onnx_are_answered_by_export(name: str) -> None:
 def test_an_argument_of_nobody_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'opsett'"):
         ow.export(Net().eval(), (X,), opsett=18)
+
+
+def test_the_guide_has_every_argument() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "torch_onnx.md").read_text("utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    written = {name.strip(" `") for row in rows for name in row.split(",")}
+    known = set(inspect.signature(torch.onnx.export).parameters)
+    assert known - written == set()

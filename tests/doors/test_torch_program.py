@@ -193,3 +193,35 @@ def test_inputs_that_were_not_none_may_not(model: Model) -> None:
         program(X)
     with pytest.raises(ExportTypeError, match="no argument `typo`"):
         program(X, K, typo=None)
+
+
+# -- operators that torch has for ONNX -------------------------------------------------------------
+
+Q, TABLE = torch.randn(1, 4, 5, 8), torch.randn(16, 4)
+
+
+@pytest.mark.parametrize("opset", [18, 20, 23])
+@pytest.mark.parametrize(
+    ("name", "function", "args"),
+    [
+        ("Attention", lambda q, k: torch.onnx.ops.attention(q, k, k)[0], (Q, Q + 1)),
+        (
+            "Attention",
+            lambda q, k, m: torch.onnx.ops.attention(
+                q, k, k, m, q_num_heads=4, kv_num_heads=2, scale=0.5
+            )[0],
+            (torch.randn(1, 5, 32), torch.randn(1, 5, 16), torch.randn(5, 5)),
+        ),
+        (
+            "RotaryEmbedding",
+            lambda x, c, s, p: torch.onnx.ops.rotary_embedding(x, c, s, p),
+            (Q, TABLE, TABLE + 1, torch.arange(5)[None]),
+        ),
+    ],
+)
+def test_operators_of_newer_opsets_in_older_ones(
+    opset: int, name: str, function: Any, args: tuple[Any, ...]
+) -> None:
+    program = ow.export(function, args, opset_version=opset)
+    assert program.verify().ok
+    assert (name in {n.op_type for n in program.model.graph}) == (opset >= 23)

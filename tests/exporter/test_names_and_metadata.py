@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,11 @@ def test_full_metadata_names_modules_nodes_and_lines() -> None:
     program = check(Net(), _inputs())
     node = next(n for n in program.model.graph if n.op_type == "Gemm")
     props = node.metadata_props
-    assert "body.0" in props["pkg.torch.onnx.name_scopes"]
-    assert "Linear" in props["pkg.torch.onnx.class_hierarchy"]
+    scopes = ast.literal_eval(props["pkg.torch.onnx.name_scopes"])
+    classes = ast.literal_eval(props["pkg.torch.onnx.class_hierarchy"])
+    assert scopes == ["", "body", "body.0", "linear"]
+    assert classes[-2:] == ["torch.nn.modules.linear.Linear", "aten.linear.default"]
+    assert len(classes) == len(scopes)
     assert "aten.linear.default" in props["pkg.torch.onnx.fx_node"]
     assert "test_names_and_metadata" in props["pkg.torch.onnx.stack_trace"]
     assert "body" in props["namespace"]

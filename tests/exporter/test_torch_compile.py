@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -187,3 +189,15 @@ def test_wrong_arguments_are_told() -> None:
         ow.torch_backend(opset_version=99)
     with pytest.raises(errors.ExportValueError, match="is not a function"):
         ow.torch_backend(custom_translation_table={"aten::relu": 3})
+
+
+def test_graphs_are_written_to_a_folder(tmp_path: Path) -> None:
+    backend = ow.torch_backend(dump_dir=tmp_path / "graphs")
+    for operation in (torch.relu, torch.neg):
+        torch._dynamo.reset()
+        torch.compile(lambda x, f=operation: f(x * 2), backend=backend)(X)
+    names = sorted(p.name for p in (tmp_path / "graphs").iterdir())
+    assert names == ["graph_0.onnx", "graph_0.txt", "graph_1.onnx", "graph_1.txt"]
+    model = onnx.load(tmp_path / "graphs" / "graph_1.onnx")
+    assert [n.op_type for n in model.graph.node] == ["Mul", "Neg"]
+    assert "aten.neg" in (tmp_path / "graphs" / "graph_1.txt").read_text()

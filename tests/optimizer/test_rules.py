@@ -218,3 +218,115 @@ def test_a_rule_that_never_matches_fails() -> None:
     never.to(lambda op, x: None)
     with pytest.raises(AssertionError, match="never matched"):
         prove(never, tries=4)
+
+
+def test_comparisons_and_logic_are_operators() -> None:
+    @ow.rule
+    def larger(op, x, y):
+        return op.Where(~(x > y), y, abs(x))
+
+    larger.to(lambda op, x, y: op.Max(x, y))
+    model = parse("""g (float[N] x, float[N] z) => (float[N] y) {
+        c = Greater(x, z)  n = Not(c)  a = Abs(x)  y = Where(n, z, a) }""")
+    assert operators(ow.rewrite(model, larger)) == ["Max"]
+
+
+def test_a_number_with_its_own_tolerance() -> None:
+    @ow.rule
+    def half(op, x):
+        return x * op.number(0.5, rtol=1e-2)
+
+    half.to(lambda op, x: op.Abs(x))
+    for number, wanted in ((0.503, "Abs"), (0.51, "Mul")):
+        model = parse(
+            f"g (float[N] x) => (float[N] y) <float h = {{{number}}}> {{ y = Mul(h, x) }}"
+        )
+        assert operators(ow.rewrite(model, half)) == [wanted]
+
+
+def test_a_constant_written_as_an_operator() -> None:
+    @ow.rule
+    def plus_one(op, x):
+        return op.Add(x, op.Constant(value_float=1.0))
+
+    plus_one.to(lambda op, x: op.Abs(x))
+    for one in ("c = Constant<value_float = 1.0>()", "c = Constant<value = float {1.0}>()"):
+        model = parse(f"g (float[N] x) => (float[N] y) {{ {one}  y = Add(c, x) }}")
+        assert operators(ow.rewrite(model, plus_one))[-1] == "Abs"
+
+
+def test_a_replacement_that_calls_a_function_of_the_model() -> None:
+    from onnxwright import FLOAT, opset20, script
+
+    @script(default_opset=opset20)
+    def swish(x: FLOAT) -> FLOAT:
+        return x * opset20.Sigmoid(x)
+
+    @ow.rule
+    def relu(op, x):
+        return op.Relu(x)
+
+    relu.to(lambda op, x, match: match.call(swish, x))
+    model = parse("g (float[N] x) => (float[N] y) { a = Abs(x)  y = Relu(a) }")
+    for made in (ow.rewrite(model, relu), ow.optimize(model, rules=relu)):
+        assert operators(made) == ["Abs", "swish"]
+        assert [f.name for f in made.functions] == ["swish"]
+        onnx.checker.check_model(made, full_check=True)
+
+
+def test_why_a_rule_was_not_used() -> None:
+    model = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    reasons = {
+        "the result would be FLOAT16[N], not FLOAT[N]": lambda op, x: op.Cast(x, to=10),
+        "it would add more nodes": lambda op, x: op.Exp(op.Log(x)),
+    }
+    for reason, replacement in reasons.items():
+        made = ow.rule(lambda op, x: op.Relu(x), name="mine").to(replacement)
+        optimized, report = ow.optimize(model, rules=made, report=True)
+        assert operators(optimized) == ["Relu"]
+        assert report.declined["mine"].startswith(reason)
+
+
+def test_a_smaller_rule_does_not_undo_a_larger_one() -> None:
+    @ow.rule
+    def three(op, x):
+        return op.Neg(op.Exp(op.Sin(x)))
+
+    three.to(lambda op, x: op.Elu(x))
+
+    @ow.rule
+    def two(op, x):
+        return op.Cos(op.Neg(x))
+
+    two.to(lambda op, x: op.Tan(x))
+    model = parse("g (float[N] x) => (float[N] y) { a = Sin(x) b = Exp(a) c = Neg(b) y = Cos(c) }")
+    assert operators(ow.rewrite(model, [two, three])) == ["Elu", "Cos"]
+
+
+WRONG = {
+    "there is no operator `Reluu`; did you mean `Relu`": lambda op, x: op.Reluu(x),
+    "`Softmax` has no attribute `axes` (it has axis)": lambda op, x: op.Softmax(x, axes=1),
+    "is not known while the pattern is traced": lambda op, x: op.Relu(x) if x > 0 else op.Abs(x),
+    "it does not use its parameter `y`": lambda op, x, y: op.Relu(x),
+    "it returns its parameter `x`": lambda op, x: x,
+    "`x` cannot be indexed": lambda op, x: op.Relu(x[0]),
+    "`Split(...)` is one value": lambda op, x: op.Add(*op.Split(x)),
+}
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_what_is_not_a_pattern(reason: str) -> None:
+    with pytest.raises(ow.OnnxwrightError) as raised:
+        ow.rule(WRONG[reason])
+    assert "OW850" in str(raised.value)
+    assert reason in str(raised.value)
+
+
+def test_options_and_rules_that_are_not_valid() -> None:
+    model = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    with pytest.raises(ow.OnnxwrightError, match="OW853"):
+        ow.rule(leval="exact")
+    with pytest.raises(ow.OnnxwrightError, match="OW852"):
+        ow.rewrite(model, ow.rule(lambda op, x: op.Relu(x)))
+    with pytest.raises(ow.OnnxwrightError, match="OW853"):
+        ow.rewrite(model, lambda op, x: op.Relu(x))

@@ -71,3 +71,34 @@ class BadOptimizerOption(Diagnostic):
 
 
 __all__ = ["BadOptimizerOption", "BadReplacement", "NotAPattern", "TooManyOrders"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacementFailed(Diagnostic):
+    """A replacement raised an error where its pattern was found."""
+
+    code: ClassVar[str] = "OW854"
+    title: ClassVar[str] = "the replacement of rule `{rule}` failed at `{node}`: {reason}"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = (
+        "return None from the replacement where it does not apply; a parameter that an alternative "
+        "of the pattern does not have is None"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    rule: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongResults(Diagnostic):
+    """A replacement returns more or fewer values than its pattern has results."""
+
+    code: ClassVar[str] = "OW855"
+    title: ClassVar[str] = "the replacement of rule `{rule}` returns {given}, its pattern {wanted}"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = "return as many values as the pattern returns, in the same order, or None"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    rule: str
+    given: str
+    wanted: str

@@ -20,6 +20,8 @@ _PERSISTENT = "pkg.torch.export.graph_signature.InputSpec.persistent"
 _OUT_KIND = "pkg.torch.export.graph_signature.OutputSpec.kind"
 _ORIGINAL = "pkg.torch.onnx.original_node_name"
 
+_Modules = tuple[str, list[str], list[str]]
+
 
 def remove_origins(model: ir.Model) -> None:
     """Remove the lines of Python that nodes come from.
@@ -42,17 +44,19 @@ class Notes:
 
     def __init__(self, level: str) -> None:
         self.level = level
-        self._scopes: dict[int, tuple[Any, dict[str, str]]] = {}
+        self._scopes: dict[int, tuple[Any, _Modules]] = {}
 
     def write(self, node: Any, made: Sequence[ir.Node]) -> None:
         """Note on ONNX nodes which FX node they come from."""
         if self.level == "off" or not made:
             return
-        props = self._of_module(node)
+        namespace, kinds, paths = self._of_module(node)
+        props: dict[str, str] = {"namespace": namespace} if namespace else {}
         if self.level == "full":
             props = {
-                **props,
-                "namespace": f"{props.get('namespace', '')}{node.name}: {node.target}",
+                "namespace": f"{namespace}{node.name}: {node.target}",
+                _CLASSES: repr([*kinds, str(node.target)]),
+                _SCOPES: repr([*paths, node.name]),
                 _NODE: node.format_node() or "",
             }
             trace = node.meta.get("stack_trace")
@@ -61,14 +65,14 @@ class Notes:
         for one in made:
             one.metadata_props.update(props)
 
-    def _of_module(self, node: Any) -> dict[str, str]:
+    def _of_module(self, node: Any) -> _Modules:
         stack = node.meta.get("nn_module_stack")
         if not stack or (len(stack) == 1 and "_empty_nn_module_stack_from_metadata_hook" in stack):
-            return {}
+            return "", [], []
         # NOTE: nodes of one call of a module share the object; it is kept to keep its id.
         known = self._scopes.get(id(stack))
         if known is None:
-            known = self._scopes[id(stack)] = (stack, _module_notes(stack, self.level))
+            known = self._scopes[id(stack)] = (stack, _modules(stack))
         return known[1]
 
     def finish(
@@ -111,14 +115,11 @@ class Notes:
                 results[name].metadata_props[_OUT_KIND] = entry_out.kind.name
 
 
-def _module_notes(stack: dict[str, tuple[str, Any]], level: str) -> dict[str, str]:
+def _modules(stack: dict[str, tuple[str, Any]]) -> _Modules:
+    """The modules around a node, from outside: as one text, their classes, their paths."""
     paths, kinds = [], []
     for path, kind in stack.values():
         paths.append(path.replace("L['self'].", "").replace("L['self']", ""))
         kinds.append(kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
     named = [f"{p}: {k}" for p, k in zip(paths, kinds, strict=True)]
-    notes = {"namespace": "/".join([*named, ""])}
-    if level == "full":
-        notes[_CLASSES] = repr(kinds)
-        notes[_SCOPES] = repr(paths)
-    return notes
+    return "/".join([*named, ""]), kinds, paths

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from onnxwright.exporter.translate.lowerings import traced
 from onnxwright.opset.opsets import Opset
 
 
@@ -51,10 +54,24 @@ def symbolic(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return list(made) if several else made[0]
 
 
-def onnx_operator(name: str) -> Any:
-    """A handler for an operator of ONNX that torch has under its own name."""
+def onnx_operator(name: str, since: int) -> Any:
+    """A handler for an operator of ONNX that torch has under its own name.
+
+    Args:
+        name: the operator.
+        since: the opset that has it first; for older ones torch's own definition is translated.
+
+    Source:
+        torch.onnx.ops.aten_decompositions.
+    """
 
     def build(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if t.op.version < since:
+            rule = torch.onnx.ops.aten_decompositions()[node.target]
+            fakes = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+            inner = traced(rule, *fakes)
+            if inner is not None:
+                return t.inlined(node, inner, fakes, (tuple(args), kwargs))
         count = len(node.meta["val"]) if isinstance(node.meta.get("val"), (list, tuple)) else 1
         named = {k: v for k, v in kwargs.items() if v is not None}
         given = {k: int(v) if isinstance(v, bool) else v for k, v in named.items()}

@@ -19,10 +19,9 @@ from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.versions import rules
 from onnxwright.optimizer.versions.engine import Conversion
 
-# The oldest version whose operators are converted: before, broadcasting had other rules.
+# The oldest version that is converted to: before, broadcasting had other rules.
 OLDEST = 7
 ASSUMPTIONS = ("nonempty",)
-_OLDEST = {"": OLDEST, "ai.onnx.ml": 1}
 
 
 def convert_version(
@@ -45,6 +44,7 @@ def convert_version(
     Args:
         model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.
         version: the opset version of the default domain, from 7 to the newest; None to keep it.
+            The model's own may be any, from 1 on.
         domains: versions of other domains, such as `{"ai.onnx.ml": 3}`.
         ir_version: the IR version; by default the lowest that has these opsets and the model's
             element types when the version goes down, and at least the model's when it goes up.
@@ -123,16 +123,16 @@ def _wanted(
     for domain, target in wanted.items():
         _check_version(domain, target)
         now = model.graph.opset_imports.get(domain)
-        if now is not None and not _oldest(domain) <= now <= registry.newest(domain):
+        if now is not None and not 1 <= now <= registry.newest(domain):
             fail(messages.ModelNotConvertible(
                 reason=f"its opset version of {domain or 'ai.onnx'} is {now}",
-                advice=f"versions {_oldest(domain)} to {registry.newest(domain)} are supported",
+                advice=f"versions 1 to {registry.newest(domain)} are supported",
             ))  # fmt: skip
     return {domain: operator.index(target) for domain, target in wanted.items()}
 
 
 def _oldest(domain: str) -> int:
-    return _OLDEST.get(domain, 1)
+    return OLDEST if domain == "" else 1
 
 
 def _check_version(domain: str, target: Any) -> None:

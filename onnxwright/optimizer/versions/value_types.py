@@ -15,6 +15,7 @@ from onnxwright.ir.infer import INFERENCE_ERRORS, by_variable, infer_call
 from onnxwright.operators.op_call import MOST_DIMS, OpCall
 from onnxwright.operators.shape_values import values_of
 from onnxwright.opset import registry
+from onnxwright.opset.registry import OpSignature
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.roles import AttributeReference
@@ -166,6 +167,8 @@ class ValueTypes:
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)
+        if "broadcast" in signature.attributes and len(signature.outputs) == 1:
+            return [_of_first(signature, self.kind(node.inputs[0]))]
         call = OpCall(
             signature,
             attributes,
@@ -256,6 +259,14 @@ class ValueTypes:
 
 
 _GRAPH = ir.AttributeType.GRAPH
+
+
+def _of_first(signature: OpSignature, first: OnnxType | None) -> OnnxType | None:
+    """The result of an operator below opset 7, whose second operand broadcasts to the first."""
+    if not isinstance(first, TensorType):
+        return None
+    output = signature.outputs[0].types
+    return TensorType(DType.BOOL, first.shape) if output == {"tensor(bool)"} else first
 
 
 def _is_small(d: Dim) -> bool:

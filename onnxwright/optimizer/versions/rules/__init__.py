@@ -2,6 +2,7 @@
 
 from onnxwright.optimizer.versions.rules import (
     axes,
+    before_seven,
     down_axes,
     down_neural,
     down_windows,
@@ -10,4 +11,13 @@ from onnxwright.optimizer.versions.rules import (
     windows,
 )
 
-__all__ = ["axes", "down_axes", "down_neural", "down_windows", "ml", "neural", "windows"]
+__all__ = [
+    "axes",
+    "before_seven",
+    "down_axes",
+    "down_neural",
+    "down_windows",
+    "ml",
+    "neural",
+    "windows",
+]
