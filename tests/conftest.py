@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.oldest import limit_of
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples on every machine; `--hypothesis-profile=search` looks for new ones.
@@ -82,6 +84,14 @@ def pytest_pycollect_makeitem(
         return None
     marks = getattr(obj, "pytestmark", []) if inspect.isfunction(obj) else []
     return [] if any(mark.name == "slow" for mark in marks) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what cannot hold with the oldest allowed dependencies."""
+    for item in items:
+        reason = limit_of(item.nodeid)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARE = ("tests/eager", "tests/converter", "tests/builder", "tests/ir", "tests/decompiler")
+SHARE = ("tests", *(f"--ignore=tests/{n}" for n in ("exporter", "atenlib", "testing", "typing")))
 """Tests that need nothing but the run-time dependencies."""
 
 _TOOLS = ("pytest>=8.2", "pytest-xdist>=3.6", "hypothesis>=6.100")

@@ -84,11 +84,18 @@ class _ModelReplay:
         b, replay, env = self._start(version, source.opset_imports, references=False)
         for value in source.inputs:
             env[value] = _input(b, value)
-        for graph in (source, *_bodies(source)):
+        for name, value in source.initializers.items():
+            if value not in env and value.const_value is not None:
+                env[value] = _initializer(b, value, name)
+        taken = dict.fromkeys(_names(source))
+        _reserve(b, taken)
+        for graph in _bodies(source):
             for name, value in graph.initializers.items():
                 if value not in env and value.const_value is not None:
-                    env[value] = _initializer(b, value, name)
-        _reserve(b, _names(source))
+                    # Bodies beside each other may have one name twice; here all of them see it.
+                    free = name not in taken and name not in b.recorder.holders
+                    own = name if free else b.recorder.names.unique(name)
+                    env[value] = _initializer(b, value, own)
         outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
         assert len(outputs) == len(source.outputs)
         closed = finalize(b, outputs, _output_names(source), as_they_are=True)

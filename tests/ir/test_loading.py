@@ -283,6 +283,10 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
     "a Loop whose body lacks an output": lambda: model(
         "y = Loop(, , x) <body = b (int64 i, bool c, float[2] v) => (bool c) { r = Neg(v) }>"
     ),
+    "a branch that gives a value from outside": lambda: model(
+        "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => (float[2] x) { p = Relu(x) },"
+        " else_branch = e () => (float[2] r) { r = Neg(x) }>"
+    ),
     "a call with too many inputs": lambda: edited(
         lambda m: m.functions.add(name="one", domain="f"), "y = f.one(x)"
     ),

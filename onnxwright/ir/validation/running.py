@@ -84,6 +84,14 @@ def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int])
         ):
             if given < wanted:
                 raise Damage("structure", place, f"it has {given} {word}s, the node needs {wanted}")
+        made = {v.name for v in (*attr.g.input, *attr.g.initializer)}
+        made |= {t.values.name for t in attr.g.sparse_initializer}
+        made.update(name for inner in attr.g.node for name in inner.output)
+        for output in attr.g.output:
+            if output.name and output.name not in made:
+                what = f"its output {quoted(output.name)} is not computed in it"
+                advice = "an Identity in it gives a value from outside of it"
+                raise Damage("structure", place, what, advice)
 
 
 def _check_attribute(attr: onnx.AttributeProto, names: set[str], where: str) -> None:
