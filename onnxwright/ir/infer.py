@@ -237,6 +237,8 @@ def _with_stand_ins(
             answers.append(_ask_onnx(call, inputs, attributes, opset_version))
         except INFERENCE_ERRORS as error:
             refusal = error
+        except ValueError:  # types that it does not take apart, as a sequence of nothing known
+            return [None] * call.count
     if not answers:
         assert refusal is not None
         raise refusal

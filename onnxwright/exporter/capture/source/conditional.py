@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx import traceback as fx_traceback
 
 from onnxwright.exporter.capture.source.errors import DisagreementError
 from onnxwright.exporter.capture.source.merging import (
@@ -22,6 +21,9 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
+    emit,
+    empty,
+    merged_sizes,
     operand_values,
     tracer,
 )
@@ -114,8 +116,13 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     modules = [part.module(operands, nodes) for part, nodes in zip(parts, outputs)]
     values = operand_values([*operands, *written])
     given, targets = values[: len(operands)], values[len(operands) :]
-    with fx_traceback.preserve_node_meta():
-        results = torch.ops.higher_order.cond(condition, *modules, tuple(given))
+    sides = dict(zip(("true_graph", "false_graph"), modules))
+    like = [
+        empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
+        for a, b in zip(*outputs)
+    ]
+    args = (condition, *modules, tuple(given))
+    results = emit(torch.ops.higher_order.cond, sides, args, like)
     for target, value in zip(targets, results[len(pairs) :]):
         target.copy_(value)
     return list(results[: len(pairs)])
@@ -145,21 +152,26 @@ class Outputs:
             node = self.part.values[id(value)]
             if value.dtype != dtype:
                 node = graph.call_function(aten.to.dtype, (node, dtype))
+                node.meta["val"] = empty(value.shape, dtype)
             self.add_node(node)
             return
         number: Any = 0 if value is UNSET else value
         if isinstance(number, SYMBOLS):
             number = self.part.values[id(value)]
-        shape = self._shape(other.shape if isinstance(other, torch.Tensor) else sizes)
+        like = other.shape if isinstance(other, torch.Tensor) else sizes
+        shape = self._shape(like)
         node = graph.call_function(aten.full.default, (shape, number), {"dtype": dtype})
+        known = [1 if a == 1 else b for a, b in zip(shape, like)]
+        node.meta["val"] = empty(known, dtype)
         self.add_node(node)
 
     def add_node(self, node: fx.Node) -> None:
-        """Add a node; a copy of it where it is an operand or an output already."""
-        own = node.target is aten.clone.default or _is_new(node)
-        if not own or node in self.nodes:
-            node = self.part.graph.call_function(aten.clone.default, (node,))
-        self.nodes.append(node)
+        """Add a node; a copy, for sides must have one layout and give no operand as it is."""
+        layout = {"memory_format": torch.contiguous_format}
+        made = self.part.graph.call_function(aten.clone.default, (node,), layout)
+        value = node.meta["val"]
+        made.meta["val"] = empty(value.shape, value.dtype)
+        self.nodes.append(made)
 
     def _shape(self, like: Sequence[Any]) -> list[Any]:
         """The sizes of a tensor of the other side; 1 where they are known there only."""
@@ -174,13 +186,3 @@ class Outputs:
                 found = None
             sizes.append(self.part.placeholder(found.node) if isinstance(found, fx.Proxy) else 1)
         return sizes
-
-
-def _is_new(node: fx.Node) -> bool:
-    """Whether a node has memory of its own for certain."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return False
-    if schema.name in ("aten::contiguous", "aten::reshape", "aten::to", "aten::dropout"):
-        return False
-    return all(r.alias_info is None for r in schema.returns) and not schema.is_mutable

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
+from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -16,10 +17,27 @@ from onnxwright.exporter.capture.source.rewriting import rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
-_MACHINERY = tuple(
-    f"{TORCH}/{name}"
-    for name in ("_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py")
+_MACHINERY = (
+    *(
+        f"{TORCH}/{name}"
+        for name in ("_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py")
+    ),
+    HOME,
+    "<string>",
+    "<frozen",
+    "<eval_with_key>",
 )
+
+
+def _is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:
+    """The answer for a mask that is not looked at: attention masks by it all the same."""
+    return is_causal is True
+
+
+EQUAL: dict[tuple[str, str], Any] = {
+    (f"{TORCH}/nn/modules/transformer.py", "_detect_is_causal_mask"): _is_causal,
+}
+"""Functions that choose between equal results by values -> what answers without a look."""
 
 
 # Code of its own within the function in which it stands, up to Python 3.11.
@@ -61,7 +79,8 @@ class Rewritten:
         if code.co_name.startswith("_ow_") or _place(code) in self.places:
             return False
         self.places.add(_place(code))
-        self.codes[code] = rewritten(code, frame.f_globals)
+        equal = EQUAL.get((code.co_filename, code.co_name))
+        self.codes[code] = equal.__code__ if equal else rewritten(code, frame.f_globals)
         self.names.append(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})")
         for function in _makers(code) if code.co_flags & inspect.CO_NESTED else ():
             maker = function.__code__
@@ -173,7 +192,7 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         The innermost frame outside of torch's machinery; None if there is none.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = [f for f in frames if not f.f_code.co_filename.startswith((*_MACHINERY, HOME, "<"))]
+    own = [f for f in frames if not f.f_code.co_filename.startswith(_MACHINERY)]
     return own[-1] if own else None
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx import traceback as fx_traceback
 
 from onnxwright.exporter.capture.source.conditional import Outputs
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
@@ -23,6 +22,8 @@ from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
     Region,
+    emit,
+    empty,
     operand_values,
 )
 from onnxwright.exporter.capture.source.session import current
@@ -212,11 +213,11 @@ class Loop:
         begun = [_value(c) for c in carries]
         values = operand_values([*written, *rest])
         targets = values[: len(written)]
-        begun += [t.clone() for t in targets]
-        with fx_traceback.preserve_node_meta():
-            results = torch.ops.higher_order.while_loop(
-                one, two, tuple(begun), tuple(values[len(written) :])
-            )
+        begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
+        parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
+        args = (one, two, tuple(begun), tuple(values[len(written) :]))
+        given = [empty(x.shape, x.dtype) for x in begun]
+        results = emit(torch.ops.higher_order.while_loop, parts, args, given)
         for target, value in zip(targets, results[len(carries) :]):
             target.copy_(value)
         return list(results[: len(carries)])
@@ -237,7 +238,7 @@ def _value(carry: _Carry) -> Any:
         value = start if start.dtype == carry.dtype else start.to(carry.dtype)
         if value.ndim != len(carry.shape):
             value = value.expand(carry.shape)
-        return value.clone()
+        return value.clone(memory_format=torch.contiguous_format)
     number = 0 if start is UNSET else start
     if isinstance(number, SYMBOLS):
         return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.shape).clone()

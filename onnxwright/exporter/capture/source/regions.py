@@ -16,7 +16,15 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.fx import traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import (
+    disable_proxy_modes_tracing,
+    get_proxy_mode,
+    track_tensor_tree,
+)
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils import _pytree as pytree
+from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import SharedWriteError
@@ -66,6 +74,7 @@ class Part:
             else:
                 with place:
                     self.read[outer] = self.graph.placeholder(f"operand_{len(self.read)}")
+        self.read[outer].meta["val"] = outer.meta.get("val")
         return self.written.get(outer) or self.read[outer]
 
     def module(self, operands: Sequence[fx.Node], outputs: Sequence[fx.Node]) -> fx.GraphModule:
@@ -82,6 +91,7 @@ class Part:
         known: dict[fx.Node, fx.Node] = {}
         for n, outer in enumerate(operands):
             place = made.placeholder(f"operand_{n}")
+            place.meta["val"] = outer.meta.get("val")
             if outer in self.read:
                 known[self.read[outer]] = place
         made.graph_copy(self.graph, known)
@@ -210,6 +220,7 @@ class Region:
                 if base not in inside and base not in part.written:
                     self._check_alone(base, part)
                     copy = part.graph.call_function(aten.clone.default, (part.read[base],))
+                    copy.meta["val"] = base.meta.get("val")
                     part.written[base] = copy
 
     def _check_alone(self, base: fx.Node, part: Part) -> None:
@@ -281,3 +292,72 @@ def _viewed(node: fx.Node) -> fx.Node | None:
 def _storage(value: Any) -> Any:
     """What identifies the memory of a tensor; None for anything else."""
     return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+
+
+def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], results: Any) -> Any:
+    """Add a call of a higher-order operator to the graph; its parts are not traced again.
+
+    Args:
+        op: the operator.
+        modules: its parts, by what they are called.
+        args: its arguments, with the parts among them.
+        results: what it gives, as tensors without values.
+
+    Returns:
+        The results, as part of the trace.
+    """
+    if any(_written_arguments(n) for m in modules.values() for n in _all_nodes(m)):
+        # Torch traces parts that write once more, so that it can make them functional later.
+        with fx_traceback.preserve_node_meta():
+            return op(*args)
+    t = tracer()
+    for name, module in modules.items():
+        n = 0
+        while hasattr(t.root, f"{name}_{n}"):
+            n += 1
+        t.root.register_module(f"{name}_{n}", module)
+    given = pytree.tree_map(t.unwrap_proxy, tuple(args))
+    proxy = t.create_proxy("call_function", op, given, {}, name=op._name)
+    return track_tensor_tree(results, proxy, constant=None, tracer=t)
+
+
+def _all_nodes(module: fx.GraphModule) -> list[fx.Node]:
+    """The nodes of a graph and of those inside of it."""
+    inner = [m for m in module.modules() if isinstance(m, fx.GraphModule)]
+    return [node for m in inner for node in m.graph.nodes]
+
+
+def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:
+    """A contiguous tensor without values, which no trace knows."""
+    mode = torch._guards.detect_fake_mode() or fake_mode()
+    with disable_proxy_modes_tracing(), mode:
+        return torch.empty(list(sizes), dtype=dtype)
+
+
+def fake_mode() -> Any:
+    """The mode of the tensors that are traced."""
+    return next(x.fake_mode for x in tracer().tensor_tracker if hasattr(x, "fake_mode"))
+
+
+def merged_sizes(one: Sequence[Any], two: Sequence[Any]) -> list[Any]:
+    """The sizes of a tensor that has one of two shapes; known at run time where they differ."""
+    return [_merged_size(a, b) for a, b in zip(one, two)]
+
+
+def _merged_size(one: Any, two: Any) -> Any:
+    symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
+    exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
+    free = {u for s in symbols for u in free_unbacked_symbols(s)}
+    if exprs[0] == exprs[1] and (not free or free <= _known_symbols()):
+        return one
+    env = fake_mode().shape_env
+    with disable_proxy_modes_tracing():
+        size = env.create_unbacked_symint()
+        low = 0 if symbols else min(one, two)
+        env.constrain_symbol_range(size.node.expr, low, int_oo if symbols else max(one, two))
+    return size
+
+
+def _known_symbols() -> set[Any]:
+    """The sizes known at run time that tensors of the trace have."""
+    return {u for x in tracer().tensor_tracker for u in free_unbacked_symbols(x)}
