@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from onnxwright.eager import run_model as run_model
     from onnxwright.eager import set_default_evaluator as set_default_evaluator
     from onnxwright.eager import trace as trace
+    from onnxwright.eager.tensor import Tensor as Tensor
     from onnxwright.errors import AtenArgumentError as AtenArgumentError
     from onnxwright.errors import AtenError as AtenError
     from onnxwright.errors import AtenLookupError as AtenLookupError
@@ -74,7 +75,53 @@ if TYPE_CHECKING:
     from onnxwright.optimizer.model_tools import set_initializer as set_initializer
     from onnxwright.optimizer.model_tools import set_shapes as set_shapes
     from onnxwright.optimizer.versions.api import convert_version as convert_version
-    from onnxwright.types import *  # noqa: F403
+    from onnxwright.types import ANNOTATIONS as ANNOTATIONS
+    from onnxwright.types import BFLOAT16 as BFLOAT16
+    from onnxwright.types import BOOL as BOOL
+    from onnxwright.types import COMPLEX64 as COMPLEX64
+    from onnxwright.types import COMPLEX128 as COMPLEX128
+    from onnxwright.types import DOUBLE as DOUBLE
+    from onnxwright.types import FLOAT as FLOAT
+    from onnxwright.types import FLOAT4E2M1 as FLOAT4E2M1
+    from onnxwright.types import FLOAT6E2M3 as FLOAT6E2M3
+    from onnxwright.types import FLOAT6E3M2 as FLOAT6E3M2
+    from onnxwright.types import FLOAT8E4M3FN as FLOAT8E4M3FN
+    from onnxwright.types import FLOAT8E4M3FNUZ as FLOAT8E4M3FNUZ
+    from onnxwright.types import FLOAT8E5M2 as FLOAT8E5M2
+    from onnxwright.types import FLOAT8E5M2FNUZ as FLOAT8E5M2FNUZ
+    from onnxwright.types import FLOAT8E8M0 as FLOAT8E8M0
+    from onnxwright.types import FLOAT16 as FLOAT16
+    from onnxwright.types import INT2 as INT2
+    from onnxwright.types import INT4 as INT4
+    from onnxwright.types import INT8 as INT8
+    from onnxwright.types import INT16 as INT16
+    from onnxwright.types import INT32 as INT32
+    from onnxwright.types import INT64 as INT64
+    from onnxwright.types import STRING as STRING
+    from onnxwright.types import UINT2 as UINT2
+    from onnxwright.types import UINT4 as UINT4
+    from onnxwright.types import UINT8 as UINT8
+    from onnxwright.types import UINT16 as UINT16
+    from onnxwright.types import UINT32 as UINT32
+    from onnxwright.types import UINT64 as UINT64
+    from onnxwright.types import AttributeSpec as AttributeSpec
+    from onnxwright.types import AttrKind as AttrKind
+    from onnxwright.types import DType as DType
+    from onnxwright.types import MapType as MapType
+    from onnxwright.types import OnnxType as OnnxType
+    from onnxwright.types import OptionalType as OptionalType
+    from onnxwright.types import SequenceType as SequenceType
+    from onnxwright.types import Shape as Shape
+    from onnxwright.types import ShapeMark as ShapeMark
+    from onnxwright.types import SparseTensorType as SparseTensorType
+    from onnxwright.types import Spec as Spec
+    from onnxwright.types import TensorMeta as TensorMeta
+    from onnxwright.types import TensorType as TensorType
+    from onnxwright.types import Value as Value
+    from onnxwright.types import ValueSpec as ValueSpec
+    from onnxwright.types import parse_annotation as parse_annotation
+    from onnxwright.types import read_shape as read_shape
+    from onnxwright.types import show_annotation as show_annotation
     from onnxwright.types.initializers import External as External
     from onnxwright.types.initializers import initializer as initializer
     from onnxwright.viz import show as show

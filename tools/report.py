@@ -70,7 +70,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Function:
-    """A function and its length in lines."""
+    """A function and its length in lines, its docstring not counted."""
 
     path: str
     name: str
@@ -98,7 +98,15 @@ def functions_of(source: Source) -> Iterator[Function]:
     for node in ast.walk(source.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
-            yield Function(source.path, node.name, node.lineno, length)
+            yield Function(source.path, node.name, node.lineno, length - _doc_lines(node))
+
+
+def _doc_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines the docstring of a function has."""
+    if ast.get_docstring(node) is None:
+        return 0
+    first = node.body[0]
+    return (first.end_lineno or first.lineno) - first.lineno + 1
 
 
 # -- Any -------------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ class _Parser:
         self.level = self.deepest = 0
         # What refused statements bind: reading it is not an error of its own.
         self.refused_names: set[str] = set()
+        self.bound = _bound_in(unit.node)
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -173,6 +174,9 @@ class _Parser:
                 "rotate",
             )
         ):
+            if call.func.value.id not in self.bound:
+                # An object from outside is changed while compiling, as Python would.
+                return [hir.Evaluate(self.span(call), self.expr(call))]
             return [self._container_method(call, call.func.value.id, call.func.attr)]
         value = self.expr(node.value)
         return [hir.Evaluate(value.span, value)]
@@ -186,8 +190,23 @@ class _Parser:
         changed = hir.Call(span, function, made.args, made.keywords)
         return hir.Assign(span, (hir.NameTarget(span, name),), changed)
 
+    def _outer_item(self, target: ast.expr, value: hir.Expr) -> hir.Statement | None:
+        """`d[k] = v` for an object from outside; None for any other target."""
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+            return None
+        if target.value.id in self.bound or isinstance(target.slice, ast.Slice):
+            return None
+        span = self.span(target)
+        name = hir.Name(self.span(target.value), target.value.id)
+        method = hir.Attribute(span, name, "__setitem__")
+        return hir.Evaluate(span, hir.Call(span, method, (self.expr(target.slice), value), ()))
+
     def do_Assign(self, node: ast.Assign) -> list[hir.Statement]:
         value = self.expr(node.value)
+        if len(node.targets) == 1:
+            outer = self._outer_item(node.targets[0], value)
+            if outer is not None:
+                return [outer]
         targets = [self.target(t) for t in node.targets]
         kept = tuple(t for t in targets if t is not None)
         return [hir.Assign(self.span(node), kept, value)] if kept else []
@@ -205,11 +224,14 @@ class _Parser:
     def do_AugAssign(self, node: ast.AugAssign) -> list[hir.Statement]:
         span = self.span(node)
         value = self.expr(node.value)
+        current = self.expr(_as_load(node.target))
+        changed = hir.Binary(span, _BINARY[type(node.op)], current, value, inplace=True)
+        outer = self._outer_item(node.target, changed)
+        if outer is not None:
+            return [outer]
         target = self.target(node.target)
         if target is None:
             return []
-        current = self.expr(_as_load(node.target))
-        changed = hir.Binary(span, _BINARY[type(node.op)], current, value, inplace=True)
         return [hir.Assign(span, (target,), changed)]
 
     def target(self, node: ast.expr) -> hir.Target | None:
@@ -465,6 +487,17 @@ class _Parser:
                 clauses.append(hir.Clause(target, iterable, self.exprs(generator.ifs)))
         made = None if value is None else self.expr(value)
         return hir.Comprehension(self.span(node), kind, self.expr(element), made, tuple(clauses))
+
+
+def _bound_in(tree: ast.AST) -> frozenset[str]:
+    """All names that a function, or a function in it, binds."""
+    parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    deleted = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+    }
+    return frozenset(_bound_names(tree) | parameters | deleted)
 
 
 def _bound_names(node: ast.AST) -> set[str]:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union, overload
 
 from typing_extensions import ParamSpec
 
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
 
+
+class SupportsArray(Protocol):
+    """What numpy makes an array of: an array, a number of numpy, a tensor of torch."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+ArrayLike = Union[SupportsArray, float, complex, str, Sequence[Any], Mapping[Any, Any], None]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - as in typing.Callable
 
@@ -104,17 +112,30 @@ class ScriptFunction(Script, Generic[P, R]):
 
     # -- being a function ------------------------------------------------------------------------
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the Python function on values, each operator through the current evaluator."""
+    # A body is checked with the types it names; a call takes arrays and what becomes one.
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: ArrayLike, **kwargs: ArrayLike) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the Python function on values, each operator through the current evaluator.
+
+        Args:
+            args, kwargs: arrays, tensors of torch, numbers and lists; or, inside another function,
+                values of a graph.
+
+        Returns:
+            Arrays where arrays went in, tensors of torch where those did; a tuple of several.
+        """
         for value in (*args, *kwargs.values()):
             if isinstance(value, SymbolicValue):
                 build = getattr(value._backend(), "call_script", None)
                 if build is None or self.trace_only:
-                    return self.function(*args, **kwargs)  # type: ignore[no-any-return]
-                return build(self, args, kwargs)  # type: ignore[no-any-return]
+                    return self.function(*args, **kwargs)
+                return build(self, args, kwargs)
         from onnxwright.eager.functions import call_function
 
-        return call_function(  # type: ignore[no-any-return]
+        return call_function(
             self.function,
             self.signature,
             args,

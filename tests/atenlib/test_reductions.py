@@ -106,7 +106,7 @@ def test_small_types(dtype: Any, opset: int) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
 def test_dynamic_sizes(dtype: Any) -> None:
-    """Functions whose results depend on sizes that only the run tells."""
+    """Functions whose results depend on sizes that are known only at run time."""
     x = matrix(dtype)
     check(aten.sort.default, x, 0, True)
     check(aten.topk.default, torch.tensor([[1, 5, 2, 4]]).to(dtype), 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import warnings
 from collections.abc import Iterator
@@ -55,6 +56,21 @@ def halves(n: int) -> list[float]:
 
 def pairs() -> Iterator[float]:
     yield from (1.0, 2.0, 3.0, 4.0)
+
+
+seen: list[float] = []
+counts: dict[Any, int] = {}
+
+
+@functools.cache
+def remembered(k: int) -> float:
+    seen.append(k)
+    return float(len(seen))
+
+
+def count(a: float, b: float) -> float:
+    seen.append(b)
+    return a + b + len(seen)
 
 
 # -- the same as Python ----------------------------------------------------------------------------
@@ -382,6 +398,70 @@ def endless(x: FLOAT[2]) -> FLOAT[2]:
     return x
 
 
+@script()
+def outer_list(x: FLOAT[2]) -> FLOAT[2]:
+    seen.clear()
+    seen.extend([3.0, 1.0, 2.0])
+    seen.sort()
+    for i in range(3):
+        x = x * i + seen.pop()
+    return x
+
+
+@script()
+def outer_dict(x: FLOAT[2]) -> FLOAT[2]:
+    counts.clear()
+    counts["a"] = 1
+    for i in range(3):
+        counts[i] = i
+        counts["a"] += i
+        x = x * counts["a"] + len(counts)
+    return x
+
+
+@script()
+def outer_worklist(x: FLOAT[2]) -> FLOAT[2]:
+    seen.extend([4.0, 2.0])
+    while seen:
+        x = x * 2 + seen[0]
+        seen.clear()
+    return x
+
+
+@script()
+def cached_helper(x: FLOAT[2]) -> FLOAT[2]:
+    seen.clear()
+    remembered.cache_clear()
+    for i in range(4):
+        x = x * 2 + remembered(i % 2)
+    return x
+
+
+@script()
+def partial_helper(x: FLOAT[2]) -> FLOAT[2]:
+    seen.clear()
+    add = functools.partial(count, 1.0)
+    for i in range(3):
+        x = x + add(i)
+    return x
+
+
+@script()
+def outer_list_in_a_branch(x: FLOAT[2]) -> FLOAT[2]:
+    if op.ReduceSum(x) > 0:
+        seen.append(1.0)
+        x = x + 1
+    return x + len(seen)
+
+
+@script()
+def outer_dict_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    while op.ReduceSum(x) < 10.0:
+        counts["a"] = 1
+        x = x + 1
+    return x + counts["a"]
+
+
 SCRIPTS = {n: v for n, v in list(globals().items()) if isinstance(v, ScriptFunction)}
 REFUSED = {
     "both_sides": "OW318",
@@ -394,6 +474,8 @@ REFUSED = {
     "list_of_two_names_in_a_branch": "OW318",
     "iterating_in_a_branch": "OW318",
     "endless": "OW317",
+    "outer_list_in_a_branch": "OW318",
+    "outer_dict_in_a_loop": "OW318",
 }
 
 

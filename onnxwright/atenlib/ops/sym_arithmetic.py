@@ -25,6 +25,11 @@ SAME = Rule()
 SYMBOLIC = "numbers of a program are not tensors, OpInfo has none"
 
 
+def _on_numbers(name: str) -> tuple[str, ...]:
+    """The overloads of an operator on Python numbers, without that on complex ones."""
+    return (name, *(f"{name}.{kinds}" for kinds in ("int", "float", "int_float", "float_int")))
+
+
 def weak(op: Op, x: Value | Number) -> Any:
     """A number; a value of rank 0 is marked as representing one."""
     if not is_value(x) or op.backend.weak_kind(x) is not None or x.rank != 0:
@@ -141,46 +146,19 @@ for _function in _SYMBOLIC:
 # -- Python's operators --------------------------------------------------------------------------
 
 
-@aten(
-    "_operator::add",
-    "aten::add",
-    "aten::add.int",
-    "aten::add.float",
-    "aten::add.int_float",
-    "aten::add.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::add", *_on_numbers("aten::add"), rule=SAME, untested=SYMBOLIC)
 def add(op: Op, a: Number, b: Number) -> Any:
     """The sum."""
     return binary(op, "add", a, b)
 
 
-@aten(
-    "_operator::sub",
-    "aten::sub",
-    "aten::sub.int",
-    "aten::sub.float",
-    "aten::sub.int_float",
-    "aten::sub.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::sub", *_on_numbers("aten::sub"), rule=SAME, untested=SYMBOLIC)
 def sub(op: Op, a: Number, b: Number) -> Any:
     """The difference."""
     return binary(op, "sub", a, b)
 
 
-@aten(
-    "_operator::mul",
-    "aten::mul",
-    "aten::mul.int",
-    "aten::mul.float",
-    "aten::mul.int_float",
-    "aten::mul.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::mul", *_on_numbers("aten::mul"), rule=SAME, untested=SYMBOLIC)
 def mul(op: Op, a: Number, b: Number) -> Any:
     """The product."""
     return binary(op, "mul", a, b)
@@ -250,91 +228,37 @@ def xor(op: Op, a: Value | Number, b: Value | Number) -> Any:
     return binary(op, "xor", a, b)
 
 
-@aten(
-    "_operator::eq",
-    "aten::eq",
-    "aten::eq.int",
-    "aten::eq.float",
-    "aten::eq.int_float",
-    "aten::eq.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::eq", *_on_numbers("aten::eq"), rule=SAME, untested=SYMBOLIC)
 def eq(op: Op, a: Number, b: Number) -> Any:
     """Whether two numbers are equal."""
     return binary(op, "eq", a, b)
 
 
-@aten(
-    "_operator::ne",
-    "aten::ne",
-    "aten::ne.int",
-    "aten::ne.float",
-    "aten::ne.int_float",
-    "aten::ne.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::ne", *_on_numbers("aten::ne"), rule=SAME, untested=SYMBOLIC)
 def ne(op: Op, a: Number, b: Number) -> Any:
     """Whether two numbers differ."""
     return binary(op, "ne", a, b)
 
 
-@aten(
-    "_operator::lt",
-    "aten::lt",
-    "aten::lt.int",
-    "aten::lt.float",
-    "aten::lt.int_float",
-    "aten::lt.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::lt", *_on_numbers("aten::lt"), rule=SAME, untested=SYMBOLIC)
 def lt(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is less than another."""
     return binary(op, "lt", a, b)
 
 
-@aten(
-    "_operator::le",
-    "aten::le",
-    "aten::le.int",
-    "aten::le.float",
-    "aten::le.int_float",
-    "aten::le.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::le", *_on_numbers("aten::le"), rule=SAME, untested=SYMBOLIC)
 def le(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is at most another."""
     return binary(op, "le", a, b)
 
 
-@aten(
-    "_operator::gt",
-    "aten::gt",
-    "aten::gt.int",
-    "aten::gt.float",
-    "aten::gt.int_float",
-    "aten::gt.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::gt", *_on_numbers("aten::gt"), rule=SAME, untested=SYMBOLIC)
 def gt(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is greater than another."""
     return binary(op, "gt", a, b)
 
 
-@aten(
-    "_operator::ge",
-    "aten::ge",
-    "aten::ge.int",
-    "aten::ge.float",
-    "aten::ge.int_float",
-    "aten::ge.float_int",
-    rule=SAME,
-    untested=SYMBOLIC,
-)
+@aten("_operator::ge", *_on_numbers("aten::ge"), rule=SAME, untested=SYMBOLIC)
 def ge(op: Op, a: Number, b: Number) -> Any:
     """Whether a number is at least another."""
     return binary(op, "ge", a, b)

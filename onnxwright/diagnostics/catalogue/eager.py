@@ -166,7 +166,7 @@ class NoImplementation(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class FellBack(Diagnostic):
-    """An operator has no kernel here and is run by the fallback evaluator; said once per op."""
+    """An operator has no kernel here and is run by the fallback evaluator; reported once per op."""
 
     code: ClassVar[str] = "OW614"
     severity: ClassVar[str] = "warning"

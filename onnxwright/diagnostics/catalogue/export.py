@@ -32,7 +32,7 @@ class NoLowering(Diagnostic):
     label: ClassVar[str] = "{target}"
     help: ClassVar[str] = (
         "give a function for each: `def function({signature})` returns what `op` makes, and "
-        "`custom_translation_table={{{first}: function}}` says where it goes"
+        "`custom_translation_table={{{first}: function}}` registers it"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     count: str
@@ -65,7 +65,7 @@ class WrongResult(Diagnostic):
     title: ClassVar[str] = "`{node}` ({target}) gives {got}, PyTorch has {wanted}"
     label: ClassVar[str] = "{target} comes from here"
     help: ClassVar[str] = (
-        "this is a fault of the function for {target}; give another with `custom_translation_table`"
+        "this is a bug in the function for {target}; replace it with `custom_translation_table`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     node: str
@@ -205,7 +205,7 @@ class SizeAssumed(Diagnostic):
     title: ClassVar[str] = "the model is only right where `{guard}`: one side of this was captured"
     label: ClassVar[str] = "decided by a size here"
     help: ClassVar[str] = (
-        "`program(...)` refuses other sizes, other runtimes do not; `size_branches=True` exports "
+        "`program(...)` rejects other sizes, other runtimes do not; `size_branches=True` exports "
         "both sides as an `If`, `Dim(..., min=, max=)` declares the sizes that are needed"
     )
     severity: ClassVar[str] = "warning"
@@ -253,7 +253,7 @@ class SlidingCache(Diagnostic):
     label: ClassVar[str] = "exported here"
     help: ClassVar[str] = (
         "export with `position_ids` among the inputs, and give them in each call; without, "
-        "`program(...)` refuses longer pasts, other runtimes do not"
+        "`program(...)` rejects longer pasts, other runtimes do not"
     )
     severity: ClassVar[str] = "warning"
     kept: int
@@ -270,7 +270,7 @@ class SparseDensified(Diagnostic):
     )
     label: ClassVar[str] = "exported here"
     help: ClassVar[str] = (
-        "ONNX's operators take dense tensors; `to_dense()` in the module says the same without "
+        "ONNX's operators take dense tensors; `to_dense()` in the module does the same without "
         "this warning"
     )
     severity: ClassVar[str] = "warning"
@@ -309,16 +309,17 @@ class NoEffectHere(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class SidesDiffer(Diagnostic):
-    """The sides of a decision by a tensor give what cannot be one value of the model."""
+    """The branches of a decision by a tensor give values that one model value cannot hold."""
 
     code: ClassVar[str] = "OW840"
     title: ClassVar[str] = (
-        "a tensor decides here, and `{name}` is {left} on one side, {right} on the other"
+        "this decision depends on a tensor, and `{name}` is {left} on one side, {right} on the "
+        "other"
     )
     label: ClassVar[str] = "decided by a value"
     help: ClassVar[str] = (
-        "give it a tensor with the same number of axes, or a number, on both sides; or answer the "
-        "question for all values: `assume={{'{place}': True}}`"
+        "give it a tensor with the same number of axes, or a number, on both sides; or fix the "
+        "decision for all values: `assume={{'{place}': True}}`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str
@@ -337,16 +338,17 @@ class SidesDiffer(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopChanges(Diagnostic):
-    """What a loop that a tensor ends carries has another type or size after an iteration."""
+    """A value carried by a loop that ends on a tensor changes its type or size in an iteration."""
 
     code: ClassVar[str] = "OW841"
     title: ClassVar[str] = (
-        "a tensor ends this loop, and `{name}` is {before} before an iteration, {after} after it"
+        "this loop ends on the value of a tensor, and `{name}` is {before} before an iteration, "
+        "{after} after it"
     )
     label: ClassVar[str] = "the number of iterations is known at run time"
     help: ClassVar[str] = (
         "what goes from one iteration to the next keeps its type and sizes: write results into a "
-        "tensor of the largest size, or go over a known number and leave with `break`"
+        "tensor of the largest size, or iterate a known number of times and leave with `break`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str
@@ -374,8 +376,8 @@ class SharedWrite(Diagnostic):
 
     code: ClassVar[str] = "OW843"
     title: ClassVar[str] = (
-        "a tensor decides here, and one side writes to a tensor that it also reads through "
-        "another view"
+        "this decision depends on a tensor, and one side writes to a tensor that it also reads "
+        "through another view"
     )
     label: ClassVar[str] = "decided by a value"
     help: ClassVar[str] = "write to a copy: `x = x.clone()` before, or `x = x + 1` for `x += 1`"

@@ -11,7 +11,7 @@ from onnxwright.errors import ExportError, OnnxwrightError
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizedResult(Diagnostic):
-    """The model gives a quantized tensor back, or is given one; ONNX has no such values."""
+    """An input or output of the model is a quantized tensor; ONNX has no such values."""
 
     code: ClassVar[str] = "OW847"
     title: ClassVar[str] = "{what} of the model is a quantized tensor"
@@ -28,11 +28,11 @@ class ObserversOn(Diagnostic):
 
     code: ClassVar[str] = "OW848"
     title: ClassVar[str] = (
-        "fake quantization still observes in {count}: the model keeps the scales of now"
+        "fake quantization still observes in {count}: the model keeps the current scales"
     )
     label: ClassVar[str] = "exported here"
     help: ClassVar[str] = (
-        "turn them off before: `model.apply(torch.ao.quantization.disable_observer)`"
+        "turn them off first: `model.apply(torch.ao.quantization.disable_observer)`"
     )
     severity: ClassVar[str] = "warning"
     count: str

@@ -44,7 +44,7 @@ class ExternalDataNotReadable(DamagedModel):
 
 @dataclass(frozen=True, kw_only=True)
 class InvalidModel(DamagedModel):
-    """A model contradicts itself: a value is defined twice or never, or things go in a cycle."""
+    """A model contradicts itself: a value is defined twice or never, or nodes form a cycle."""
 
     code: ClassVar[str] = "OW744"
     title: ClassVar[str] = "invalid model: {where}: {what}"
@@ -60,7 +60,7 @@ class InvalidTensor(DamagedModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTooLarge(DamagedModel):
-    """A model is nested too deeply, or grows beyond every bound when its functions are inlined."""
+    """A model is nested too deeply, or grows without limit when its functions are inlined."""
 
     code: ClassVar[str] = "OW751"
     title: ClassVar[str] = "model too large: {where}: {what}"

@@ -68,7 +68,7 @@ class CannotConnect(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NameTaken(Diagnostic):
-    """A name that a value is to get belongs to another value of the model."""
+    """The new name of a value is taken by another value of the model."""
 
     code: ClassVar[str] = "OW879"
     title: ClassVar[str] = "the name `{name}` is taken by {holder}"
@@ -82,7 +82,7 @@ class NameTaken(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapesContradict(Diagnostic):
-    """A model cannot run with the shapes that its inputs are to have."""
+    """A model cannot run with the new shapes of its inputs."""
 
     code: ClassVar[str] = "OW880"
     title: ClassVar[str] = "`{operation}` cannot run with these shapes: {reason}"

@@ -145,7 +145,7 @@ class RankNotKnown(Diagnostic):
     code: ClassVar[str] = "OW710"
     severity: ClassVar[str] = "warning"
     title: ClassVar[str] = "{what} `{name}` of `{function}` has no known rank"
-    label: ClassVar[str] = "onnx.checker refuses such models; runtimes run them"
+    label: ClassVar[str] = "onnx.checker rejects such models; runtimes run them"
     help: ClassVar[str] = 'give it a shape: `{kind}["N", 3]`, or `{kind}[()]` for a scalar'
     what: str
     name: str

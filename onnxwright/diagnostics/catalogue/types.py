@@ -108,7 +108,7 @@ class NegativePower(Diagnostic):
     code: ClassVar[str] = "OW407"
     severity: ClassVar[str] = "warning"
     title: ClassVar[str] = "{dtype} tensor to the power {exponent} truncates to an integer"
-    label: ClassVar[str] = "numpy refuses this; ONNX's Pow keeps {dtype}"
+    label: ClassVar[str] = "numpy rejects this; ONNX's Pow keeps {dtype}"
     help: ClassVar[str] = "cast the tensor to a float type first"
     dtype: str
     exponent: str

@@ -136,7 +136,13 @@ class Report:
             for o in self.captures
             if (text := "\n\n".join(filter(None, (o.error, o.output))))
         ]
-        return [Section("Capture", Table(("way", "seconds", "outcome"), rows)), *told]
+        choices = [
+            (choice.kind, f"{choice.file}:{choice.line}", choice.text)
+            for outcome in self.captures
+            for choice in outcome.choices
+        ]
+        decided = Section("Decisions by values", Table(("in the model", "line", "code"), choices))
+        return [Section("Capture", Table(("way", "seconds", "outcome"), rows)), decided, *told]
 
     def _verified(self) -> Section:
         text = "" if self.verification is None else str(self.verification)

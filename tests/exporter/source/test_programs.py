@@ -95,3 +95,21 @@ def test_functions_have_their_own_code_again_afterwards() -> None:
     before = entry.__code__
     exported(programs.as_module(entry), programs.inputs()[0], capture="source")
     assert entry.__code__ is before
+
+
+def test_a_decision_is_answered_by_the_user() -> None:
+    module = programs.as_module(programs.PROGRAMS["if_else"])
+    x = programs.inputs()[0]
+    program = exported(module, x, capture="source", assume={"x.sum() > 0": True})
+    assert [c.kind for c in program.report.captures[-1].choices] == ["assumed"]
+    assert "If" not in [node.op_type for node in program.model.graph]
+    for given in (torch.ones(3, 4), torch.ones(2, 4) * 2):
+        same(program, module, given)
+
+
+def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
+    module = programs.as_module(programs.PROGRAMS["check_left_out"])
+    program = exported(module, programs.inputs()[0], capture="source")
+    text = program.report.markdown()
+    assert "Decisions by values" in text
+    assert text.count("check left out") == 2

@@ -1,4 +1,4 @@
-"""What type checkers accept of annotations and operators, with the rooms' own names."""
+"""What type checkers accept of annotations and operators, by the modules that have them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
@@ -6,6 +6,8 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import onnx
 
+import onnxwright as ow
+from onnxwright import script
 from onnxwright.opset import Opset, latest_opset, opset13, opset18, opset_ai_onnx_ml3
 from onnxwright.types import BOOL, DOUBLE, FLOAT, INT64, DType, Shape, Tensor
 from onnxwright.types.signature import signature_of
@@ -98,3 +100,24 @@ def values() -> list[Any]:
     types: list[type[Tensor]] = [FLOAT, FLOAT["N", 3], DOUBLE[...], INT64[()]]
     dtype: DType = FLOAT.dtype
     return [*types, dtype, custom["Other"].name, op["Add"].signature, str(signature_of(shaped))]
+
+
+@script()
+def scaled(x: FLOAT, times: INT64) -> FLOAT:
+    return op.Relu(x) * 2.0
+
+
+@script()
+def pair(x: FLOAT) -> tuple[FLOAT, FLOAT]:
+    return scaled(x, 3), x
+
+
+def arrays() -> float:
+    """A call takes what becomes an array, and its result has what an array has."""
+    x = np.ones(3, np.float32)
+    y = scaled(x, 3)
+    first, second = pair([1.0, 2.0])
+    scaled(x, times=np.int64(2))
+    held = ow.Tensor(x)
+    run = ow.CompiledModel(scaled.to_model_proto())
+    return float(y.argmax() + first.sum() + second.shape[0] + run(x, 3).mean()) + held.value.ndim

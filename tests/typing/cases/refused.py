@@ -1,5 +1,6 @@
 """What type checkers find; each marked line is an error, and no other."""
 
+from onnxwright import script
 from onnxwright.opset import opset18 as op
 from onnxwright.types import DOUBLE, FLOAT, INT64
 
@@ -46,3 +47,12 @@ def wrong_argument(x: FLOAT, k: INT64) -> FLOAT:
 
 def wrong_operand(x: FLOAT) -> FLOAT:
     return x + object()  # error
+
+
+@script()
+def decorated(x: FLOAT, k: INT64) -> FLOAT:
+    return x
+
+
+def wrong_call(x: FLOAT) -> None:
+    decorated(object(), 3)  # error
