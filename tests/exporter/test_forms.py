@@ -37,15 +37,6 @@ def test_dynamic_shapes_of_a_named_tuple(spec: Any) -> None:
     assert program(Pair(torch.ones(5, 2), torch.ones(5, 2))).shape == (5, 2)
 
 
-@pytest.mark.parametrize("convert", ["to_sparse", "to_sparse_csr"])
-def test_sparse_weights_are_refused_by_name(convert: str) -> None:
-    model = torch.nn.Module()
-    model.register_buffer("w", getattr(torch.eye(3), convert)())
-    model.forward = lambda x: model.w @ x
-    with pytest.raises(ow.errors.ExportValueError, match=r"OW825.*`w`[\s\S]*to_dense\(\)"):
-        ow.export(model, (torch.ones(3, 2),))
-
-
 class Decides(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         return x if x.sum() > 0 else x + 1

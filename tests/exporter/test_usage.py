@@ -58,7 +58,7 @@ def paired(module: Any) -> Any:
         ({"args": X}, "`args`: an object of type Tensor"),
         ({"kwargs": (X,)}, "`kwargs`: an object of type tuple"),
         ({"dynamic_shapes": 3}, "3 is not a list, tuple or dict"),
-        ({"dynamic_shapes": "batch"}, "'batch' is not a list, tuple or dict"),
+        ({"dynamic_shapes": "batch"}, "'batch' is not the name of a way to find them"),
         ({"dynamic_shapes": {"x": 3}}, "3 for a tensor"),
         ({"dynamic_shapes": {"x": {5: "batch"}}}, "axis 5 of a tensor of rank 2"),
         ({"dynamic_shapes": {"x": ["batch"]}}, "1 entries for a tensor of rank 2"),
