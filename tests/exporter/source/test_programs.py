@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
-from tests.exporter.source import programs  # noqa: E402
+from tests.exporter.source import programs, random_programs  # noqa: E402
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 
@@ -113,3 +113,16 @@ def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
     text = program.report.markdown()
     assert "Decisions by values" in text
     assert text.count("check left out") == 2
+
+
+@pytest.mark.parametrize("seed", range(10, 16))
+def test_a_random_program(seed: int) -> None:
+    """The fixed share of `python -m tests.exporter.source.random_programs`."""
+    assert random_programs.problem_of(seed) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 5000, 100))
+def test_five_thousand_random_programs(start: int) -> None:
+    wrong = [seed for seed in range(start, start + 100) if random_programs.problem_of(seed)]
+    assert not wrong

@@ -1,0 +1,220 @@
+# ruff: noqa: T201, S311 - a command prints; random programs need no secrets
+"""Random PyTorch programs that decide by values, against eager PyTorch at other values and sizes.
+
+    python -m tests.exporter.source.random_programs --count 100 --seed 7 -n 2
+
+prints each program that differs or is refused, with its seed.  All numbers are multiples of powers
+of two, and small, so that no rounding turns a decision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import traceback
+import warnings
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from onnxwright import exporter
+from onnxwright.diagnostics.span import register_source
+from onnxwright.testing.cluster import Cluster, Lost, run_tasks
+
+RESULT = "return x, y, s, k"
+_DIMS = ({0: torch.export.Dim.DYNAMIC},)
+
+
+class Writer:
+    """Writes one program.
+
+    Args:
+        seed: of the random choices.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines: list[str] = []
+        self.loops = 0
+
+    def program(self) -> str:
+        """The text of a module class `Model`, with functions that it calls."""
+        self.lines = ["import torch", ""]
+        for n in range(2):
+            self.lines += [f"def helper{n}(x, y):", "    s, k, flag = x.max(), 1, False"]
+            self.block(1, 1, returns="return x", helpers=n)
+            self.lines += ["    return x - y", ""]
+        self.lines += ["class Model(torch.nn.Module):", "    def method(self, x, y):"]
+        self.lines.append("        s, k, flag = y.sum(), 2, True")
+        self.block(2, 1, returns="return y", helpers=2)
+        self.lines += ["        return y + x", "", "    def forward(self, x):"]
+        self.lines += ["        x = x.clone()", "        y = x * 0.5", "        s = x.sum()"]
+        self.lines += ["        k, flag = 1, False"]
+        self.block(2, 2, returns=RESULT, helpers=3)
+        self.lines.append(f"        {RESULT}")
+        return "\n".join(self.lines) + "\n"
+
+    def add(self, indent: int, text: str) -> None:
+        self.lines.append("    " * indent + text)
+
+    def pick(self, *options: str) -> str:
+        return self.random.choice(options)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def tensor(self, helpers: int) -> str:
+        c = self.pick("0.5", "1", "2", "k", "s.clamp(-2, 2)")
+        a, b = self.pick("x", "y"), self.pick("x", "y")
+        options = [
+            f"({a} + {c}).clamp(-8, 8)", f"{a} - {b}", f"{a} * 0.5", f"{a}.abs()", f"-{a}",
+            f"torch.relu({a})", f"torch.where({a} > {b}, {a}, {c} + {b} * 0)",
+            f"({a} if {self.condition(1)} else {b})", f"{a}.roll(1, 1)",
+        ]  # fmt: skip
+        options += [f"helper{n}({a}, {b})" for n in range(min(helpers, 2))]
+        options += [f"self.method({a}, {b})"] if helpers == 3 else []
+        return self.pick(*options)
+
+    def scalar(self) -> str:
+        a = self.pick("x", "y")
+        return self.pick(
+            f"{a}.sum().clamp(-8, 8)", f"{a}.max()", f"{a}[0, 1]", "s * 0.5", "-s", f"{a}[1].min()",
+            "(s + k).clamp(-8, 8)",
+        )  # fmt: skip
+
+    def number(self) -> str:
+        return self.pick("k + 1", "k - 2", "k % 3", "2", "-1", "k * 2 % 5")
+
+    def condition(self, depth: int) -> str:
+        a, c = self.pick("x", "y"), self.pick("-1", "0", "0.5", "1", "3")
+        simple = [
+            f"{a}.sum() > {c}", f"{a}.max() < {c}", f"s > {c}", "k > 1", f"(x > y + {c}).any()",
+            f"s < k", "flag", f"{c} < s < 4", f"{a}[0, 0] == {c}", f"k in (1, 2)",
+        ]  # fmt: skip
+        if depth and self.random.random() < 0.4:
+            one, two = self.condition(depth - 1), self.condition(depth - 1)
+            return self.pick(f"{one} and {two}", f"{one} or {two}", f"not ({one})")
+        return self.pick(*simple)
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def block(
+        self, indent: int, depth: int, returns: str, helpers: int, loop: bool = False
+    ) -> None:
+        for _ in range(self.random.randint(1, 2)):
+            self.statement(indent, depth, returns, helpers, loop)
+
+    def statement(self, indent: int, depth: int, returns: str, helpers: int, loop: bool) -> None:
+        kind = self.random.random()
+        if depth and kind < 0.35:
+            self.decision(indent, depth, returns, helpers, loop)
+        elif depth and kind < 0.5:
+            self.loop(indent, depth, returns, helpers)
+        elif kind < 0.55 and loop:
+            self.add(indent, f"if {self.condition(1)}:")
+            self.add(indent + 1, self.pick("break", "continue", returns))
+        else:
+            self.add(indent, self.assignment(helpers))
+
+    def assignment(self, helpers: int) -> str:
+        a = self.pick("x", "y")
+        return self.pick(
+            f"{a} = {self.tensor(helpers)}", f"{a} = {self.tensor(helpers)}", "x, y = y, x",
+            f"s = {self.scalar()}", f"k = {self.number()}", "k += 1", "y = y + 1", "y = y * 1; y += 0.5",
+            f"flag = {self.condition(1)}", "y = x.clone(); y[0] = s", "x = y.clone(); x[:, 1] += k",
+        )  # fmt: skip
+
+    def decision(self, indent: int, depth: int, returns: str, helpers: int, loop: bool) -> None:
+        self.add(indent, f"if {self.condition(2)}:")
+        self.block(indent + 1, depth - 1, returns, helpers, loop)
+        if self.random.random() < 0.2:
+            self.add(indent + 1, self.pick(returns, *(("break", "continue") if loop else ())))
+        if self.random.random() < 0.3:
+            self.add(indent, f"elif {self.condition(1)}:")
+            self.block(indent + 1, depth - 1, returns, helpers, loop)
+        if self.random.random() < 0.6:
+            self.add(indent, "else:")
+            self.block(indent + 1, depth - 1, returns, helpers, loop)
+
+    def loop(self, indent: int, depth: int, returns: str, helpers: int) -> None:
+        self.loops += 1
+        count = f"n{self.loops}"
+        if self.random.random() < 0.6:
+            self.add(indent, f"{count} = 0")
+            self.add(indent, f"while {count} < 3 and ({self.condition(1)}):")
+            self.add(indent + 1, f"{count} += 1")
+        else:
+            self.add(indent, f"for {count} in {self.pick('range(3)', 'range(1, 10, 4)')}:")
+        self.block(indent + 1, depth - 1, returns, helpers, loop=True)
+        if self.random.random() < 0.25:
+            self.add(indent, "else:")
+            self.block(indent + 1, 0, returns, helpers)
+
+
+def model_of(seed: int) -> tuple[Any, str]:
+    """A random module and its text."""
+    text = Writer(seed).program()
+    name = f"<random program {seed}>"
+    register_source(name, text)
+    space: dict[str, Any] = {"__name__": "random_program"}
+    exec(compile(text, name, "exec"), space)  # noqa: S102 - text of this file's own
+    return space["Model"]().eval(), text
+
+
+def inputs(seed: int) -> list[torch.Tensor]:
+    """Matrices of quarters, of several sizes."""
+    made = []
+    for n in range(8):
+        torch.manual_seed(seed * 100 + n)
+        made.append(torch.randint(-8, 9, (2 + n % 3, 4)) * (0.25, 0.5)[n % 2] + (n % 4 - 2) * 0.5)
+    return made
+
+
+def problem_of(seed: int) -> str:
+    """What is wrong with the export of a random program; empty if nothing."""
+    module, _ = model_of(seed)
+    given = inputs(seed)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = exporter.export(module, (given[0],), dynamic_shapes=_DIMS, capture="source")
+    except Exception:  # noqa: BLE001 - all that is raised is a finding
+        return traceback.format_exc(limit=-3)
+    for x in given:
+        wanted = pytree.tree_leaves(module(x.clone()))
+        try:
+            found = pytree.tree_leaves(program(x.clone()))
+        except Exception:  # noqa: BLE001 - as above
+            return traceback.format_exc(limit=-2)
+        for n, (a, b) in enumerate(zip(found, wanted, strict=True)):
+            one, two = torch.as_tensor(a).double(), torch.as_tensor(b).double()
+            if one.shape != two.shape or not torch.allclose(one, two, atol=1e-5):
+                return f"result {n} of {x.tolist()}:\n{one}\nin place of\n{two}"
+    return ""
+
+
+def main() -> int:
+    """Check a number of random programs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--text", action="store_true", help="print each program that fails")
+    parser.add_argument("-n", type=int, default=0, help="processes; 0 for this one")
+    parser.add_argument("--scheduler", help="run on this dask scheduler")
+    given = parser.parse_args()
+    wrong = 0
+    seeds = {str(seed): seed for seed in range(given.seed, given.seed + given.count)}
+    for name, problem in run_tasks(problem_of, seeds, Cluster(given.n, given.scheduler)):
+        text = problem.why if isinstance(problem, Lost) else problem
+        if text:
+            wrong += 1
+            print(f"-- {name}")
+            if given.text:
+                print(model_of(seeds[name])[1])
+            print(text[:1500], flush=True)
+    print(f"{given.count - wrong} of {given.count} programs are right")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
