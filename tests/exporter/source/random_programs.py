@@ -89,7 +89,7 @@ class Writer:
         a, c = self.pick("x", "y"), self.pick("-1", "0", "0.5", "1", "3")
         simple = [
             f"{a}.sum() > {c}", f"{a}.max() < {c}", f"s > {c}", "k > 1", f"(x > y + {c}).any()",
-            f"s < k", "flag", f"{c} < s < 4", f"{a}[0, 0] == {c}", f"k in (1, 2)",
+            "s < k", "flag", f"{c} < s < 4", f"{a}[0, 0] == {c}", "k in (1, 2)",
         ]  # fmt: skip
         if depth and self.random.random() < 0.4:
             one, two = self.condition(depth - 1), self.condition(depth - 1)
@@ -120,7 +120,8 @@ class Writer:
         a = self.pick("x", "y")
         return self.pick(
             f"{a} = {self.tensor(helpers)}", f"{a} = {self.tensor(helpers)}", "x, y = y, x",
-            f"s = {self.scalar()}", f"k = {self.number()}", "k += 1", "y = y + 1", "y = y * 1; y += 0.5",
+            f"s = {self.scalar()}", f"k = {self.number()}", "k += 1", "y = y + 1",
+            "y = y * 1; y += 0.5",
             f"flag = {self.condition(1)}", "y = x.clone(); y[0] = s", "x = y.clone(); x[:, 1] += k",
         )  # fmt: skip
 
