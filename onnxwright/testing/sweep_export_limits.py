@@ -43,7 +43,7 @@ def _known(
 _ROWS = [
     *_known(
         "ONNX has no sparse tensors that operators take",
-        "OW822",
+        "OW838",
         "to_sparse",
         "sparse.sampled_addmm",
         "sparse.mm:reduce",

@@ -109,7 +109,10 @@ def test_docs_have_the_same_pages(root: Path) -> None:
 def test_templates_name_facts_only(code: str) -> None:
     """A missing fact cannot reach a user."""
     entry = CATALOGUE[code]
-    facts = set(entry.__dataclass_fields__)
+    facts = {
+        *entry.__dataclass_fields__,
+        *(name for name, value in vars(entry).items() if isinstance(value, property)),
+    }
     for template in (entry.title, entry.label, entry.help):
         names = {name for _, name, _, _ in string.Formatter().parse(template) if name}
         assert {re.split(r"[.\[]", name)[0] for name in names} <= facts, template

@@ -79,7 +79,7 @@ def test_several_results_are_counted() -> None:
     [
         (3, "3 is not an operator"),
         (torch.relu, "relu` is not an operator"),
-        ("aten.linear.default", "not a full name of an operator"),
+        ("linear", "not a full name of an operator"),
     ],
 )
 def test_a_key_that_is_no_operator_is_said(key: Any, words: str) -> None:

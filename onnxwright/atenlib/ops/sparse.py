@@ -17,13 +17,26 @@ from onnxwright.types.dtypes import DType
 _UNTESTED = "OpInfos have no sparse samples; tests/exporter/test_sparse.py runs modules with it"
 
 
-@aten("aten::to_dense", "aten::_to_dense", rule=custom(), untested=_UNTESTED)
+@aten("aten::to_dense", rule=custom(), untested=_UNTESTED)
 def to_dense(
     op: Op, self: Value, dtype: DType | None = None, *, masked_grad: bool | None = None
 ) -> Value:
     """The same elements, perhaps in another type."""
     del masked_grad
-    return self if dtype is None else cast(op, self, dtype)
+    return _dense(op, self, dtype)
+
+
+@aten("aten::_to_dense", rule=custom(), untested=_UNTESTED)
+def to_dense_of_layout(
+    op: Op, self: Value, dtype: DType | None = None, masked_grad: bool | None = None
+) -> Value:
+    """The same elements, perhaps in another type."""
+    del masked_grad
+    return _dense(op, self, dtype)
+
+
+def _dense(op: Op, value: Value, dtype: DType | None) -> Value:
+    return value if dtype is None else cast(op, value, dtype)
 
 
 @aten(

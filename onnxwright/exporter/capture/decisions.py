@@ -113,4 +113,7 @@ def _is_generated(frame: FrameType) -> bool:
     """Whether code without a file is of torch, of sympy or of Python, not of a text of the user."""
     if frame.f_code.co_filename.startswith(_GENERATED):
         return True
+    caller = frame.f_back
+    if caller is not None and caller.f_code.co_filename.startswith(_STRICT):
+        return True  # the guards of a compiled function
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("torch", "sympy")

@@ -209,8 +209,10 @@ def _kind(dtype: torch.dtype) -> int:
 
 def words(value: Any) -> str:
     """What a message calls a value."""
-    if value is UNSET or value is None:
+    if value is UNSET:
         return str(value)
+    if value is None:
+        return "`None`"
     if isinstance(value, torch.Tensor):
         kind = str(value.dtype).removeprefix("torch.")
         return f"a tensor of {kind}{[str(n) for n in value.shape]}".replace("'", "")
