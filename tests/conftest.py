@@ -75,12 +75,33 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+FAST = "not slow and not full"
+FULL = frozenset((ROOT / "tests" / "full.txt").read_text(encoding="utf-8").split())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The quick loop does not import files whose tests take long."""
+    if config.option.markexpr != FAST or _asks_for_a_test(config):
+        return None
+    return True if collection_path.relative_to(ROOT).as_posix() in FULL else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(ROOT) and item.path.relative_to(ROOT).as_posix() in FULL:
+            item.add_marker(pytest.mark.full)
+
+
+def _asks_for_a_test(config: pytest.Config) -> bool:
+    return any("::" in argument for argument in config.args)
+
+
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, obj: object
 ) -> list[pytest.Item] | None:
     """Slow tests that are not asked for have thousands of cases: they are not even made."""
     config = collector.config
-    if config.option.markexpr != "not slow" or any("::" in argument for argument in config.args):
+    if config.option.markexpr not in ("not slow", FAST) or _asks_for_a_test(config):
         return None
     marks = getattr(obj, "pytestmark", []) if inspect.isfunction(obj) else []
     return [] if any(mark.name == "slow" for mark in marks) else None
