@@ -135,6 +135,7 @@ def capture_model(
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
         for leaf in leaves(tree) if tree is not None else (Leaf(program, names, sizes),):
             _report_decisions(leaf, tree, strict)
+    _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
     return Captured(program, names, branched, own, tree)
 
@@ -170,6 +171,22 @@ def _both_sides(
         return Leaf(program, names, known.with_constants(constant, called), sizes)
 
     return grown(first, now, declared, again)
+
+
+def _check_answers(assume: Mapping[str, bool], report: Report) -> None:
+    """Refuse an answer to a decision that the program does not have."""
+    answered = frozenset().union(*(outcome.answered for outcome in report.captures))
+    for key in assume:
+        if key not in answered:
+            choices = report.captures[-1].choices if report.captures else ()
+            there = ", ".join(f"{Path(c.file).name}:{c.line} `{c.text}`" for c in choices)
+            checks.raise_bad_argument(
+                "assume",
+                f"nothing that is decided by a value is {key!r}",
+                f"the decisions of this program are {there}"
+                if there
+                else "this program decides nothing by a value: leave the answer out",
+            )
 
 
 def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -58,6 +59,7 @@ class Outcome:
         output: what torch printed and logged on the way.
         choices: decisions by values that the program has, of a capture by source.
         rewritten: the functions that decide them.
+        answered: the keys of `assume` that answered a decision.
     """
 
     strategy: str
@@ -66,6 +68,7 @@ class Outcome:
     output: str = ""
     choices: tuple[Choice, ...] = ()
     rewritten: tuple[str, ...] = ()
+    answered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class _Source:
         self.first, self.assume = first, assume
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
+        self.answered: frozenset[str] = frozenset()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with functions that decide by values rewritten."""
@@ -130,6 +134,7 @@ class _Source:
         found = by_source(run, self.first, self.assume)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
+        self.answered = frozenset(found.session.used)
         return found.result
 
 
@@ -210,8 +215,12 @@ def capture(
             program, error = _tried(way, model, inputs, decisions)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
-        found_by = (way.choices, way.rewritten) if isinstance(way, _Source) else ((), ())
-        outcomes.append(Outcome(name, seconds, reason, output.text, *found_by))
+        outcome = Outcome(name, seconds, reason, output.text)
+        if isinstance(way, _Source):
+            outcome = dataclasses.replace(
+                outcome, choices=way.choices, rewritten=way.rewritten, answered=way.answered
+            )
+        outcomes.append(outcome)
         if error is not None:
             errors.append(error)
             if how == "auto" and not waiting and not isinstance(way, _Source):

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
+from onnxwright.errors import ExportValueError  # noqa: E402
 from tests.exporter.source import programs, random_programs  # noqa: E402
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
@@ -105,6 +106,22 @@ def test_a_decision_is_answered_by_the_user() -> None:
     assert "If" not in [node.op_type for node in program.model.graph]
     for given in (torch.ones(3, 4), torch.ones(2, 4) * 2):
         same(program, module, given)
+
+
+def test_answers_are_by_line_as_well_and_all_are_used() -> None:
+    module = programs.as_module(programs.PROGRAMS["if_else"])
+    x = programs.inputs()[0]
+    program = exported(module, x, capture="source")
+    (choice,) = program.report.captures[-1].choices
+    place = f"{Path(choice.file).name}:{choice.line}"
+    answered = exported(module, x, assume={place: False})
+    assert "If" not in [node.op_type for node in answered.model.graph]
+    with pytest.raises(
+        ExportValueError, match=rf"OW825(?s:.*)decided by a value is 'x.max(?s:.*){place}"
+    ):
+        exported(module, x, assume={"x.max() > 3": True})
+    with pytest.raises(ExportValueError, match="decides nothing by a value"):
+        exported(torch.nn.ReLU(), x, assume={"x.max() > 3": True})
 
 
 def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
