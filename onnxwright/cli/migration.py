@@ -191,7 +191,44 @@ def _torch_exports(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> bool
                 edits.append(
                     _Edit(node.lineno, start, start + len("torch.onnx"), "onnxwright.torch_onnx")
                 )
+        else:
+            _torch_alias(tree, node, edits, notes)
     return rewritten
+
+
+def _torch_alias(tree: ast.AST, node: ast.AST, edits: list[_Edit], notes: list[Note]) -> None:
+    """`import torch.onnx as name` and `from torch import onnx`: the module under another name."""
+    if isinstance(node, ast.Import):
+        found = [(a, a.asname) for a in node.names if a.name == "torch.onnx" and a.asname]
+        text = "onnxwright.torch_onnx as {}"
+    elif isinstance(node, ast.ImportFrom) and node.module == "torch" and not node.level:
+        found = [(a, a.asname or a.name) for a in node.names if a.name == "onnx"]
+        text = "torch_onnx as {}"
+        if found and len(node.names) > 1:
+            notes.append(
+                Note(node.lineno, "`onnx` of torch: import `onnxwright.torch_onnx` for it")
+            )
+            return
+    else:
+        return
+    for alias, name in found:
+        known = importlib.import_module("onnxwright.torch_onnx")
+        used = {
+            (n.lineno, n.attr)
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+        }
+        missing = sorted((line, attr) for line, attr in used if not hasattr(known, attr))
+        notes += [
+            Note(line, f"`torch.onnx.{attr}` has no counterpart here") for line, attr in missing
+        ]
+        if not missing and alias.end_col_offset is not None:
+            edits.append(
+                _Edit(alias.lineno, alias.col_offset, alias.end_col_offset, text.format(name))
+            )
+            if isinstance(node, ast.ImportFrom):
+                start = node.col_offset + len("from ")
+                edits.append(_Edit(node.lineno, start, start + len("torch"), "onnxwright"))
 
 
 def _uses_torch_onnx(tree: ast.AST) -> bool:

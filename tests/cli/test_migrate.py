@@ -84,3 +84,35 @@ def test_a_file_is_changed_only_when_asked(
     assert main(["migrate", str(path)]) == 0
     path.write_text("def broken(:\n")
     assert main(["migrate", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "import torch.onnx as tonnx\ntonnx.export(m, (x,), 'm.onnx')\n",
+            "import onnxwright.torch_onnx as tonnx\ntonnx.export(m, (x,), 'm.onnx')\n",
+        ),
+        (
+            "from torch import onnx\nonnx.export(m, (x,), 'm.onnx')\n",
+            "from onnxwright import torch_onnx as onnx\nonnx.export(m, (x,), 'm.onnx')\n",
+        ),
+        (
+            "from torch import onnx as o\no.export(m, (x,))\n",
+            "from onnxwright import torch_onnx as o\no.export(m, (x,))\n",
+        ),
+    ],
+)
+def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
+    assert migrate(text).text == wanted
+
+
+def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
+    text = "import torch.onnx as t\nt.register_custom_op_symbolic('a::b', f, 9)\n"
+    found = migrate(text)
+    assert found.text == text
+    assert [(note.line, "register_custom_op_symbolic" in note.text) for note in found.notes] == [
+        (2, True)
+    ]
+    both = migrate("from torch import nn, onnx\n")
+    assert "onnxwright.torch_onnx" in both.notes[0].text
