@@ -163,7 +163,8 @@ def test_poisson(opset: int) -> None:
 def test_binomial() -> None:
     counts, chances = torch.tensor([0.0, 5.0, 30.0, 4.0]), torch.tensor([0.5, 0.25, 0.9, 1.0])
     for x in drawn(aten.binomial.default, counts.repeat(4000, 1), chances.repeat(4000, 1)):
-        torch.testing.assert_close(x.mean(0), counts * chances, rtol=0.03, atol=0.0)
+        # Tolerances are about five standard errors: draws are not seeded.
+        torch.testing.assert_close(x.mean(0), counts * chances, rtol=0.065, atol=0.0)
         spread = counts * chances * (1 - chances)
         torch.testing.assert_close(x.var(0), spread, rtol=0.1, atol=0.0)
 
@@ -173,8 +174,8 @@ def test_gamma_and_dirichlet() -> None:
     many = shapes.repeat(8000, 1)
     for x in drawn(aten._standard_gamma.default, many):
         assert bool((x >= 0).all())
-        torch.testing.assert_close(x.mean(0), shapes, rtol=0.07, atol=0.0)
-        torch.testing.assert_close(x.var(0), shapes, rtol=0.2, atol=0.0)
+        torch.testing.assert_close(x.mean(0), shapes, rtol=0.11, atol=0.0)
+        torch.testing.assert_close(x.var(0), shapes, rtol=0.3, atol=0.0)
     for x in drawn(aten._sample_dirichlet.default, many.double()):
         torch.testing.assert_close(x.sum(1), torch.ones(8000, dtype=torch.float64))
         torch.testing.assert_close(x.mean(0), (shapes / shapes.sum()).double(), rtol=0.1, atol=0.0)
