@@ -124,6 +124,46 @@ def test_answers_are_by_line_as_well_and_all_are_used() -> None:
         exported(torch.nn.ReLU(), x, assume={"x.max() > 3": True})
 
 
+def zipped(x: Any, y: Any) -> Any:
+    total = x.sum() * 0
+    if x.max() > -100:
+        total = total + 1
+    for a, b in zip(x, y):
+        total = total * 2 + (a * b).sum()
+    return total
+
+
+def zipped_with_a_range(x: Any, y: Any) -> Any:
+    total = x.sum() * 0
+    if x.max() > -100:
+        total = total + 1
+    for i, a in zip(range(1, y.shape[0] + 5, 2), x):
+        total = total * 2 + a.sum() * i
+    return total
+
+
+def enumerated(x: Any, y: Any) -> Any:
+    total = y.sum() * 0
+    if x.max() > -100:
+        total = total + 1
+    for i, k in enumerate(range(x.shape[0] - 1, -1, -1), 3):
+        total = total * 2 + i * x[k].sum()
+    for i, k in enumerate(range(1, x.shape[0] + 2, 3)):
+        total = total + i * k
+    return total
+
+
+@pytest.mark.parametrize("function", [zipped, zipped_with_a_range, enumerated])
+def test_iterables_of_run_time_length(function: Any) -> None:
+    """`zip` ends with the shortest, and items are counted from where a range starts."""
+    both = (*DYNAMIC, *DYNAMIC)
+    given = (torch.ones(3, 2), torch.ones(4, 2))
+    program = exporter.export(function, given, dynamic_shapes=both, capture="source")
+    for rows, others in ((5, 2), (2, 6), (3, 3), (4, 7)):
+        x, y = torch.randn(rows, 2), torch.randn(others, 2)
+        torch.testing.assert_close(program(x, y), function(x, y), rtol=1e-4, atol=1e-4)
+
+
 def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
     module = programs.as_module(programs.PROGRAMS["check_left_out"])
     program = exported(module, programs.inputs()[0], capture="source")

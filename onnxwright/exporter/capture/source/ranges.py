@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,17 @@ class Counted:
         """The next value."""
         return count + self.step
 
+    @property
+    def length(self) -> Any:
+        """How many items there are; a number below 1 for none."""
+        away = self.stop - self.start if self.step > 0 else self.start - self.stop
+        size = abs(self.step)
+        return away if size == 1 else (away + size - 1) // size
+
+    def at(self, position: Any) -> Any:
+        """The item at a position, counted from 0."""
+        return self.item(self.start + position * self.step)
+
 
 def range_(*args: Any) -> Any:
     """`range(...)`; of tensors and of sizes, a `Counted`."""
@@ -53,17 +65,22 @@ def enumerate_(items: Any, start: int = 0) -> Any:
     found = counted(items)
     if found is None:
         return enumerate(items, start)
-    if found.step != 1 or found.start != 0:
-        raise NotImplementedError("enumerate of a range that does not start at 0")
-    return Counted(0, found.stop, 1, lambda count: (count + start, found.item(count)))
+    return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)))
 
 
 def zip_(*items: Any, **options: Any) -> Any:
-    """`zip(...)`."""
-    found = [counted(i) for i in items]
-    if not items or any(f is None for f in found):
+    """`zip(...)`: as long as the shortest."""
+    found = [f for f in map(counted, items) if f is not None]
+    if not items or len(found) < len(items):
         return zip(*items, **options)
-    return Counted(0, found[0].stop, 1, lambda count: tuple(f.item(count) for f in found))  # type: ignore[union-attr]
+    shortest = functools.reduce(_smaller, (f.length for f in found))
+    return Counted(0, shortest, 1, lambda n: tuple(f.at(n) for f in found))
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return torch.minimum(torch.as_tensor(a), torch.as_tensor(b))
+    return torch.sym_min(a, b)
 
 
 def counted(items: Any) -> Counted | None:
