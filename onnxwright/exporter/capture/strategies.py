@@ -87,7 +87,8 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with scripts_readable(model), skip_noop_module_casts(), sequences_padded(), SizeTensors():
+    numbers = SizeTensors(model if isinstance(model, torch.nn.Module) else None)
+    with scripts_readable(model), skip_noop_module_casts(), sequences_padded(), numbers:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
