@@ -130,7 +130,10 @@ def _attention(
             enable_gqa=query.shape[1] != key.shape[1],
         )
         return found, None, None
-    return math_attention(query, key, value, score_mod, block_mask, scale, kernel_options, *buffers)
+    found = math_attention(
+        query, key, value, score_mod, block_mask, scale, kernel_options, *buffers
+    )
+    return found[0], found[1], found[2]
 
 
 def _has_statistics(kernel_options: dict[str, Any]) -> bool:
