@@ -281,6 +281,26 @@ class SparseDensified(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateInPython(Diagnostic):
+    """The module changes a number of Python when it is run, which a model cannot do."""
+
+    code: ClassVar[str] = "OW839"
+    title: ClassVar[str] = (
+        "running the module changes `{name}` from {before} to {after}: the model computes every "
+        "call as the one that was captured"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "keep what must be counted in a buffer (`register_buffer`) and change it in place: "
+        "`self.count.add_(1)`; its new value is a further output of the model"
+    )
+    severity: ClassVar[str] = "warning"
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SparseTensor(Diagnostic):
     """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
 
