@@ -387,19 +387,26 @@ def _join(pairs: Any, goals: Any) -> Any:
 
 
 def _candidates(root: PatternNode, match: Match) -> list[ir.Node]:
-    """Readers of bound values that may be the node of a further result."""
+    """Nodes that may be that of a further result: what is bound leads to them, step by step."""
     found: dict[ir.Node, None] = {}
     for p in root.inputs:
-        bound: Any = None
-        if isinstance(p, Variable):
-            bound = match.values.get(p.name)
-        elif isinstance(p, Output) and p.node in match.nodes:
-            bound = match.nodes[p.node].outputs[p.index]
-        if isinstance(bound, ir.Value):
-            for use in bound.uses():
+        for value in _bound(p, match):
+            for use in value.uses():
                 if use.node.op_type == root.op_type:
                     found[use.node] = None
     return list(found)
+
+
+def _bound(wanted: Any, match: Match) -> list[ir.Value]:
+    """The values that an input of the pattern may be, by what is bound already."""
+    if isinstance(wanted, Variable):
+        value = match.values.get(wanted.name)
+        return [value] if isinstance(value, ir.Value) else []
+    if not isinstance(wanted, Output):
+        return []
+    node = match.nodes.get(wanted.node)
+    makers = _candidates(wanted.node, match) if node is None else [node]
+    return [m.outputs[wanted.index] for m in makers if wanted.index < len(m.outputs)]
 
 
 def _reader(value: Any) -> ir.Node | None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NoReturn
 
 import onnx_ir as ir
@@ -28,6 +29,9 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+
+# Of a pattern with several results at one node: more readers of a value than that are not a pattern.
+MOST_MATCHES = 64
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Rewriter:
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
-            for match in matcher.at(node):
+            for match in islice(matcher.at(node), MOST_MATCHES):
                 if self._undoes_more(match):
                     continue
                 made = _Attempt(self, rule, match, replay, env).made()
