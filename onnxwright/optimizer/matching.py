@@ -106,9 +106,11 @@ class Matcher:
         self.explain = explain
         self.shared = shared
         self.near: Near | None = None
+        self._graph: Any = None
 
     def at(self, node: ir.Node) -> Iterator[Match]:
         """The matches whose first result is made by a node."""
+        self._graph = node.graph
         for match in self._node(self.pattern.root, node, Match(self.pattern), None):
             yield from self._further(match, self.pattern.roots[1:])
 
@@ -140,6 +142,10 @@ class Matcher:
             return
         if node.op_type != wanted.op_type or node.domain != wanted.domain:
             self._fail(match, wanted, node, f"it is {node.op_type}")
+            return
+        if self._graph is not node.graph:
+            # What a loop computes once would be computed at each iteration.
+            self._fail(match, wanted, node, "it is in another graph")
             return
         if len(node.outputs) < wanted.outputs:
             self._fail(match, wanted, node, f"it has {len(node.outputs)} outputs")
