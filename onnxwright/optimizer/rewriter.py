@@ -30,7 +30,7 @@ from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 
-# Of a pattern with several results at one node: more readers of a value than that are not a pattern.
+# How many ways to match a pattern of several results are tried at one node.
 MOST_MATCHES = 64
 
 
