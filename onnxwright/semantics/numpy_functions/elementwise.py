@@ -12,7 +12,7 @@ from onnxwright.semantics import arithmetic
 from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.literals import as_value, cast, dtype_of, emit1
 from onnxwright.semantics.numpy_functions.arguments import number, operand, operands, static
-from onnxwright.semantics.operands import truth
+from onnxwright.semantics.operands import SYMBOLS, truth
 from onnxwright.types.dtypes import DType
 
 
@@ -34,6 +34,7 @@ def _by_operator(ufunc: np.ufunc, op: str) -> Callable[..., V]:
             return value
         return emit1(b, op, (value,), f"`np.{ufunc.__name__}`")
 
+    apply.__doc__ = f"ONNX {op}, of integers as floats where numpy computes floats."
     return apply
 
 
@@ -45,6 +46,7 @@ def _by_formula(ufunc: np.ufunc, formula: Callable[[Backend[Any], Any], Any]) ->
         made: V = formula(b, value)
         return made
 
+    apply.__doc__ = "A formula of a few operators, in the types numpy computes in."
     return apply
 
 
@@ -145,6 +147,7 @@ def _python(name: str) -> Callable[..., V]:
             x = operand(b, x)
         return arithmetic.binary(b, name, x, y)
 
+    apply.__doc__ = f"The operator `{SYMBOLS[name]}`."
     return apply
 
 
@@ -152,6 +155,7 @@ def _python_unary(name: str) -> Callable[..., V]:
     def apply(b: Backend[V], x: object) -> V:
         return arithmetic.unary(b, name, operand(b, x))
 
+    apply.__doc__ = f"The operator `{SYMBOLS[name]}`."
     return apply
 
 
@@ -166,6 +170,7 @@ def _greater_or_less(function: str, op: str) -> Callable[..., V]:
             return cast(b, emit1(b, op, wide), dtype)
         return emit1(b, op, (left, right))
 
+    apply.__doc__ = f"ONNX {op}; NaN where one is NaN."
     return apply
 
 
@@ -184,6 +189,7 @@ def _skipping_nan(both: Callable[..., V]) -> Callable[..., V]:
         rest = emit1(b, "Where", (emit1(b, "IsNaN", (right,)), left, found))
         return emit1(b, "Where", (emit1(b, "IsNaN", (left,)), right, rest))
 
+    apply.__doc__ = "As `maximum` and `minimum`, a number before NaN."
     return apply
 
 
@@ -192,6 +198,7 @@ def _logical(op: str) -> Callable[..., V]:
         sides = [truth(b, operand(b, side)) for side in (x, y)]
         return emit1(b, op, sides)
 
+    apply.__doc__ = f"ONNX {op} of what is not zero."
     return apply
 
 

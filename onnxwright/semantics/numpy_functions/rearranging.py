@@ -188,6 +188,7 @@ def _triangle(name: str, upper: int) -> Callable[..., V]:
         inputs = (value, int_constant(b, offset)) if offset else (value,)
         return emit1(b, "Trilu", inputs, f"`{name}`", upper=upper)
 
+    apply.__doc__ = "ONNX Trilu: one half of a matrix, with or without the diagonal `k`."
     return apply
 
 

@@ -66,6 +66,7 @@ def _added(function: str, op: str) -> Callable[..., V]:
         value = widened(b, value) if dtype is None else _as(b, function, value, dtype)
         return reduce(b, op, value, _axes(b, function, value, axis), keepdims)
 
+    apply.__doc__ = f"ONNX {op}; BOOL and small integers as INT64 or UINT64."
     return apply
 
 
@@ -158,6 +159,7 @@ def _extreme(function: str, op: str) -> Callable[..., V]:
         missing = any_(b, emit1(b, "IsNaN", (value,)), axis, keepdims=keepdims)
         return emit1(b, "Where", (missing, number(b, value, float("nan")), found))
 
+    apply.__doc__ = f"ONNX {op}; NaN where there is one."
     return apply
 
 
@@ -186,6 +188,7 @@ def _position(function: str, op: str) -> Callable[..., V]:
         _not_empty(b, function, value, [at])
         return _first(b, op, value, at, keep=keep)
 
+    apply.__doc__ = f"ONNX {op}: the first place, as INT64; of the first NaN where there is one."
     return apply
 
 
@@ -247,6 +250,7 @@ def _cumulative(function: str, op: str) -> Callable[..., V]:
             return cast(b, wide, known_dtype(b, function, value))
         return emit1(b, op, (value, int_constant(b, at)), f"`{function}`")
 
+    apply.__doc__ = f"ONNX {op}, in the types of `sum`."
     return apply
 
 
