@@ -1,8 +1,9 @@
 """Fold nodes whose inputs are all weights: what they compute becomes an initializer.
 
 Weights that a model only wants in another form (the gates of an LSTM in another order, `1 + w`,
-`-exp(w)`) take no node and no time at run time.  The model does not grow by it: where weights are
-needed as they are, too, they are not written a second time, and large results stay nodes.
+`-exp(w)`) take no node and no time at run time.  Where weights are needed as they are, too, they
+are not written a second time in another form; products are, up to a limit of bytes, since they take
+time at each run.
 """
 
 from __future__ import annotations
@@ -155,6 +156,7 @@ def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
 def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: int) -> bool:
     """Whether the model stays as small as it is, if the results are initializers."""
     inside = set(group)
+    products = any(facts(node.op_type, node.domain).heavy for node in group)
     growth = sum(_bytes(value) or 0 for value in results)
     slack = limit
     for value in {v: None for node in group for v in node.inputs if v is not None}:
@@ -162,7 +164,8 @@ def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: i
         if tensor is None:
             continue
         if value.is_graph_output() or any(use.node not in inside for use in value.uses()):
-            slack = 0 if _is_weight(tensor) else slack
+            # Another form of a weight is not worth a second copy; a product saved at each run is.
+            slack = 0 if _is_weight(tensor) and not products else slack
         else:
             growth -= tensor.nbytes
     return growth <= slack
