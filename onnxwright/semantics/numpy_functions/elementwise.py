@@ -16,6 +16,10 @@ from onnxwright.semantics.operands import SYMBOLS, truth
 from onnxwright.types.dtypes import DType
 
 
+# Operators that leave integers as they are.
+_KEEP_INTEGERS = ("Floor", "Ceil", "Round")
+
+
 def _in_dtype_of(b: Backend[V], ufunc: np.ufunc, x: V) -> V:
     """`x` in the type that numpy computes a function of one argument in: floats for integers."""
     dtype = dtype_of(b, x)
@@ -30,7 +34,7 @@ def _by_operator(ufunc: np.ufunc, op: str) -> Callable[..., V]:
     def apply(b: Backend[V], x: object) -> V:
         value = _in_dtype_of(b, ufunc, operand(b, x))
         dtype = dtype_of(b, value)
-        if dtype is not None and not dtype.is_float and op in ("Floor", "Ceil", "Round"):
+        if dtype is not None and not dtype.is_float and op in _KEEP_INTEGERS:
             return value
         return emit1(b, op, (value,), f"`np.{ufunc.__name__}`")
 
@@ -51,7 +55,8 @@ def _by_formula(ufunc: np.ufunc, formula: Callable[[Backend[Any], Any], Any]) ->
 
 
 def _op(b: Backend[V], name: str, x: V, y: object) -> V:
-    return emit1(b, name, (x, y if is_value(y) else as_value(b, y, like=x)))
+    other: V = y if is_value(y) else as_value(b, y, like=x)
+    return emit1(b, name, (x, other))
 
 
 def _log1p(b: Backend[V], x: V) -> V:
