@@ -15,7 +15,6 @@ from onnxwright.semantics.numpy_functions.arguments import number, operand, oper
 from onnxwright.semantics.operands import SYMBOLS, truth
 from onnxwright.types.dtypes import DType
 
-
 # Operators that leave integers as they are.
 _KEEP_INTEGERS = ("Floor", "Ceil", "Round")
 
