@@ -104,8 +104,10 @@ def test_a_file_is_changed_only_when_asked(
         ),
         (
             "import torch as th\nth.onnx.export(m, (x,))\nimport onnx\n",
-            "import torch as th\nfrom onnxwright import torch_onnx\n"
-            "torch_onnx.export(m, (x,))\nimport onnx\n",
+            (
+                "import torch as th\nfrom onnxwright import torch_onnx\n"
+                "torch_onnx.export(m, (x,))\nimport onnx\n"
+            ),
         ),
         (
             "from torch.onnx.utils import export\n",

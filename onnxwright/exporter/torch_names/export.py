@@ -158,7 +158,7 @@ def export(
 def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
     """Warn about arguments that are given and change nothing."""
     plain = operators is None or getattr(operators, "name", operators) == "ONNX"
-    unused = bool(opsets) and not registered()
+    bool(opsets) and not registered()
     for name, given, reason in (
         ("operator_export_type", not plain, "a model always holds ONNX operators"),
         (
