@@ -40,6 +40,8 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("optimizer/library/transposing.py", "REDUCTIONS"): "operators that rules are made for",
     ("exporter/dimensions.py", "_FUNCTIONS"): "functions of sympy, not operators",
     ("exporter/translate/branching.py", "_FOLDED"): "functions of sympy, not operators",
+    ("optimizer/library/parts.py", "AS_VECTORS"): "operators that rules are made for",
+    ("optimizer/library/reductions.py", "_OF_ONE"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "_UNARY"): "the operators that rules are made for",
     ("optimizer/library/transposing.py", "_ROUNDED"): "the operators that rules are made for",
     ("optimizer/library/transposing.py", "BEFORE"): "the operators that rules are made for",

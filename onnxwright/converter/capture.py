@@ -18,8 +18,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.catalogue import syntax
@@ -101,7 +102,7 @@ def early_text(function: FunctionType, depth: int = 2) -> str | None:
     Called when decorating; None for a function whose file can be read later.
     """
     file = function.__code__.co_filename
-    lines = linecache.getlines(file, function.__globals__)
+    lines = _lines(file, function)
     if lines and (not file.startswith("<") or _compiles_to("".join(lines), function.__code__)):
         return None
     last = _last_text.get(file)
@@ -237,11 +238,7 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
     else:
         lines = _lines(file, target)
         if not lines:
-            advice = (
-                "write the function in a file, or give its text: `script(source=...)`; "
-                "text given to `exec` can be registered in `linecache`"
-            )
-            fail(messages.NoSource(name=target.__name__, advice=advice))
+            _fail_without_source(target)
         text = "".join(lines)
         try:
             tree = _parse(file, text)
@@ -320,9 +317,37 @@ def _about(code: CodeType) -> Span:
     return Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
 
 
+def _fail_without_source(function: FunctionType) -> NoReturn:
+    """Raise OW202, with what helps where the function comes from."""
+    code, name = function.__code__, function.__name__
+    if code.co_filename == "<stdin>" or _is_read_once(code.co_filename):
+        advice = (
+            "Python does not keep a script that it reads from a pipe; put it in a file "
+            "(`python FILE`, or `python - < FILE`), pass it with `python -c`, or give the text: "
+            "`script(source=...)`"
+        )
+        fail(messages.NoSource(name=name, advice=advice, span=_about(code)))
+    advice = (
+        "write the function in a file, or give its text: `script(source=...)`; "
+        "text given to `exec` can be registered in `linecache`"
+    )
+    fail(messages.NoSource(name=name, advice=advice))
+
+
 def _lines(file: str, function: FunctionType) -> list[str]:
+    """The lines of a file; none of a pipe, which would wait for a writer."""
+    if file not in linecache.cache and _is_read_once(file):
+        return []
     linecache.checkcache(file)
     return linecache.getlines(file, function.__globals__)
+
+
+def _is_read_once(file: str) -> bool:
+    """Whether a file is a pipe, a terminal or a device (`/dev/stdin`, `<(command)` of a shell)."""
+    try:
+        return not stat.S_ISREG(Path(file).stat().st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _from_text(function: FunctionType, source: str) -> SourceUnit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxwright.operators.broadcasting import first_input
 from onnxwright.operators.flops import per_input
 from onnxwright.operators.op_call import OpCall, UnknownError, axis_in, same
-from onnxwright.operators.record import Change, OperatorFacts
+from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
 from onnxwright.types.shapes import Shape
 
 
@@ -52,7 +52,11 @@ FACTS = (
     OperatorFacts("InstanceNormalization", infer=first_input, flops=per_input(8)),
     OperatorFacts("LRN", flops=per_input(8)),
     OperatorFacts(
-        "LayerNormalization", droppable_outputs=True, infer=_layer_norm_shape, flops=per_input(8)
+        "LayerNormalization",
+        droppable_outputs=True,
+        infer=_layer_norm_shape,
+        folding=ALWAYS,
+        flops=per_input(8),
     ),
     OperatorFacts("LpNormalization", infer=first_input, flops=per_input(2)),
     OperatorFacts("MeanVarianceNormalization", infer=first_input, flops=per_input(8)),

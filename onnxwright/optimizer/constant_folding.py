@@ -1,8 +1,9 @@
 """Fold nodes whose inputs are all weights: what they compute becomes an initializer.
 
 Weights that a model only wants in another form (the gates of an LSTM in another order, `1 + w`,
-`-exp(w)`) take no node and no time at run time.  The model does not grow by it: where weights are
-needed as they are, too, they are not written a second time, and large results stay nodes.
+`-exp(w)`) take no node and no time at run time.  Where weights are needed as they are, too, they
+are not written a second time in another form; products are, up to a limit of bytes, since they take
+time at each run.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.ir.nested import all_nodes
 from onnxwright.operators import ALWAYS, facts
 from onnxwright.optimizer.weight_sources import (
     Derived,
@@ -29,6 +31,8 @@ from onnxwright.optimizer.weight_sources import (
 FOLD_LIMIT = 256 * 1024
 # Arrays of at most so many bytes do not tie groups together.
 _SMALL = 1024
+# What rules make of weights in bodies: none of these refuses values of the types it has.
+_SAFE = ("Transpose", "Concat", "MatMul")
 
 
 def fold_constants(
@@ -40,6 +44,8 @@ def fold_constants(
 ) -> None:
     """Let initializers take the place of what is computed from initializers alone.
 
+    Nodes of bodies are folded as well, into initializers of the main graph, which bodies see.
+
     Args:
         model: the model; it is changed.
         fixed: names of initializers that stay what they are.
@@ -48,8 +54,10 @@ def fold_constants(
     """
     graph = model.graph
     frozen: dict[ir.Node, None] = {}
-    for node in graph:
-        if (not exact or _moves(node)) and _is_frozen(graph, node, frozen, fixed):
+    for node in all_nodes(graph):
+        if node.graph is not graph and _may_fail(node):
+            continue  # a body need not run
+        if (not exact or _moves(node)) and _is_frozen(node, frozen, fixed):
             frozen[node] = None
     if not frozen:
         return
@@ -60,9 +68,12 @@ def fold_constants(
             _replace(names, model, group, results)
 
 
-def _is_frozen(
-    graph: ir.Graph, node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]
-) -> bool:
+def _may_fail(node: ir.Node) -> bool:
+    """Whether a node may refuse what it is given: indices out of range, other sizes."""
+    return node.op_type not in _SAFE and not facts(node.op_type, node.domain).elementwise
+
+
+def _is_frozen(node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]) -> bool:
     if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
         return False
     if any(_bytes(output) is None for output in node.outputs) or _widens(node):
@@ -72,7 +83,7 @@ def _is_frozen(
     for value in node.inputs:
         if value is None or value.producer() in frozen:
             continue
-        if not is_fixed(graph, value) or value.name in fixed:
+        if not is_fixed(value) or value.name in fixed:
             return False
     return True
 
@@ -155,6 +166,7 @@ def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
 def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: int) -> bool:
     """Whether the model stays as small as it is, if the results are initializers."""
     inside = set(group)
+    products = any(facts(node.op_type, node.domain).heavy for node in group)
     growth = sum(_bytes(value) or 0 for value in results)
     slack = limit
     for value in {v: None for node in group for v in node.inputs if v is not None}:
@@ -162,7 +174,8 @@ def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: i
         if tensor is None:
             continue
         if value.is_graph_output() or any(use.node not in inside for use in value.uses()):
-            slack = 0 if _is_weight(tensor) else slack
+            # Another form of a weight is not worth a second copy; a product saved at each run is.
+            slack = 0 if _is_weight(tensor) and not products else slack
         else:
             growth -= tensor.nbytes
     return growth <= slack
@@ -179,8 +192,10 @@ def _replace(
         first = max(inputs, key=_importance)
         new = names.add(f"{first.name}.folded", made, described=bool(first.metadata_props))
         ir.convenience.replace_all_uses_with(value, new)
-    model.graph.remove(list(group), safe=True)
-    drop_unused(model.graph, [v for v in read if v.is_initializer()])
+    for node in reversed(group):
+        assert node.graph is not None
+        node.graph.remove(node, safe=True)
+    drop_unused([v for v in read if v.is_initializer()])
 
 
 def _importance(value: ir.Value) -> tuple[bool, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,12 @@ from onnxwright.ir.builder import Recorder
 from onnxwright.opset.opsets import Opset
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
+from tests.harness.node_cases import node_cases
 
 
 def load() -> list[Any]:
     """All cases whose model is one standard node on tensors, by name."""
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        cases = load_model_tests(kind="node")
-    return sorted(
-        (c for c in cases if c.model is not None and _plain(c.model)), key=lambda c: c.name
-    )
+    return [case for case in node_cases() if _plain(case.model)]
 
 
 def _plain(model: Any) -> bool:

@@ -16,6 +16,7 @@ from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.values import SequenceValue, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset import Opset
+from tests.harness.node_cases import node_cases
 
 PASS, NO_KERNEL, FAIL = "pass", "no kernel", "fail"
 # ONNX Runtime itself refuses the case's own model, or gives exactly our answer for it.
@@ -38,12 +39,7 @@ class Outcome:
 
 def load() -> list[Any]:
     """All cases, by name."""
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        cases = load_model_tests(kind="node")
-    return sorted((c for c in cases if c.model is not None), key=lambda c: c.name)
+    return list(node_cases())
 
 
 def attribute(proto: onnx.AttributeProto) -> Any:

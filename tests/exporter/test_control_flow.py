@@ -16,7 +16,6 @@ from torch._higher_order_ops import (  # noqa: E402
     while_loop_stack_output,
 )
 from torch._higher_order_ops.map import map as map_rows  # noqa: E402
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from tests.exporter.programs import Program, Programs, check, run, same  # noqa: E402
@@ -222,30 +221,6 @@ def vmapped(x, w):
     """torch.vmap, nested, with an axis that is not mapped."""
     rows = torch.vmap(lambda r: r @ w + r.sum())(x)
     return rows, torch.vmap(torch.vmap(torch.sin), in_dims=1, out_dims=1)(x)
-
-
-def _heads() -> tuple[Any, ...]:
-    return tuple(randn(2, 2, 8, 16) for _ in range(3))
-
-
-@PROGRAMS(_heads)
-class FlexAttention(nn.Module):
-    """A score function that reads a buffer by head and place."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("slope", torch.tensor([0.5, 0.25]))
-
-    def forward(self, q, k, v):
-        """Attention with linear biases."""
-        return flex_attention(q, k, v, score_mod=lambda s, b, h, m, n: s + (n - m) * self.slope[h])
-
-
-@PROGRAMS(_heads)
-def flex_attention_masked(q, k, v):
-    """A block mask made in the program."""
-    mask = create_block_mask(lambda b, h, m, n: m >= n, None, None, 8, 8, device="cpu")
-    return flex_attention(q, k, v, block_mask=mask)
 
 
 @PROGRAMS(lambda: (randn(2, 3),), dynamic={"x": {0: "b"}})

@@ -255,15 +255,66 @@ print("got", f.to_model_proto().graph.node[-1].op_type)
 """
 
 
-def test_standard_input(run_python, tmp_path) -> None:
-    """A file can be read a second time; a pipe cannot, and the error says what to do."""
+def test_standard_input_from_a_file(run_python, tmp_path) -> None:
+    """A file can be read a second time, whatever Python keeps."""
     file = tmp_path / "typed.py"
     file.write_text(TYPED)
-    with file.open() as stdin:
-        done = run_python("-", stdin=stdin)
+    for arguments in (["-"], ["/dev/stdin"][: Path("/dev/stdin").exists()]):
+        with file.open() as stdin:
+            done = run_python(*arguments, stdin=stdin)
+        assert "got Add" in done.stdout, done.stderr
+
+
+PIPED = """\
+import sys, numpy as np
+from onnxwright import FLOAT, script
+@script()
+def f(x: FLOAT["N"]):
+    return x + 1.0
+
+print("ran", f(np.ones(2, np.float32)))
+try:
+    print("got", f.to_model_proto().graph.node[-1].op_type)
+except Exception as error:  # to show where it was raised Python itself reads the pipe again
+    sys.stderr.write(str(error))
+"""
+
+
+def agrees_with_a_pipe(done) -> None:
+    """The script runs; what needs its source says where the function is, and what to do."""
+    assert "ran [2. 2.]" in done.stdout, done.stderr
+    assert done.stderr.rstrip().splitlines()[-1].startswith("  = help: "), done.stderr
+    assert "OW202]: the source of `f` cannot be found" in done.stderr
+    assert ":3:1\n" in done.stderr.split("OW202")[1], done.stderr
+    assert "from a pipe; put it in a file (`python FILE`, or `python - < FILE`)" in done.stderr
+
+
+def test_standard_input_from_a_pipe(run_python) -> None:
+    """No Python keeps the text: `python - <<EOF` of a shell is a pipe, too."""
+    agrees_with_a_pipe(run_python("-", input=PIPED))
+
+
+def test_standard_input_from_a_pipe_with_the_text(run_python) -> None:
+    done = run_python("-", input=f"TEXT = {PIPED!r}\nexec(TEXT)\n")
     assert "got Add" in done.stdout, done.stderr
-    done = run_python("-", input=TYPED)
-    assert "got Add" in done.stdout or "source=" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+@pytest.mark.parametrize("kind", ["/dev/stdin", "named"])
+def test_a_script_that_is_a_pipe(kind: str, run_python, tmp_path) -> None:
+    """Reading it again would wait for a writer."""
+    import os
+    import threading
+
+    if kind == "/dev/stdin":
+        agrees_with_a_pipe(run_python(kind, input=PIPED, timeout=60))
+        return
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(PIPED,))
+    writer.start()
+    agrees_with_a_pipe(run_python(str(path), timeout=60))
+    writer.join()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")

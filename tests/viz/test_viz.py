@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +14,6 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper, parser
-from onnx.backend.test.loader import load_model_tests
 
 import onnxwright as ow
 from onnxwright import FLOAT, INT64, script
@@ -27,6 +25,7 @@ from onnxwright.viz.flops import flops_of
 from onnxwright.viz.layout import Box, Group, place
 from onnxwright.viz.summary import summarize
 from onnxwright.viz.view import view
+from tests.harness.node_cases import node_cases
 
 SVG = "{http://www.w3.org/2000/svg}"
 needs_engine = pytest.mark.skipif(
@@ -104,14 +103,8 @@ def test_a_broken_model_is_shown_all_the_same() -> None:
 @pytest.mark.parametrize("part", ["text", "summary", "html"])
 def test_every_kind_of_node_can_be_shown(part: str) -> None:
     """A sample of the node cases that onnx ships: sequences, optionals, maps, subgraphs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = sorted(
-            (c for c in load_model_tests(kind="node") if c.model is not None),
-            key=lambda c: c.name,
-        )
     step = {"text": 12, "summary": 12, "html": 60}[part]
-    for case in cases[::step]:
+    for case in node_cases()[::step]:
         shown = ow.show(case.model)
         assert str(shown.summary) if part == "summary" else getattr(shown, part)()
 

@@ -100,17 +100,13 @@ def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | Non
     Args:
         model: the model's bytes, or the path of its file.
         options: the session options.
-        providers: the execution providers; the CPU if not given.
+        providers: the execution providers, which `check_providers` has seen; the CPU if not given.
 
     Returns:
         The `InferenceSession`.
-
-    Raises:
-        EagerValueError: this runtime does not have one of the providers (OW625).
     """
     if providers is None:
         return runtime().InferenceSession(model, options, providers=[_CPU])
-    check_providers(providers)
     # Without this the runtime prints a provider's error and takes the CPU.
     return runtime().InferenceSession(
         model, options, providers=list(providers) or [_CPU], enable_fallback=0

@@ -308,7 +308,7 @@ def _guards(
     files: list[str] | None = None
     for guard in environment.guards if environment is not None else ():
         symbols = {str(s) for s in getattr(guard.expr, "free_symbols", ())}
-        if not symbols or not symbols <= known:
+        if not symbols or not symbols <= known or _is_one_name(guard.expr, names):
             continue
         frame, user = guard.sloc.framework_loc, guard.sloc.maybe_user_loc
         file = str(getattr(frame, "filename", ""))
@@ -338,6 +338,16 @@ def _guards(
         elif excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
+
+
+def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:
+    """Whether a condition says that two sizes of one name are equal, which is checked anyway."""
+    sides = [str(side) for side in expression.args]
+    return (
+        type(expression).__name__ == "Equality"
+        and all(side in names for side in sides)
+        and len({names[side] for side in sides}) == 1
+    )
 
 
 def _written_guards(

@@ -23,6 +23,7 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -87,7 +88,13 @@ class Capture:
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with scripts_readable(model), skip_noop_module_casts(), sequences_padded(), SizeTensors():
+    with (
+        scripts_readable(model),
+        skip_noop_module_casts(),
+        sequences_padded(),
+        flex_attention_written_out(),
+        SizeTensors(model if isinstance(model, torch.nn.Module) else None),
+    ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
 from torch.overrides import (
     _get_current_function_mode,
     _pop_mode_temporarily,
@@ -72,15 +72,34 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
             return leaves
 
         values = [*state.values(), *pytree.tree_leaves((args, kwargs))]
-        with untraced():
-            graph = make_fx(flat, pre_dispatch=False)(*values)
-        if graph.graph.eliminate_dead_code():  # checks of torch.func itself
-            graph.recompile()
-        return pytree.tree_unflatten(graph(*values), form[0])
+        return pytree.tree_unflatten(traced_below_autograd(flat, values), form[0])
 
     forward.__signature__ = inspect.signature(model.forward)  # type: ignore[attr-defined]
     object.__setattr__(made, "forward", forward)
     return made
+
+
+def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """Run a function within a capture that then sees what it does by operators below autograd.
+
+    Args:
+        function: takes the values; transformations of torch.func may be part of it.
+        values: fake tensors and numbers of the capture.
+
+    Returns:
+        What the function returns.
+    """
+    mode = get_proxy_mode()
+    known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
+    sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
+    count = len(values)
+    with untraced():
+        graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
+            *values, *sizes
+        )
+    if graph.graph.eliminate_dead_code():  # checks of torch.func itself
+        graph.recompile()
+    return graph(*values, *sizes)
 
 
 def _with_form(result: Any) -> tuple[list[Any], list[Any]]:

@@ -351,11 +351,13 @@ def _rows(rng: Any) -> Draw:
         "q": floats(rng, (b, s, h * d)),
         "k": floats(rng, (b, t, h * d)),
         "v": floats(rng, (b, t, h * d)),
-        "mask": floats(rng, (b, 1, s, t)) if rng.integers(2) else None,
+        "mask": floats(rng, [(b, 1, s, t), (s, t)][int(rng.integers(2))])
+        if rng.integers(2)
+        else None,
         "qs": np.array([0, 0, h, d]),
-        "ks": np.array([0, 0, h, d]),
+        "ks": np.array([0, 0, -1, d] if rng.integers(2) else [0, 0, h, -1]),
         "vs": np.array([b, t, h, d] if rng.integers(2) else [0, 0, h, d]),
-        "back": np.array([0, 0, h * d]),
+        "back": np.array([0, 0, h * d if rng.integers(2) else -1]),
         "scale": 0.5,
         "is_causal": 0,
     }
@@ -376,37 +378,29 @@ def attention_of_rows(
 
 @attention_of_rows.to
 def _(
-    op: Any, q: Any, k: Any, v: Any, qs: Any, ks: Any, vs: Any, back: Any, scale: Any,
-    is_causal: Any, mask: Any,
+    op: Any, q: Any, k: Any, v: Any, scale: Any, is_causal: Any, mask: Any, match: Any
 ) -> Any:  # fmt: skip
-    counts = []
-    for x, sizes in ((q, qs), (k, ks), (v, vs)):
-        given = numbers(sizes)
-        if x.rank != 3 or given is None or len(given) != 4 or None in x.shape[:2]:
+    made = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
+    sizes = []
+    for x, transposed in zip((q, k, v), made.inputs, strict=False):
+        heads = match.resolve(transposed.producer().inputs[0])
+        if not _are_heads(x, heads):
             return None
-        if given[2] * given[3] != x.shape[2] or min(given[2:]) <= 0:
-            return None
-        if any(g != d and not (g == 0 or (g == -1 and n == 0 and 0 not in given))
-               for n, (g, d) in enumerate(zip(given[:2], x.shape[:2], strict=True))):  # fmt: skip
-            return None
-        counts.append(given[2])
-    last = numbers(back)
-    if last is None or len(last) != 3 or counts[1] != counts[2]:
-        return None
-    width = counts[0] * (v.shape[2] // counts[2])
-    if last[2] not in (width, -1) or not _keeps_rows(last, q.shape):
+        sizes.append(heads.shape[2:])
+    (queries, _), (keys, _), (values, width) = sizes
+    result = match.kinds[0]
+    if keys != values or result is None or result.shape != (*q.shape[:2], queries * width):
         return None
     options = {} if scale is None else {"scale": scale}
     return op.Attention(
-        q, k, v, mask, q_num_heads=counts[0], kv_num_heads=counts[1], is_causal=is_causal or 0,
-        **options,
-    )  # fmt: skip
+        q, k, v, mask, q_num_heads=queries, kv_num_heads=keys, is_causal=is_causal or 0, **options
+    )
 
 
-def _keeps_rows(back: list[int], shape: Any) -> bool:
-    """Whether a Reshape keeps batch and length."""
-    if back[2] == -1:
-        return all(b in (0, d) and b != -1 for b, d in zip(back[:2], shape[:2], strict=True))
-    pairs = list(zip(back[:2], shape[:2], strict=True))
-    unknown = [n for n, (b, d) in enumerate(pairs) if b not in (0, d)]
-    return not unknown or (unknown == [0] and back[0] == -1 and back[1] != 0)
+def _are_heads(x: Any, heads: Any) -> bool:
+    """Whether rows `[batch, length, heads * size]` are cut into `[batch, length, heads, size]`."""
+    if x.rank != 3 or heads is None or heads.rank != 4 or None in x.shape:
+        return False
+    if heads.shape[:2] != x.shape[:2] or not all(isinstance(d, int) for d in heads.shape[2:]):
+        return False
+    return bool(heads.shape[2] * heads.shape[3] == x.shape[2] != 0)

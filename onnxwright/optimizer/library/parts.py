@@ -13,7 +13,7 @@ from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rule_types import Op, Value
-from onnxwright.optimizer.rules import rule
+from onnxwright.optimizer.rules import Rule, rule
 
 _FAR = (1 << 31) - 1
 
@@ -284,6 +284,35 @@ def _(op: Op, x: Any, i: Any, j: Any, axis: Any) -> Any:
     return op.Gather(x, np.asarray(inner[outer], inner.dtype), axis=axis)
 
 
+# -- operands that are empty -----------------------------------------------------------------------
+
+
+def _with_empty(rng: Any) -> Draw:
+    axis = int(rng.integers(-2, 2))
+    parts = []
+    for _ in range(int(rng.integers(2, 5))):
+        shape = [3, 3]
+        shape[axis] = int(rng.integers(0, 3))
+        parts.append(floats(rng, tuple(shape)))
+    return {"xs": parts, "axis": axis}
+
+
+@rule(since=4, cases=_with_empty)
+def concat_with_empty(op: Op, *xs: Value, axis: Attr) -> Any:
+    """A Concat of which some operands have no elements: they are left out."""
+    return op.Concat(*xs, axis=axis)
+
+
+@concat_with_empty.to
+def _(op: Op, *xs: Any, axis: Any) -> Any:
+    if any(x.shape is None for x in xs):
+        return None
+    left = [x for x in xs if x.shape[axis] != 0]
+    if not left or len(left) == len(xs):
+        return None
+    return left[0] if len(left) == 1 else op.Concat(*left, axis=axis)
+
+
 # -- axes of length 1 ------------------------------------------------------------------------------
 
 
@@ -298,16 +327,20 @@ def _ones(rng: Any) -> Draw:
             "q": np.array([int(rng.integers(-4, 4))])}  # fmt: skip
 
 
-@rule(cases=_ones)
+# The inner one may have several readers, if all of them are Unsqueezes: it is not needed then.
+@rule(cases=_ones, always=True)
 def unsqueeze_of_unsqueeze(op: Op, x: Value, p: Const, q: Const) -> Any:
     """Axes of length 1 that are added one after the other are added at once."""
     return op.Unsqueeze(op.Unsqueeze(x, p), q)
 
 
 @unsqueeze_of_unsqueeze.to
-def _(op: Op, x: Value, p: Value, q: Value) -> Any:
+def _(op: Op, x: Value, p: Value, q: Value, match: Any) -> Any:
     first, second = numbers(p), numbers(q)
     if x.rank is None or first is None or second is None:
+        return None
+    inner = match.roots[0].inputs[0]
+    if inner.is_graph_output() or any(u.node.op_type != "Unsqueeze" for u in inner.uses()):
         return None
     middle = x.rank + len(first)
     last = middle + len(second)
@@ -334,6 +367,56 @@ def _(op: Op, y: Value, a: Value, b: Value) -> Any:
     if len(gone) != len(first) or any(not -len(kept) <= n < len(kept) for n in second):
         return None
     return modern(op).Squeeze(y, sorted([*gone, *(kept[n] for n in second)]))
+
+
+def _sizes_as_numbers(rng: Any) -> Draw:
+    shape = [int(n) for n in rng.integers(1, 5, size=2)]
+    return {
+        "s": np.array(shape[:1]), "t": np.array(shape[1:]), "c": np.array(int(rng.integers(1, 9))),
+        "a": np.array([0]), "b": np.array([0]), "p": np.array([int(rng.choice([0, -1]))]),
+    }  # fmt: skip
+
+
+def _as_vectors(name: str) -> Rule:
+    """The rule for arithmetic of vectors of one number, as numbers in between."""
+    compute = name.lower()
+
+    def pattern(op: Op, s: Value, c: Const, a: Const, p: Const) -> Any:
+        return op.Unsqueeze(getattr(op, name)(op.Squeeze(s, a), c), p)
+
+    def swapped(op: Op, s: Value, c: Const, a: Const, p: Const) -> Any:
+        return op.Unsqueeze(getattr(op, name)(c, op.Squeeze(s, a)), p)
+
+    def both(op: Op, s: Value, t: Value, a: Const, b: Const, p: Const) -> Any:
+        return op.Unsqueeze(getattr(op, name)(op.Squeeze(s, a), op.Squeeze(t, b)), p)
+
+    pattern.__doc__ = f"A {name} of sizes as numbers, which are made a vector: of vectors already."
+    # Others may read the numbers, as Range does.
+    made = rule(name=f"{compute}_of_vectors", always=True, cases=_sizes_as_numbers)(pattern)
+    if name in ("Sub", "Div"):
+        made.also(swapped)
+    made.also(both)
+
+    @made.to
+    def _(op: Any, s: Any, t: Any, c: Any, p: Any, match: Any) -> Any:
+        between = match.roots[0].inputs[0]
+        if between.is_graph_output() or len(between.uses()) != 1 or numbers(p) not in ([0], [-1]):
+            return None
+        if s.shape != (1,) or (t is not None and t.shape != (1,)):
+            return None
+        if t is not None:
+            return getattr(op, name)(s, t)
+        if c.rank != 0:
+            return None
+        first = between.producer().inputs[0].producer()
+        left = first is not None and first.op_type == "Squeeze"
+        other = op.Reshape(c, [1])
+        return getattr(op, name)(s, other) if left else getattr(op, name)(other, s)
+
+    return made
+
+
+AS_VECTORS = [_as_vectors(name) for name in ("Add", "Sub", "Mul", "Div")]
 
 
 def _transposed_ones(rng: Any) -> Draw:

@@ -11,7 +11,7 @@ from onnxwright.optimizer.drawing import Draw, floats, sizes
 from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rule_types import Op, Value
-from onnxwright.optimizer.rules import rule
+from onnxwright.optimizer.rules import Rule, rule
 
 
 def _reduced(rng: Any) -> Draw:
@@ -61,3 +61,45 @@ def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
     if not found or not runs(op, "ReduceSumSquare", x.dtype) or not x.dtype.is_float:
         return None
     return modern(op).ReduceSumSquare(x, found, keepdims=keepdims)
+
+
+# -- reductions of axes of length 1 ----------------------------------------------------------------
+
+# Sums begin with 0: one of -0.0 alone may be 0.0.
+_OF_ONE = {"ReduceMax": "exact", "ReduceMin": "exact", "ReduceProd": "exact",
+           "ReduceMean": "rounding", "ReduceSum": "rounding"}  # fmt: skip
+
+
+def _ones(rng: Any) -> Draw:
+    shape = [int(n) for n in rng.integers(1, 4, size=2)]
+    for _ in range(2):
+        shape.insert(int(rng.integers(len(shape) + 1)), 1)
+    gone = [n for n, d in enumerate(shape) if d == 1][: int(rng.integers(1, 3))]
+    return {"x": floats(rng, tuple(shape)), "axes": np.array(gone) - len(shape) * rng.integers(2),
+            "keepdims": int(rng.integers(2))}  # fmt: skip
+
+
+def _of_one(name: str) -> Rule:
+    """The rule for a reduction of axes of one element."""
+
+    def pattern(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
+        return getattr(op, name)(x, axes, keepdims=keepdims)
+
+    pattern.__doc__ = f"A {name} of axes of one element: they are kept, or removed."
+    made = rule(
+        name=f"{name.lower()}_of_one", since=11, level=_OF_ONE[name], cases=_ones
+    )(pattern)  # fmt: skip
+
+    @made.to
+    def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
+        found = numbers(axes)
+        if not found or x.shape is None or any(x.shape[n] != 1 for n in found):
+            return None
+        if keepdims in (1, None):
+            return x
+        return modern(op).Squeeze(x, sorted(n % len(x.shape) for n in found))
+
+    return made
+
+
+OF_ONE = [_of_one(name) for name in _OF_ONE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from onnxwright.builder.carrying import kind_of
 from onnxwright.optimizer.building import runs
@@ -23,6 +24,7 @@ def _to_shape(rng: Any) -> Draw:
         "x": floats(rng, (batch, length, 6)),
         "like": floats(rng, (batch, length, 2, 3)),
         "s": np.array([batch, length, 3, 2]),
+        "allowzero": int(rng.integers(2)),
         "dims": {"x": ("b", "l", 6), "like": ("b", "l", 2, 3)},
     }
 
@@ -39,7 +41,7 @@ def _(op: Op, x: Value, like: Any) -> Any:
 
 
 def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
-    if wanted is None or x.shape is None or None in wanted:
+    if wanted is None or x.shape is None:
         return None
     shape: list[int] = []
     for n, d in enumerate(wanted):
@@ -47,7 +49,7 @@ def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
             if d == 0:
                 return None
             shape.append(d)
-        elif n < len(x.shape) and x.shape[n] == d:
+        elif d is not None and n < len(x.shape) and x.shape[n] == d:
             shape.append(0)
         else:
             shape.append(-1)
@@ -56,10 +58,16 @@ def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
     return op.Reshape(x, shape)
 
 
+@known_reshape.also
+def _(op: Op, x: Value, s: Value, allowzero: Attr) -> Any:
+    return op.Reshape(x, s, allowzero=allowzero)
+
+
 @known_reshape.to
-def _(op: Any, x: Any, s: Any, match: Any) -> Any:
+def _(op: Any, x: Any, s: Any, allowzero: Any, match: Any) -> Any:
     if s is not None and s.constant is not None:
-        return None
+        given = numbers(s)
+        return op.Reshape(x, s) if allowzero and given and 0 not in given else None
     result = match.kinds[0]
     return _reshaped(op, x, None if result is None else result.shape)
 
@@ -110,16 +118,21 @@ def transpose_of_ones(op: Op, x: Value, perm: Attr) -> Any:
 
 
 @transpose_of_ones.to
-def _(op: Op, x: Value, perm: Any) -> Any:
+def _(op: Op, x: Value, perm: Any, match: Any) -> Any:
     if x.shape is None or perm is None:
         return None
     moved = [axis for axis in perm if x.shape[axis] != 1]
-    if moved != sorted(moved) or any(not isinstance(x.shape[a], int) for a in moved[:-1]):
-        return None
-    made = [x.shape[axis] for axis in perm]
-    if any(d == 0 for d in made):
-        return None
-    return op.Reshape(x, [d if isinstance(d, int) else -1 for d in made])
+    named = any(not isinstance(x.shape[a], int) for a in moved[:-1])
+    if named and not _is_beside_reshape(match.roots[0]):
+        return None  # one node for one, and the numbers of the shape
+    return _reshaped(op, x, [x.shape[a] for a in perm]) if moved == sorted(moved) else None
+
+
+def _is_beside_reshape(node: ir.Node) -> bool:
+    """Whether a Reshape before or after a node could become one with it."""
+    before = node.inputs[0].producer() if node.inputs[0] is not None else None
+    beside = [before, *(use.node for use in node.outputs[0].uses())]
+    return any(n is not None and n.op_type == "Reshape" for n in beside)
 
 
 _UNSET = (1 << 31) - 1

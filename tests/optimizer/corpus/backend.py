@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tests.harness.node_cases import node_cases
 from tests.optimizer.corpus.cases import Case
 
 # Their results are drawn anew in every run.
@@ -21,7 +22,7 @@ def cases() -> Iterator[Case]:
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = [*load_model_tests(kind="node"), *load_model_tests(kind="simple")]
+        found = [*node_cases(), *load_model_tests(kind="simple")]
     for case in sorted(found, key=lambda c: c.name):
         if any(word in case.name for word in RANDOM):
             continue

@@ -190,7 +190,9 @@ class TestSetShapes:
         given = np.ones((5, 3, 7), np.float32)
         assert run(made, [given])[0].shape == (5, 21)
         back = ow.set_shapes(made, dims={"batch": 2, "seq": "length"})
-        assert 'float[2,3,length] x) => (float[2,"3*length"] y)' in onnx.printer.to_text(back)
+        # onnx before 1.22 prints such a dimension without quotes.
+        text = onnx.printer.to_text(back).replace('"', "")
+        assert "float[2,3,length] x) => (float[2,3*length] y)" in text
 
     @pytest.mark.parametrize(
         ("body", "blamed"),

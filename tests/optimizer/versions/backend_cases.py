@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from onnx import numpy_helper, version_converter
 
 from onnxwright import convert_version
 from onnxwright.errors import ConversionError
+from tests.harness.node_cases import node_cases
 
 # The newest opset that the installed ONNX Runtime takes; newer models run in no runtime here.
 NEWEST_RUN = 26
@@ -52,14 +52,9 @@ class Result:
 
 def load() -> list[Case]:
     """All cases on standard operators; small integer inputs are initializers, as in real models."""
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        found = load_model_tests(kind="node")
     cases = []
-    for case in sorted(found, key=lambda c: c.name):
-        if case.model is None or not case.data_sets:
+    for case in node_cases():
+        if not case.data_sets:
             continue
         imports = {o.domain: o.version for o in case.model.opset_import}
         version = imports.get("", imports.get("ai.onnx"))

@@ -18,9 +18,10 @@ def run(cases, targets):
 
 
 def test_a_share_of_the_cases():
-    counts = run(backend_cases.load()[::24], (9, 13, 18, 23))
+    cases = backend_cases.load()[::24]
+    counts = run(cases, (9, 13, 18, 23))
     assert counts["up equal"] > 60
-    assert counts["down equal"] > 100
+    assert counts["down equal"] > len(cases)
 
 
 @pytest.mark.slow
