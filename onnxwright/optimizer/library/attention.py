@@ -194,7 +194,7 @@ def _attention(
     k = op.Transpose(kt, perm=[0, 1, 3, 2])
     if found.mask is None:
         return op.Attention(q, k, v, scale=found.factor)
-    mask = match.resolve(found.mask)
+    mask = _of_all_queries(op, match.resolve(found.mask), q)
     if mask is None or not _mask_fits(mask, q, kt):
         return None
     if mask.dtype is DType.BOOL and found.turned:
@@ -214,6 +214,16 @@ def _fits(q: Any, kt: Any, v: Any) -> bool:
     if not isinstance(q.shape[3], int) or kt.shape[2] != q.shape[3]:
         return False
     return kt.shape[3] is not None and kt.shape[3] == v.shape[2]
+
+
+def _of_all_queries(op: Any, mask: Any, q: Any) -> Any:
+    """A mask of keys, which is the same for all queries, with a row for each of them."""
+    if mask is None or mask.rank != 4 or mask.shape[2] != 1 or q.shape[2] in (1, None):
+        return mask
+    length = q.shape[2]
+    if isinstance(length, int):
+        return op.Expand(mask, [1, 1, length, 1])
+    return op.Expand(mask, op.Concat([1, 1], op.Shape(q, start=2, end=3), [1], axis=0))
 
 
 def _mask_fits(mask: Any, q: Any, kt: Any) -> bool:
