@@ -34,6 +34,7 @@ from onnxwright.semantics.literals import (
     int_constant,
     rank_of,
     shape_of,
+    squeeze,
     strengthen,
     unsqueeze,
 )
@@ -80,24 +81,28 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
     if split < len(items):
         count = known_rank(b, "x[..., i] = value", x)
     if count == 0:
-        return _spread(b, written, emit1(b, "Shape", (x,)), shape_of(b, x))
+        return _whole(b, x, written)
     places = _known_places(b, x, index, items, count)
-    at, selected = places if places is not None else _computed_places(b, x, index, count)
+    size: V | None = None
+    if places is not None:
+        at, selected = places
+    else:
+        at, size = _computed_places(b, x, index, count)
+        selected = None
     rest = shape_of(b, x)
     rest = None if rest is None else rest[count:]
     target, known = _target(b, x, at, selected, rest, count)
     updates = _spread(b, written, target, known)
     if places is not None:
         return emit1(b, "ScatterND", (x, at, updates), "assigning to a part of a tensor")
-    if count == 1:
-        rows = unsqueeze(b, at, (-1,))
+    rows = unsqueeze(b, at, (-1,))
+    if size is None:
         return emit1(b, "ScatterND", (x, rows, updates), "assigning to a part of a tensor")
     whole = emit1(b, "Shape", (x,))
     tail = _slice(b, whole, count, _FAR)
-    joined = emit1(b, "Reshape", (x, concat(b, [int_constant(b, [-1]), tail], 0)))
-    rows = unsqueeze(b, at, (-1,))
+    joined = _reshape(b, x, concat(b, [unsqueeze(b, size, (0,)), tail], 0))
     made = emit1(b, "ScatterND", (joined, rows, updates), "assigning to a part of a tensor")
-    return emit1(b, "Reshape", (made, whole))
+    return _reshape(b, made, whole)
 
 
 def _written(b: Backend[V], x: V, value: object) -> V:
@@ -193,24 +198,45 @@ def _static_index(b: Backend[V], items: list[Item[V]]) -> list[Any] | None:
     return found
 
 
-def _computed_places(b: Backend[V], x: V, index: object, count: int) -> tuple[V, None]:
-    """The places among the elements of the first `count` axes, in the shape of the index."""
+def _computed_places(b: Backend[V], x: V, index: object, count: int) -> tuple[V, V | None]:
+    """The places among the elements of the first `count` axes, and how many these are.
+
+    The places have the shape that the index selects; of one axis, the number is None.
+    """
     whole = emit1(b, "Shape", (x,))
     zero, one = int_constant(b, 0), int_constant(b, 1)
     if count == 1:
-        size = gather(b, whole, zero)
-        numbers = emit1(b, "Range", (zero, size, one))
-    else:
-        head = _slice(b, whole, 0, count)
-        size = emit1(b, "ReduceProd", (head,), keepdims=0)
-        numbers = emit1(b, "Reshape", (emit1(b, "Range", (zero, size, one)), head))
-    return subscript(b, numbers, index), None
+        numbers = emit1(b, "Range", (zero, gather(b, whole, zero), one))
+        return subscript(b, numbers, index), None
+    head = _slice(b, whole, 0, count)
+    size = emit1(b, "ReduceProd", (head,), keepdims=0)
+    numbers = _reshape(b, emit1(b, "Range", (zero, size, one)), head)
+    return subscript(b, numbers, index), size
+
+
+def _reshape(b: Backend[V], x: V, sizes: V) -> V:
+    """Reshape, in which a size of 0 is 0; before opset 14 ONNX has none of that kind."""
+    if b.opset.version < 14:
+        return emit1(b, "Reshape", (x, sizes))
+    return emit1(b, "Reshape", (x, sizes), allowzero=1)
 
 
 def _slice(b: Backend[V], vector: V, start: int, stop: int) -> V:
     if b.opset.version < 10:
         return emit1(b, "Slice", (vector,), starts=[start], ends=[stop], axes=[0])
     return emit1(b, "Slice", (vector, int_constant(b, [start]), int_constant(b, [stop])))
+
+
+def _whole(b: Backend[V], x: V, value: V) -> V:
+    """`x[...] = value`: the value in the shape of `x`."""
+    sizes, have, known = emit1(b, "Shape", (x,)), shape_of(b, value), shape_of(b, x)
+    made = _spread(b, value, sizes, known)
+    if have is not None and known is not None and len(have) <= len(known):
+        pairs = zip(reversed(have), reversed(known), strict=False)
+        if all(d == 1 or (d is not None and d == e) for d, e in pairs):
+            return made
+    # Expand would make more than the sizes of `x` from a value that has more: Reshape does not.
+    return _reshape(b, made, sizes)
 
 
 # -- what is written -------------------------------------------------------------------------------
@@ -246,24 +272,22 @@ def _spread(b: Backend[V], value: V, target: V, known: tuple[int | str | None, .
         ScriptValueError: it does not fit (OW869).
     """
     have = shape_of(b, value)
-    if have is not None and known is not None:
-        extra = len(have) - len(known)
-        if extra > 0 and all(d == 1 for d in have[:extra]):
-            value = emit1(b, "Reshape", (value, target if not extra else _sizes(b, value, extra)))
-            have = have[extra:]
-        pairs = list(zip(reversed(have), reversed(known), strict=False))
-        wrong = any(isinstance(d, int) and isinstance(e, int) and d not in (1, e) for d, e in pairs)
-        if wrong or len(have) > len(known):
-            shown = [("[" + ", ".join("?" if d is None else str(d) for d in s) + "]") for s in
-                     (have, known)]  # fmt: skip
-            fail(messages.WrittenShape(value=shown[0], part=shown[1], span=b.here()))
-        if have == known and all(isinstance(d, int) for d in have):
-            return value
+    if have is None or known is None:
+        return emit1(b, "Expand", (value, target))
+    extra = len(have) - len(known)
+    if extra > 0 and not any(isinstance(d, int) and d != 1 for d in have[:extra]):
+        value, have = squeeze(b, value, tuple(range(extra))), have[extra:]
+    pairs = list(zip(reversed(have), reversed(known), strict=False))
+    wrong = any(isinstance(d, int) and isinstance(e, int) and d not in (1, e) for d, e in pairs)
+    if wrong or len(have) > len(known):
+        fail(messages.WrittenShape(value=_shown(have), part=_shown(known), span=b.here()))
+    if have == known and all(isinstance(d, int) for d in have):
+        return value
     return emit1(b, "Expand", (value, target))
 
 
-def _sizes(b: Backend[V], value: V, start: int) -> V:
-    return _slice(b, emit1(b, "Shape", (value,)), start, _FAR)
+def _shown(shape: tuple[int | str | None, ...]) -> str:
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 __all__ = ["assign"]

@@ -22,8 +22,10 @@ class Sharing(Protocol):
 
 def as_views(made: Any, of: Any) -> Any:
     """Remember that values are views of another; scalars are copies."""
-    for one in made if isinstance(made, (list, tuple)) else (made,):
-        if one is of or not isinstance(one, BackendValue) or getattr(one, "rank", None) == 0:
+    given = made if isinstance(made, (list, tuple)) else (made,)
+    views: list[Any] = [one for one in given if isinstance(one, BackendValue)]
+    for one in views:
+        if one is of or getattr(one, "rank", None) == 0:
             continue
         group = getattr(of, "memory", None)
         if group is None:

@@ -77,11 +77,9 @@ BODIES = [
     "for k in range(4):\n    v[k + 1] = v[k] * 2\nreturn v",
     "for k in range(n):\n    v[k:] += 1\nreturn v, n",
     "k = n\nwhile k > 0:\n    k = k - 1\n    x[:, k] = v[k]\nreturn x",
-    "out = []\nfor k in range(n):\n    y = v * 2\n    y[k] = 0\n    out.append(y)\n"
-    "return np.stack(out)",
+    "r = []\nfor k in range(n):\n    y = v * 2\n    y[k] = 0\n    r += [y]\nreturn np.stack(r)",
     "out = []\nfor k in range(n):\n    v[k] = 0\n    out.append(v.copy())\nreturn np.stack(out)",
-    "total = v[0] * 0\nfor row in x:\n    y = row * 1\n    y[0] = 0\n    total = total + y.sum()\n"
-    "return total",
+    "s = v[0] * 0\nfor row in x:\n    y = row * 1\n    y[0] = 0\n    s = s + y.sum()\nreturn s",
     "y = changed(v.copy())\nreturn y, v",
     "x[0][None] + 0\nx[0] = 1\nreturn x",
 ]
