@@ -24,9 +24,9 @@ Memory = frozenset[object]
 
 def memory_of(x: GraphValue) -> Memory:
     """What memory a value may have in Python."""
-    found: Memory | None = getattr(x, "memory", None)
+    found: Memory | None = getattr(x, "_memory", None)
     if found is None:
-        found = x.memory = frozenset((object(),))
+        found = x._memory = frozenset((object(),))
     return found
 
 
@@ -34,7 +34,7 @@ def as_view(made: Any, of: GraphValue) -> Any:
     """The result of taking a view; a scalar is a copy."""
     for one in leaves(made):
         if isinstance(one, GraphValue) and one is not of and one.rank != 0:
-            one.memory = memory_of(of)
+            one._memory = memory_of(of)
     return made
 
 
@@ -42,7 +42,7 @@ def joined(made: Any, *sides: Any) -> Any:
     """A value that is one of several, decided when the model runs."""
     found = [memory_of(s) for s in sides if isinstance(s, GraphValue)]
     if isinstance(made, GraphValue) and found:
-        made.memory = frozenset().union(*found)
+        made._memory = frozenset().union(*found)
     return made
 
 
@@ -52,7 +52,7 @@ def shares(x: Any, memory: Memory) -> bool:
         if isinstance(one, RunTimeList):
             if any(shares(item, memory) for item in one.added):
                 return True
-        elif isinstance(one, GraphValue) and getattr(one, "memory", None) is not None:
+        elif isinstance(one, GraphValue) and getattr(one, "_memory", None) is not None:
             if memory_of(one) & memory:
                 return True
     return False

@@ -61,11 +61,11 @@ class Tensor(ValueOperators, EagerTensorBase):
         (dtype('float32'), <DType.FLOAT: 1>, (2, 2))
     """
 
-    __slots__ = ("__weakref__", "memory", "value")
+    __slots__ = ("__weakref__", "_memory", "value")
 
     value: Array
     # The values that have the same memory in Python: views and what they are views of.
-    memory: WeakValueDictionary[int, Any] | None
+    _memory: WeakValueDictionary[int, Any] | None
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self.value = as_array(value, dtype)

@@ -35,10 +35,10 @@ class GraphValue(ValueOperators, SymbolicValue):
         weak: the Python kind it represents (a number known only at run time), or None.
     """
 
-    __slots__ = ("__weakref__", "backend", "kind", "memory", "value", "weak")
+    __slots__ = ("__weakref__", "backend", "kind", "_memory", "value", "weak")
 
     # What shares memory with it in Python, for writing into it; the front ends differ.
-    memory: Any
+    _memory: Any
 
     def __init__(
         self,

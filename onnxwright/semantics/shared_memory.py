@@ -17,7 +17,7 @@ from onnxwright.types.roles import BackendValue
 class Sharing(Protocol):
     """A value that may share memory with others."""
 
-    memory: WeakValueDictionary[int, Any]
+    _memory: WeakValueDictionary[int, Any]
 
 
 def as_views(made: Any, of: Any) -> Any:
@@ -27,12 +27,12 @@ def as_views(made: Any, of: Any) -> Any:
     for one in views:
         if one is of or getattr(one, "rank", None) == 0:
             continue
-        group = getattr(of, "memory", None)
+        group = getattr(of, "_memory", None)
         if group is None:
-            group = of.memory = WeakValueDictionary()
+            group = of._memory = WeakValueDictionary()
             group[id(of)] = of
         group[id(one)] = one
-        one.memory = group
+        one._memory = group
     return made
 
 
@@ -43,13 +43,13 @@ def is_view_index(index: object) -> bool:
 
 def forget_others(x: Any, forget: Callable[[Any], None]) -> None:
     """Apply `forget` to the other values that have the memory of `x`, which is written into."""
-    group = getattr(x, "memory", None)
+    group = getattr(x, "_memory", None)
     if group is None:
         return
     for other in list(group.values()):
         if other is not x:
             forget(other)
-    x.memory = None
+    x._memory = None
 
 
 __all__ = ["as_views", "forget_others", "is_view_index"]
