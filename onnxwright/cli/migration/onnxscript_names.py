@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+from types import ModuleType
 
 from onnxwright.cli.migration.source import Source
 
@@ -68,11 +69,15 @@ def _is_here(path: list[str]) -> bool:
     if not path:
         return True
     if path[0] in _MODULES_HERE:
-        home = importlib.import_module(f"onnxwright.{path[0]}")
-        return len(path) == 1 or hasattr(home, path[1])
+        return len(path) == 1 or hasattr(_public("onnxwright", path[0]), path[1])
     if path[0] in _OTHER_MEANING or path[0] in _INSTEAD:
         return False
-    return hasattr(importlib.import_module("onnxwright"), path[0])
+    return hasattr(_public("onnxwright"), path[0])
+
+
+def _public(*parts: str) -> ModuleType:
+    """A module with public names, as the migrated file will import it."""
+    return importlib.import_module(".".join(parts))
 
 
 def _instead(path: list[str]) -> str:
