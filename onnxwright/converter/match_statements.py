@@ -33,7 +33,7 @@ class _Test:
 
 
 def as_ifs(node: ast.Match) -> list[ast.stmt]:
-    """A `match` statement in terms of `if`.
+    r"""A `match` statement in terms of `if`.
 
     Args:
         node: the statement.
@@ -48,7 +48,7 @@ def as_ifs(node: ast.Match) -> list[ast.stmt]:
         Python language reference, 8.6 "The match statement".
 
     Example:
-        >>> tree = ast.parse("match x:\\n  case 1 | 2: y = 0\\n  case n if n > 5: y = n")
+        >>> tree = ast.parse("match x:\n  case 1 | 2: y = 0\n  case n if n > 5: y = n")
         >>> print(ast.unparse(as_ifs(tree.body[0])))
         if x == 1 or x == 2:
             y = 0
@@ -175,7 +175,7 @@ class _Replaced(ast.NodeTransformer):
     def __init__(self, values: dict[str, ast.expr]) -> None:
         self.values = values
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast's name
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.values.get(node.id, node)
 
 

@@ -89,13 +89,12 @@ def test_a_choice_known_when_compiling_leaves_no_if() -> None:
 
 
 def test_patterns_of_classes_and_mappings_are_located_errors() -> None:
+    @script()
+    def by_class(x: FLOAT["N"]) -> FLOAT["N"]:
+        match x:
+            case int():
+                return x
+        return -x
+
     with pytest.raises(ScriptSyntaxError, match=r"(?s)a class in a `case`.*case int\(\):"):
-
-        @script()
-        def by_class(x: FLOAT["N"]) -> FLOAT["N"]:
-            match x:
-                case int():
-                    return x
-            return -x
-
         by_class.to_model_proto()
