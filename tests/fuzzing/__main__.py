@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from tests.fuzzing.runs import KINDS, one
 
-BATCH = {"models": 150, "bytes": 150, "tokens": 60, "kill": 4}
+BATCH = {"models": 150, "structures": 150, "bytes": 150, "tokens": 60, "kill": 4}
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30
@@ -33,7 +33,7 @@ def fuzz(
     """Run cases of one kind for a time.
 
     Args:
-        kind: "models", "bytes", "tokens" or "kill".
+        kind: one of `KINDS`.
         seed: the seed of the first case; the next one has the next number.
         seconds: how long.
         wrong: called with the kind, the seed and the reason of each case that ended wrong.

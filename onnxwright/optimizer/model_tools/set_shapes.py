@@ -185,7 +185,10 @@ def _problems(
         value.shape = None
     types = ValueTypes(trial)
     found = [*types.problems, *_reshapes(trial, types)]
-    return [(node.outputs[0].name or "", node, reason) for node, reason in found]
+    return [
+        ((node.outputs[0].name or "") if node.outputs else "", node, reason)
+        for node, reason in found
+    ]
 
 
 def _reshapes(model: ir.Model, types: ValueTypes) -> Iterable[tuple[ir.Node, str]]:
