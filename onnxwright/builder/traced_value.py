@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 
 _ADVICE = "use `op.Loop`, `op.If` or tensor operators, or write the function with `@script`"
 
@@ -76,6 +78,27 @@ class TracedValue(GraphValue):
         if array is None:
             self._needed(f"the array of `{self.value.name}`")
         return np.array(array, dtype=dtype) if copy or dtype is not None else array
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function not in FUNCTIONS:
+            # What ONNX does not have can be computed where all arrays are known.
+            with suppress(_NotKnownError):
+                return function(*_arrays(args), **_arrays(kwargs))
+        return super().__array_function__(function, types, args, kwargs)
+
+
+class _NotKnownError(Exception):
+    """An array is known only when the model runs."""
+
+
+def _arrays(x: Any) -> Any:
+    if isinstance(x, TracedValue):
+        if x.constant is None:
+            raise _NotKnownError
+        return x.constant
+    if isinstance(x, dict):
+        return {key: _arrays(item) for key, item in x.items()}
+    return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
 
 
 __all__ = ["TracedValue"]

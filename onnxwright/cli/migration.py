@@ -6,6 +6,7 @@ import ast
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 
 # Modules of onnxscript that are here under the same name.
 _SAME = frozenset({"onnx_opset", "onnx_types", "values", "evaluator", "tensor", "testing"})
@@ -17,9 +18,11 @@ _OTHER = {
     "function_libs": "PyTorch's operators are in `onnxwright.atenlib`",
     "ir": "the package `onnx_ir` is the same IR: `import onnx_ir as ir`",
     "nn": "there are no modules: use `onnxwright.GraphBuilder`",
-    "utils": "there is no counterpart",
+    "utils": "it has no counterpart",
     "backend": "`onnxwright.to_script(model)` writes a model as Python",
 }
+# Modules of torch.onnx that are here under the same name.
+_MODULES_HERE = ("utils", "symbolic_helper")
 _REMAINDER = "`%` of floating-point tensors has the sign of the divisor here: see `op.Mod(fmod=1)`"
 
 
@@ -84,8 +87,8 @@ def migrate(text: str) -> Migrated:
         ]
     for edit in sorted(set(edits), reverse=True):
         lines[edit.line - 1] = _replaced(lines[edit.line - 1], edit)
-    if exports and "torch_onnx" not in text:
-        at = _after_imports(tree)
+    if exports and not _imports_torch_onnx(tree):
+        at = _after_imports(tree, min(e.line for e in edits if e.text == "torch_onnx"))
         lines.insert(at, "from onnxwright import torch_onnx\n")
     return Migrated("".join(lines), tuple(sorted(set(notes))))
 
@@ -148,7 +151,7 @@ def _missing(parts: list[str], node: ast.ImportFrom) -> Iterator[Note]:
 
 
 def _without(name: str, part: str) -> str:
-    return f"`{name}` is not here: {_OTHER.get(part, 'there is no counterpart')}"
+    return f"`{name}` is not in onnxwright: {_OTHER.get(part, 'there is no counterpart')}"
 
 
 def _names(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> None:
@@ -163,37 +166,65 @@ def _names(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> None:
             edits.append(_word(node.lineno, node.col_offset))
 
 
-def _torch_exports(tree: ast.AST, edits: list[_Edit], notes: list[Note]) -> bool:
-    """`torch.onnx.export(...)` and imports from torch.onnx; whether a call was rewritten."""
+def _torch_exports(tree: ast.Module, edits: list[_Edit], notes: list[Note]) -> bool:
+    """Names of torch.onnx, and imports from it; whether code now needs `torch_onnx`."""
+    torches = _names_of_torch(tree)
     rewritten = False
-    known = importlib.import_module("onnxwright.torch_onnx") if _uses_torch_onnx(tree) else None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch.onnx."):
-            name = node.attr
-            if not _is_torch_onnx(node.value) or node.value.end_col_offset is None:
-                continue
-            if name in ("export", "ONNXProgram", "OnnxExporterError"):
-                value = node.value
-                assert value.end_col_offset is not None
-                if value.lineno == value.end_lineno:
+        if isinstance(node, ast.Attribute) and _is_torch_onnx(node.value, torches):
+            name, value = node.attr, node.value
+            if _is_here(name):
+                if value.lineno == value.end_lineno and value.end_col_offset is not None:
                     start, end = value.col_offset, value.end_col_offset
                     edits.append(_Edit(value.lineno, start, end, "torch_onnx"))
                     rewritten = True
-            elif known is not None and not hasattr(known, name):
-                notes.append(Note(node.lineno, f"`torch.onnx.{name}` has no counterpart here"))
-        elif isinstance(node, ast.ImportFrom) and node.module == "torch.onnx" and not node.level:
-            missing = [a.name for a in node.names if known is None or not hasattr(known, a.name)]
-            if missing:
-                text = f"`torch.onnx.{missing[0]}` has no counterpart here"
-                notes.append(Note(node.lineno, text))
-            else:
-                start = node.col_offset + len("from ")
-                edits.append(
-                    _Edit(node.lineno, start, start + len("torch.onnx"), "onnxwright.torch_onnx")
-                )
-        else:
-            _torch_alias(tree, node, edits, notes)
+            elif not hasattr(_torch_onnx(), name):
+                notes.append(Note(node.lineno, _no_name_of_torch(name)))
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            _from_torch_onnx(node, edits, notes)
+        _torch_alias(tree, node, edits, notes)
     return rewritten
+
+
+def _torch_onnx() -> ModuleType:
+    return importlib.import_module("onnxwright.torch_onnx")
+
+
+def _is_here(name: str) -> bool:
+    """Whether a name of torch.onnx has an object of its own here, not PyTorch's."""
+    return name in _torch_onnx().__all__ or name in _MODULES_HERE
+
+
+def _no_name_of_torch(name: str) -> str:
+    try:
+        getattr(_torch_onnx(), name)
+    except AttributeError as error:
+        reason = str(error).rpartition(": ")[2] if ": " in str(error) else ""
+        return f"`torch.onnx.{name}` has no counterpart here" + (reason and f": {reason}")
+    return f"`torch.onnx.{name}` has no counterpart here"
+
+
+def _from_torch_onnx(node: ast.ImportFrom, edits: list[_Edit], notes: list[Note]) -> None:
+    """`from torch.onnx import ...`, and from those of its modules that are here."""
+    module = node.module or ""
+    if module != "torch.onnx" and module.partition("torch.onnx.")[2] not in _MODULES_HERE:
+        return
+    home = importlib.import_module(module.replace("torch.onnx", "onnxwright.torch_onnx", 1))
+    missing = [a.name for a in node.names if a.name != "*" and not hasattr(home, a.name)]
+    if missing:
+        notes.append(Note(node.lineno, _no_name_of_torch(missing[0])))
+        return
+    start = node.col_offset + len("from ")
+    edits.append(_Edit(node.lineno, start, start + len("torch.onnx"), "onnxwright.torch_onnx"))
+
+
+def _names_of_torch(tree: ast.AST) -> frozenset[str]:
+    """The names under which a file has torch: `torch`, and those of `import torch as th`."""
+    found = {"torch"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {a.asname for a in node.names if a.name == "torch" and a.asname}
+    return frozenset(found)
 
 
 def _torch_alias(tree: ast.AST, node: ast.AST, edits: list[_Edit], notes: list[Note]) -> None:
@@ -201,6 +232,12 @@ def _torch_alias(tree: ast.AST, node: ast.AST, edits: list[_Edit], notes: list[N
     if isinstance(node, ast.Import):
         found = [(a, a.asname) for a in node.names if a.name == "torch.onnx" and a.asname]
         text = "onnxwright.torch_onnx as {}"
+        for alias in node.names:
+            module = alias.name.partition("torch.onnx.")[2]
+            if alias.asname and alias.name.startswith("torch.onnx.") and module in _MODULES_HERE:
+                start = alias.col_offset
+                end = start + len("torch.onnx")
+                edits.append(_Edit(alias.lineno, start, end, "onnxwright.torch_onnx"))
     elif isinstance(node, ast.ImportFrom) and node.module == "torch" and not node.level:
         found = [(a, a.asname or a.name) for a in node.names if a.name == "onnx"]
         text = "torch_onnx as {}"
@@ -219,9 +256,7 @@ def _torch_alias(tree: ast.AST, node: ast.AST, edits: list[_Edit], notes: list[N
             if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
         }
         missing = sorted((line, attr) for line, attr in used if not hasattr(known, attr))
-        notes += [
-            Note(line, f"`torch.onnx.{attr}` has no counterpart here") for line, attr in missing
-        ]
+        notes += [Note(line, _no_name_of_torch(attr)) for line, attr in missing]
         if not missing and alias.end_col_offset is not None:
             edits.append(
                 _Edit(alias.lineno, alias.col_offset, alias.end_col_offset, text.format(name))
@@ -231,27 +266,33 @@ def _torch_alias(tree: ast.AST, node: ast.AST, edits: list[_Edit], notes: list[N
                 edits.append(_Edit(node.lineno, start, start + len("torch"), "onnxwright"))
 
 
-def _uses_torch_onnx(tree: ast.AST) -> bool:
+def _imports_torch_onnx(tree: ast.AST) -> bool:
     return any(
-        (isinstance(node, ast.Attribute) and _is_torch_onnx(node))
-        or (isinstance(node, ast.ImportFrom) and node.module == "torch.onnx")
+        isinstance(node, ast.ImportFrom)
+        and node.module == "onnxwright"
+        and any(a.name == "torch_onnx" and not a.asname for a in node.names)
         for node in ast.walk(tree)
     )
 
 
-def _is_torch_onnx(node: ast.expr) -> bool:
+def _is_torch_onnx(node: ast.expr, torches: frozenset[str]) -> bool:
     return (
         isinstance(node, ast.Attribute)
         and node.attr == "onnx"
         and isinstance(node.value, ast.Name)
-        and node.value.id == "torch"
+        and node.value.id in torches
     )
 
 
-def _after_imports(tree: ast.Module) -> int:
-    """How many lines are before the place of another import: after the last one at the top."""
+def _after_imports(tree: ast.Module, before: int) -> int:
+    """How many lines are before the place of another import: after the imports that come first.
+
+    `before` is the line of the first use: an import below it is not one of these.
+    """
     found = 0
     for node in tree.body:
+        if node.lineno >= before:
+            break
         is_import = isinstance(node, (ast.Import, ast.ImportFrom))
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_import or (is_docstring and not found):

@@ -18,6 +18,7 @@ from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
     ShapeTuple,
+    TensorMethod,
     is_dynamic,
     shape_of_value,
 )
@@ -35,6 +36,7 @@ from onnxwright.semantics.literals import (
     rank_of,
     shape_of,
 )
+from onnxwright.semantics.numpy_functions.table import METHODS
 from onnxwright.types.initializers import Initializer
 
 
@@ -45,17 +47,12 @@ def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
 
 
 _TENSOR_ADVICE = {
-    "reshape": "use `op.Reshape(x, shape)`",
-    "transpose": "use `op.Transpose(x, perm=[...])`, or `x.T`",
-    "sum": "use `op.ReduceSum(x, axes)`",
-    "mean": "use `op.ReduceMean(x, axes)`",
-    "max": "use `op.ReduceMax(x, axes)`",
-    "min": "use `op.ReduceMin(x, axes)`",
-    "astype": "use `op.Cast(x, to=...)`",
-    "flatten": "use `op.Flatten(x)` or `op.Reshape(x, [-1])`",
-    "squeeze": "use `op.Squeeze(x, axes)`",
     "item": "use `x` itself, or `int(x)`, `float(x)`",
     "value": "the value is known only when the model runs; use `x` itself",
+    "tolist": "the elements are known only when the model runs; `len(x)` and `x[i]` are there",
+    "numpy": "the elements are known only when the model runs; use `x` itself",
+    "fill": "use `x[...] = value`",
+    "sort": "use `np.sort(x)`, which makes a new tensor",
 }
 
 
@@ -138,6 +135,8 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
         if dtype is None:
             return low.needed_now("the element type", node.span, "annotate the parameter")
         return dtype if node.name == "onnx_dtype" else dtype.numpy
+    if node.name in METHODS:
+        return TensorMethod(x, node.name)
     advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
     fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
 

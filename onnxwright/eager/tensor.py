@@ -16,6 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.numpy_functions.table import FUNCTIONS, call_function
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types import tensors as annotation
 from onnxwright.types.dtypes import DType
@@ -131,9 +132,14 @@ class Tensor(ValueOperators, EagerTensorBase):
         """The elements as a nested list."""
         return self.value.tolist()
 
-    def astype(self, dtype: Any) -> Tensor:
+    def astype(self, dtype: Any, *, copy: bool = True) -> Tensor:  # noqa: ARG002 - numpy's name
         """The same elements converted by numpy; `op.Cast` converts by ONNX's rules."""
         return wrap(self.value.astype(numpy_dtype(dtype)))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in FUNCTIONS:
+            return call_function(self._backend(), function, args, kwargs)
+        return function(*_arrays(args), **_arrays(kwargs))  # what ONNX does not have, on arrays
 
     def _only(self) -> Any:
         return self.value.reshape(-1)[0]
@@ -233,6 +239,15 @@ class Tensor(ValueOperators, EagerTensorBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return wrap(self.value.copy())
+
+
+def _arrays(x: Any) -> Any:
+    """The arguments of a function of numpy, with arrays for tensors."""
+    if isinstance(x, Tensor):
+        return x.value
+    if isinstance(x, dict):
+        return {key: _arrays(item) for key, item in x.items()}
+    return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
 
 
 class ConstantTensor(Tensor):

@@ -129,8 +129,9 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
     done.rounds = 1
+    late = not any(r.late for r in options.rules)
     for _ in range(MOST_ROUNDS - 1):
-        rewriter = Rewriter(options.rules, options.scope)
+        rewriter = Rewriter([r for r in options.rules if late or not r.late], options.scope)
         following = _replayed(model, rewriter, options)
         done.rounds += 1
         done.failed.update(rewriter.failures)
@@ -141,7 +142,10 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
                 RemoveUnusedNodesPass()(following)
                 rewriter.fired["move_transposes"] += moved
         if not rewriter.fired:
-            break
+            if late:
+                break
+            late = True
+            continue
         # What a rule makes of weights is a weight for the rules of the next round.
         model = following
         done.rules.update(rewriter.fired)

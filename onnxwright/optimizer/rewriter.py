@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NoReturn
 
 import onnx_ir as ir
@@ -28,6 +29,9 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+
+# How many ways to match a pattern of several results are tried at one node.
+MOST_MATCHES = 64
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Rewriter:
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
-            for match in matcher.at(node):
+            for match in islice(matcher.at(node), MOST_MATCHES):
                 if self._undoes_more(match):
                     continue
                 made = _Attempt(self, rule, match, replay, env).made()
@@ -120,6 +124,8 @@ class Rewriter:
     def _undoes_more(self, match: Match) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
+        if any(r in self._done for r in match.roots[1:]):
+            return True  # another match makes that result already
         return any(self._replaced.get(n, 0) > size for n in match.nodes.values())
 
     def note(self, match: Match) -> None:
@@ -144,7 +150,7 @@ class _Attempt:
 
     def made(self) -> dict[ir.Node, Results] | None:
         """For each root its results; None where the rule declines or may not be used here."""
-        if self._touches_kept():
+        if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
         bound = self._bound()
         if bound is None:
@@ -167,11 +173,19 @@ class _Attempt:
             self._note(fresh)
         return self._results(values, kinds, fresh)
 
+    def _other_results(self) -> list[ir.Value]:
+        """The results beside the first one; where one is made already, its readers have it."""
+        return [v for root in self.match.roots[1:] for v in root.outputs]
+
     def _touches_kept(self) -> bool:
         keep = self.rewriter.scope.keep
         if not keep:
             return False
-        return any(v.name in keep for n in self.match.nodes.values() for v in n.outputs)
+        if any(v.name in keep for n in self.match.nodes.values() for v in n.outputs):
+            return True
+        # What a replacement would make of a weight that is kept is computed at each run.
+        held = [v for v in self.match.values.values() if isinstance(v, ir.Value)]
+        return any(v.name in keep and v.is_initializer() for v in held)
 
     def _bound(self) -> dict[str, Any] | None:
         """What the pattern bound, as values of the new graph; None where one is not made yet."""

@@ -10,6 +10,8 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.literals import emit1
+from onnxwright.semantics.numpy_functions.arguments import known_rank
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -75,6 +77,23 @@ class GraphValue(ValueOperators, SymbolicValue):
     def rank(self) -> int | None:
         """The number of dimensions, where known."""
         return None if self.shape is None else len(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions.
+
+        Raises:
+            ScriptTypeError: it is not known (OW414).
+        """
+        return known_rank(self.backend, "ndim", self)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements: an int where the shape is known, else a value."""
+        shape = self.shape
+        if shape is not None and all(isinstance(d, int) for d in shape):
+            return int(np.prod([d for d in shape if isinstance(d, int)], dtype=np.int64))
+        return emit1(self.backend, "Size", (self,))
 
     @property
     def constant(self) -> np.ndarray[Any, Any] | None:

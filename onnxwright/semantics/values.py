@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.semantics import arithmetic, indexing
+from onnxwright.semantics.array_methods import ArrayMethods
 from onnxwright.semantics.backend import Backend, is_value
-from onnxwright.semantics.literals import emit1, is_number_like, own_array
+from onnxwright.semantics.literals import is_number_like, own_array
 from onnxwright.semantics.operands import SYMBOLS
 from onnxwright.types.roles import BackendValue
 
@@ -43,12 +44,10 @@ def _reflected(name: str) -> Callable[[Any, object], Any]:
     return apply
 
 
-class ValueOperators(BackendValue):
+class ValueOperators(ArrayMethods, BackendValue):
     """Python's operators on a value; a subclass says which backend it belongs to."""
 
     __slots__ = ()
-    # numpy arrays on the left leave the operation to us.
-    __array_ufunc__ = None
     __array_priority__ = 1000.0
 
     def _backend(self) -> Backend[Any]:
@@ -100,7 +99,8 @@ class ValueOperators(BackendValue):
     def __getitem__(self, index: object) -> Any:
         return indexing.subscript(self._backend(), self, index)
 
-    @property
-    def T(self) -> Any:
-        """The transpose: all axes reversed (ONNX Transpose without `perm`)."""
-        return emit1(self._backend(), "Transpose", (self,))
+    def __divmod__(self, other: object) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> Any:
+        return other // self, other % self

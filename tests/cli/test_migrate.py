@@ -66,8 +66,9 @@ def test_what_is_different_has_a_note(text: str) -> None:
 
 def test_torch_onnx_without_a_counterpart_has_a_note() -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    made = migrate("import torch\ntorch.onnx.register_custom_op_symbolic('a::b', f, 9)\n")
+    made = migrate("import torch\ntorch.onnx.symbolic_opset9.relu(g, x)\n")
     assert [n.line for n in made.notes] == [2]
+    assert "custom_translation_table" in made.notes[0].text
 
 
 def test_a_file_is_changed_only_when_asked(
@@ -101,6 +102,21 @@ def test_a_file_is_changed_only_when_asked(
             "from torch import onnx as o\no.export(m, (x,))\n",
             "from onnxwright import torch_onnx as o\no.export(m, (x,))\n",
         ),
+        (
+            "import torch as th\nth.onnx.export(m, (x,))\nimport onnx\n",
+            (
+                "import torch as th\nfrom onnxwright import torch_onnx\n"
+                "torch_onnx.export(m, (x,))\nimport onnx\n"
+            ),
+        ),
+        (
+            "from torch.onnx.utils import export\n",
+            "from onnxwright.torch_onnx.utils import export\n",
+        ),
+        (
+            "import torch.onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
+            "import onnxwright.torch_onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
+        ),
     ],
 )
 def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
@@ -108,11 +124,9 @@ def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
 
 
 def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
-    text = "import torch.onnx as t\nt.register_custom_op_symbolic('a::b', f, 9)\n"
+    text = "import torch.onnx as t\nt.JitScalarType.from_value(x)\n"
     found = migrate(text)
     assert found.text == text
-    assert [(note.line, "register_custom_op_symbolic" in note.text) for note in found.notes] == [
-        (2, True)
-    ]
+    assert [(note.line, "JitScalarType" in note.text) for note in found.notes] == [(2, True)]
     both = migrate("from torch import nn, onnx\n")
     assert "onnxwright.torch_onnx" in both.notes[0].text

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from tests.exporter.networks import (
+    _BOTH,
+    _ENDS,
     _SMALL,
     B,
     Made,
+    S,
+    T,
+    _ids,
     _image,
     _network,
     _text,
@@ -89,3 +96,68 @@ def patchtst() -> Made:
     )
     kwargs = {"past_values": torch.randn(2, 16, 2)}
     return Made(hub.PatchTSTForPrediction(config), kwargs, {"past_values": {0: B}})
+
+
+# -- networks that decide by values: captured by source --------------------------------------------
+
+
+def _translation(model: Any, length: int = 6) -> Made:
+    """A network that reads words, some of them masked, and writes others."""
+    made = _text(model)
+    if length != 6:
+        ids = _ids(2, length)
+        mask = torch.ones_like(ids)
+        mask[1, -2:] = 0
+        made.kwargs.update(input_ids=ids, attention_mask=mask)
+    made.kwargs["decoder_input_ids"] = _ids(2, 4)
+    axes = {"input_ids": {0: B, 1: S}, "attention_mask": {0: B, 1: S}}
+    return Made(model, made.kwargs, {**axes, "decoder_input_ids": {0: B, 1: T}})
+
+
+@_network("experts", slow=True)
+def switch_transformers() -> Made:
+    """Experts by the name that their number has in a text."""
+    ends = {name: number for name, number in _ENDS.items() if name != "bos_token_id"}
+    config = hub.SwitchTransformersConfig(
+        vocab_size=100, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2,
+        num_heads=4, num_experts=4, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1,
+        **ends,
+    )  # fmt: skip
+    return _translation(hub.SwitchTransformersModel(config))
+
+
+@_network("experts", slow=True)
+def nllb_moe() -> Made:
+    config = hub.NllbMoeConfig(
+        **_BOTH, **_ENDS, num_experts=4, expert_capacity=8, encoder_sparse_step=1,
+        decoder_sparse_step=1, max_position_embeddings=64,
+    )  # fmt: skip
+    return _translation(hub.NllbMoeModel(config))
+
+
+_CODEC = {"sampling_rate": 1600, "hidden_size": 16, "num_filters": 4, "upsampling_ratios": [4, 2]}
+
+
+@_network("audio", slow=True)
+def encodec() -> Made:
+    """Padding by numbers that are buffers."""
+    config = hub.EncodecConfig(
+        **_CODEC, codebook_size=16, codebook_dim=16, num_lstm_layers=1,
+        target_bandwidths=[1.5, 3.0],
+    )  # fmt: skip
+    return Made(
+        hub.EncodecModel(config), {"input_values": torch.randn(2, 1, 64)}, {"input_values": {0: B}}
+    )
+
+
+@_network("audio", slow=True)
+def mimi() -> Made:
+    config = hub.MimiConfig(
+        **_CODEC, frame_rate=None, codebook_size=16, codebook_dim=8, num_quantizers=4,
+        vector_quantization_hidden_dimension=8, num_semantic_quantizers=1, num_hidden_layers=1,
+        intermediate_size=32, num_attention_heads=2, num_key_value_heads=2, head_dim=8,
+        upsample_groups=16,
+    )  # fmt: skip
+    return Made(
+        hub.MimiModel(config), {"input_values": torch.randn(2, 1, 64)}, {"input_values": {0: B}}
+    )

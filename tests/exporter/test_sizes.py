@@ -340,7 +340,37 @@ THROUGH_TENSORS: dict[str, Callable[[Any], Any]] = {
     "new_tensor": lambda x: x * x.new_tensor(x.shape[0] / 3),
     "power": lambda x: x * torch.tensor(x.shape[0]) ** -0.5,
     "math": lambda x: x / math.sqrt(x.shape[0]),
+    "quotient_as_size": lambda x: x.new_ones((torch.div(x.size(0), 2, rounding_mode="trunc"), 2)),
+    "quotient_down": lambda x: x[: torch.div(x.size(0), 3, rounding_mode="floor")],
+    "compared": lambda x: x + 1 if torch.tensor(x.shape[0]) >= 0 else x,
 }
+
+
+class Strides(torch.nn.Module):
+    """Computes how much to pad by numbers that it keeps as tensors, as audio codecs do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = torch.nn.Buffer(torch.tensor(3), persistent=False)
+        self.stride = torch.nn.Buffer(torch.tensor(2), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        length = x.shape[-1]
+        frames = torch.ceil((length - self.kernel) / self.stride + 1).to(torch.int64)
+        right = (frames - 1) * self.stride + self.kernel - length
+        left = self.kernel - self.stride
+        if max(left, right) > 100:
+            raise ValueError
+        return torch.nn.functional.pad(x, (left, right)).view(x.shape[0], -1)
+
+
+def test_numbers_that_a_module_keeps_as_tensors_are_known_beside_sizes() -> None:
+    dynamic = ({0: "batch", 1: "length"},)
+    program = ow.export(Strides(), (torch.randn(2, 5),), dynamic_shapes=dynamic)
+    assert program.report.captures[-1].strategy.startswith("non-strict")
+    for length in (5, 6, 9, 12):
+        x = torch.randn(3, length)
+        assert torch.equal(program(x), Strides()(x))
 
 
 @pytest.mark.parametrize("name", THROUGH_TENSORS)

@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
+from onnxwright.exporter.capture.held_state import Change, held_state_kept
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -80,11 +81,13 @@ class Capture:
         program: the program.
         relaxed: whether torch found the bounds of named dimensions by itself.
         decisions: what Python of the user decided by sizes.
+        changes: the numbers of Python that the module changed.
     """
 
     program: ExportedProgram
     relaxed: bool
     decisions: tuple[Decision, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -93,7 +96,7 @@ def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         skip_noop_module_casts(),
         sequences_padded(),
         flex_attention_written_out(),
-        SizeTensors(),
+        SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
@@ -219,7 +222,8 @@ def capture(
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
             decisions: list[Decision] = []
-            program, error = _tried(way, model, inputs, decisions)
+            changes: list[Change] = []
+            program, error = _tried(way, model, inputs, decisions, changes)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
         outcome = Outcome(name, seconds, reason, output.text)
@@ -239,7 +243,7 @@ def capture(
             elif how == "auto" and way is _non_strict and _is_about_quantized(error):
                 waiting = _ways(wanted, "quantized") + waiting
             continue
-        found = Capture(_checked(program, name), relaxed, tuple(decisions))
+        found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
         if way is draft or how != "auto" or not fixed_values(found.program):
             if way is not draft:
                 output.replay()
@@ -277,13 +281,13 @@ def _is_about_quantized(error: Exception) -> bool:
 
 
 def _tried(
-    way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision]
+    way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision], changes: list[Change]
 ) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
         # A draft names the lines of what it assumes by its own stack.
         recorded = nullcontext() if way is draft else decisions_recorded(decisions)
-        with torch_patched(), recorded:
+        with torch_patched(), recorded, held_state_kept(module, changes):
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

@@ -164,6 +164,31 @@ def test_iterables_of_run_time_length(function: Any) -> None:
         torch.testing.assert_close(program(x, y), function(x, y), rtol=1e-4, atol=1e-4)
 
 
+class Experts(torch.nn.ModuleDict):
+    """The experts that some row asks for, by the name that their number has in a text."""
+
+    def __init__(self) -> None:
+        super().__init__({f"expert {i}": torch.nn.Linear(4, 4) for i in range(3)})
+
+    def forward(self, x: Any) -> Any:
+        which = x.argmax(-1) % 3
+        out = torch.zeros_like(x)
+        for i in torch.nn.functional.one_hot(which, 3).sum(0).nonzero():
+            rows = torch.where(which == i)[0]
+            out.index_add_(0, rows, self[f"expert {i[0]}"](x[rows]))
+            if i == 2:
+                break
+        return out
+
+
+def test_places_of_a_mask_of_fixed_size_are_gone_through_one_by_one() -> None:
+    module = Experts().eval()
+    program = exported(module, torch.randn(5, 4), capture="source")
+    assert {c.kind for c in program.report.captures[-1].choices} == {"If"}
+    for rows in (1, 2, 3, 20):
+        same(program, module, torch.randn(rows, 4))
+
+
 def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
     module = programs.as_module(programs.PROGRAMS["check_left_out"])
     program = exported(module, programs.inputs()[0], capture="source")

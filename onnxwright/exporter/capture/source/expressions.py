@@ -140,6 +140,13 @@ class Expressions(ast.NodeTransformer):
             node.func = call("builtin", ast.Constant(name), node.func)
         return node
 
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        """A value in a text."""
+        self.generic_visit(node)
+        if node.conversion == -1 and not _is_fixed(node.value):
+            node.value = call("shown", node.value)
+        return node
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Names that are private to the class."""
         node.id = self.mangled(node.id)

@@ -1,15 +1,20 @@
-"""Iterables whose length is known at run time only: ranges to a tensor, rows of a tensor."""
+"""Iterables whose length is known at run time only: ranges to a tensor, rows of a tensor.
+
+`for place in mask.nonzero()` goes over the places of a mask that are true; with a mask of fixed
+sizes these are all its places, each with the question whether it is one.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 
 
 @dataclass(frozen=True)
@@ -97,3 +102,28 @@ def counted(items: Any) -> Counted | None:
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
+
+
+# A mask with more places than this is not gone through place by place.
+_PLACES = 512
+
+
+def places(items: Any) -> list[tuple[Any, Any]] | None:
+    """The places that a `nonzero` may give, if its mask has fixed sizes.
+
+    Args:
+        items: what a `for` goes over.
+
+    Returns:
+        For each place whether it is there, a tensor of one truth value, and what `nonzero` gives
+        for it; None for other iterables.
+    """
+    proxy = tracer().tensor_tracker.get(items) if isinstance(items, torch.Tensor) else None
+    node = None if proxy is None else proxy.proxy.node
+    if node is None or node.target is not torch.ops.aten.nonzero.default:
+        return None
+    mask = value_of(node.args[0])
+    if not all(isinstance(n, int) for n in mask.shape) or mask.numel() > _PLACES:
+        return None
+    every = itertools.product(*map(range, mask.shape))
+    return [(mask[place] != 0, torch.tensor(list(place))) for place in every]

@@ -246,6 +246,24 @@ def live_values(t: Any) -> dict[fx.Node, Any]:
     return {proxy.proxy.node: tensor for tensor, proxy in t.tensor_tracker.items()}
 
 
+def value_of(node: fx.Node) -> Any:
+    """A tensor for a node of the trace, which Python may have no tensor of any more.
+
+    Args:
+        node: of the graph that is traced, of one tensor.
+
+    Returns:
+        The tensor.
+    """
+    t = tracer()
+    known = live_values(t)
+    if node in known:
+        return known[node]
+    like = node.meta["val"]
+    made = empty(like.shape, like.dtype)
+    return track_tensor_tree(made, fx.Proxy(node, t), constant=None, tracer=t)
+
+
 def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
     """What nodes of the trace stand for, to hand them to an operator.
 

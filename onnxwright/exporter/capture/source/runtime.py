@@ -6,6 +6,7 @@ Outside a capture by source, and for plain values, each does what Python does.
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
     "State", "and_", "assert_", "augment", "builtin", "chain", "choose", "contains", "for_", "if_",
-    "is_unset", "not_", "or_", "while_",
+    "is_unset", "not_", "or_", "shown", "while_",
 ]  # fmt: skip
 
 
@@ -312,6 +313,15 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
 }
 
 
+def shown(value: Any) -> Any:
+    """What a text has for a value: of a tensor of one known number that number."""
+    t = tracer()
+    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
+        return value
+    proxy = t.tensor_tracker.get(value)
+    return value if proxy is None or proxy.constant is None else proxy.constant.item()
+
+
 def builtin(name: str, function: Any) -> Any:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if current() is None or tracer() is None or function is not getattr(builtins, name, None):
@@ -353,7 +363,11 @@ def for_(
     if current() is not None and tracer() is not None:
         run_time = ranges.counted(items)
         if run_time is not None:
-            _for_counted(run_time, take, body, broken, state)
+            places = ranges.places(items)
+            if places is None:
+                _for_counted(run_time, take, body, broken, state)
+            elif not _looped(run_time, take, body, broken, state):
+                _for_places(places, take, body, broken, state)
             return
     rest = iter(items)
     for n, item in enumerate(rest):
@@ -361,7 +375,11 @@ def for_(
             left = decided(broken())
             if left is None:
                 if isinstance(items, range) and len(items) - n > _UNROLLED:
-                    if _looped(items[n:], take, body, broken, state):
+                    left_over = items[n:]
+                    counted = ranges.Counted(
+                        left_over.start, left_over.stop, left_over.step, lambda count: count
+                    )
+                    if _looped(counted, take, body, broken, state):
                         return
                 _unless(broken(), item, take, body, state)
                 continue
@@ -376,23 +394,44 @@ _UNROLLED = 6
 
 
 def _looped(
-    items: range,
+    items: ranges.Counted,
     take: Callable[[Any], None],
     body: Callable[[], None],
-    broken: Callable[[], Any],
+    broken: Callable[[], Any] | None,
     state: State,
 ) -> bool:
-    """The rest of a loop over a range as a loop of the graph; whether that worked."""
-    count = ranges.Counted(items.start, items.stop, items.step, lambda count: count)
+    """A loop as a loop of the graph; whether that worked."""
+    session = current()
+    assert session is not None
+    choices = dict(session.choices)
     state.open()
     before = state.read()
     try:
-        _for_counted(count, take, body, broken, state)
+        _for_counted(items, take, body, broken, state)
     except Exception:  # noqa: BLE001 - the user's code may need a number of Python
+        session.choices = choices
         state.open()
         state.write(before)
         return False
     return True
+
+
+def _for_places(
+    places: list[tuple[Any, Any]],
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> None:
+    """A loop over the places that are true, as a decision for each place."""
+
+    def again(item: Any) -> None:
+        take(item)
+        body()
+
+    for there, item in places:
+        going = there if broken is None else and_(lambda: not_(broken()), _constant(there))
+        if_(going, functools.partial(again, item), lambda: None, state)
 
 
 def _unless(

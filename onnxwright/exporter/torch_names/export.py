@@ -19,6 +19,8 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import api
 from onnxwright.exporter.checks import raise_bad_argument
 from onnxwright.exporter.program.torch_program import TorchONNXProgram
+from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
+from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
 
 
 def export(
@@ -51,6 +53,7 @@ def export(
     fallback: bool = False,
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
+    **removed: Any,
 ) -> TorchONNXProgram:
     """Export a PyTorch model, called as `torch.onnx.export` is.
 
@@ -71,7 +74,7 @@ def export(
         do_constant_folding: False leaves out `optimize`.
         dynamic_axes: input name -> {axis: name} or list of axes; as `dynamic_shapes`.
         keep_initializers_as_inputs: list weights as inputs of the file too.
-        custom_opsets: no effect: domains of custom operators come with their functions.
+        custom_opsets: versions of the domains that symbolic functions name.
         kwargs: example inputs by name.
         dynamo: no effect: a model is always captured by torch.export.
         external_data: True: weights go to one file beside `f`; False: into `f`; None: beside it
@@ -83,6 +86,7 @@ def export(
         fallback: no effect: there is no second exporter.
         export_modules_as_functions: as for `onnxwright.export`.
         autograd_inlining: no effect: autograd functions are traced through.
+        **removed: arguments of older versions of torch.onnx; each is answered with a warning.
 
     Returns:
         The program, written or not; it is called as `torch.onnx.ONNXProgram` is, and gives a flat
@@ -91,6 +95,7 @@ def export(
     Raises:
         ExportError: as for `onnxwright.export`.
         ExportValueError: an argument cannot be used (OW825).
+        TypeError: torch.onnx.export never had one of the arguments.
 
     Source:
         torch.onnx.export of PyTorch 2.13; the positional order of its older versions.
@@ -105,8 +110,13 @@ def export(
         >>> program.model.graph.inputs[0].shape
         Shape([SymbolicDim('batch'), 3])
     """
+    instead = removed_arguments(removed)
+    external_data = instead.get("external_data", external_data)
+    dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
+    opset_version = opset_version or instead.get("opset_version")
     _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
     arguments, named = _inputs(model, args, kwargs)
+    input_names = _names_of_given(model, arguments, named, input_names)
     if dynamic_axes:
         if dynamic_shapes is not None:
             hint = "give `dynamic_shapes`, which says more"
@@ -118,7 +128,10 @@ def export(
         folder.mkdir(parents=True, exist_ok=True)
     if report or profile:
         options["report"] = folder / "onnxwright_export"
-    with _mode(model, training, dynamo):
+    version = opset_version or api.DEFAULT_OPSET
+    with _mode(model, training, dynamo), symbolic_table(version, custom_opsets) as table:
+        table.update(instead.get("custom_translation_table", {}))
+        table.update(custom_translation_table or {})
         made = api.export(
             model,
             arguments,
@@ -126,7 +139,7 @@ def export(
             dynamic_shapes=dynamic_shapes,
             input_names=input_names,
             output_names=output_names,
-            custom_translation_table=custom_translation_table,
+            custom_translation_table=table or None,
             export_modules_as_functions=export_modules_as_functions,
             optimize=optimize and do_constant_folding,
             verify=verify,
@@ -145,9 +158,14 @@ def export(
 def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
     """Warn about arguments that are given and change nothing."""
     plain = operators is None or getattr(operators, "name", operators) == "ONNX"
+    bool(opsets) and not registered()
     for name, given, reason in (
         ("operator_export_type", not plain, "a model always holds ONNX operators"),
-        ("custom_opsets", bool(opsets), "the domains of custom operators come with their calls"),
+        (
+            "custom_opsets",
+            bool(opsets) and not registered(),
+            "the domains of custom operators come with their calls",
+        ),
         ("autograd_inlining", not inlining, "autograd functions are always traced through"),
         ("fallback", bool(fallback), "there is no second exporter to fall back to"),
     ):
@@ -180,6 +198,21 @@ def _are_names(model: Any, args: tuple[Any, ...]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _names_of_given(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    names: Sequence[str] | None,
+) -> Sequence[str] | None:
+    """The names of inputs that are given; call sites also name those that are None."""
+    if not names or not any(leaf is None for leaf in pytree.tree_leaves((args, kwargs))):
+        return names
+    leaves = pytree.tree_leaves(_by_parameter(model, args, kwargs))
+    if len(names) != len(leaves):
+        return names
+    return [name for name, leaf in zip(names, leaves, strict=True) if leaf is not None]
 
 
 def shapes_of_axes(
@@ -249,6 +282,24 @@ def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
 
 
 @contextmanager
+def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
+    """Put a model into the mode it is exported in; every module has its own mode back after.
+
+    Args:
+        model: a module; anything else is left alone.
+        mode: a `torch.onnx.TrainingMode`; PRESERVE and None change nothing.
+
+    Raises:
+        ExportValueError: it is not a mode (OW825).
+
+    Source:
+        torch.onnx.select_model_mode_for_export of PyTorch 2.13.
+    """
+    with _mode(model, mode, dynamo=True):
+        yield
+
+
+@contextmanager
 def _mode(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
     """Export in the mode that is asked for; every module has its own mode back after."""
     word = getattr(training, "name", training)
@@ -297,4 +348,4 @@ def of_torch(name: str) -> Any:
     return getattr(torch.onnx, name)
 
 
-__all__ = ["export", "of_torch", "shapes_of_axes"]
+__all__ = ["export", "of_torch", "select_model_mode_for_export", "shapes_of_axes"]

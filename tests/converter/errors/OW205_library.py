@@ -1,11 +1,11 @@
-import numpy as np
+import math
 
 from onnxwright import FLOAT, script
 
 
 @script()
 def f(x: FLOAT["N"]) -> FLOAT["N"]:
-    return np.tanh(x)
+    return math.tanh(x)
 
 
 f.to_model_proto()
