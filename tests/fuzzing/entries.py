@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 
 import onnxwright as ow
 from onnxwright.cli.main import main
@@ -150,7 +152,7 @@ def case(kind: str, seed: int) -> tuple[str, str]:
         drawn = rng.choice(entries)
         name = drawn if isinstance(drawn, str) else " ".join(drawn)
         try:
-            with _limit():
+            with _limit(), _runs_that_end():
                 if wide and name in WIDE:
                     WIDE[name](rng, model)
                     return "done", name
@@ -160,6 +162,8 @@ def case(kind: str, seed: int) -> tuple[str, str]:
                 return _command(name, model, other, Path(folder), out)
         except InternalError:
             return "WRONG", f"{name}: {traceback.format_exc()}"
+        except EndlessError:
+            return "endless", name
         except OnnxwrightError as error:
             bad = {c for c in str(error) if not (c.isprintable() or c in "\n\t")}
             return ("WRONG", f"{name}: {bad} in a message") if bad else ("refused", name)
@@ -210,6 +214,42 @@ def _quiet(folder: str) -> Iterator[io.TextIOWrapper]:
                 yield out
     finally:
         os.chdir(before)
+
+
+class EndlessError(BaseException):
+    """ONNX Runtime was still running the model when it was stopped."""
+
+
+@contextlib.contextmanager
+def _runs_that_end() -> Iterator[None]:
+    """A run of a session ends after a time: no signal is handled while native code runs."""
+    session = ort.capi.onnxruntime_pybind11_state.InferenceSession
+    run = session.run
+
+    def stopped(self: Any, names: Any, feed: Any, options: Any = None) -> Any:
+        options = options or ort.RunOptions()
+        ended: list[bool] = []
+
+        def end() -> None:
+            ended.append(True)
+            options.terminate = True
+
+        watch = threading.Timer(SECONDS / 2, end)
+        watch.start()
+        try:
+            return run(self, names, feed, options)
+        except Exception as error:
+            if ended:
+                raise EndlessError from error
+            raise
+        finally:
+            watch.cancel()
+
+    session.run = stopped
+    try:
+        yield
+    finally:
+        session.run = run
 
 
 @contextlib.contextmanager

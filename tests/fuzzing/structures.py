@@ -256,7 +256,9 @@ def _weight(rng: random.Random, model: onnx.ModelProto) -> None:
         places = [rng.choice((0, 1, 2, -1, 1 << 40)) for _ in range(count)]
         sparse.indices.CopyFrom(helper.make_tensor("", 7, [count], places))
         if rng.random() < 0.6:
-            model.graph.initializer.remove(tensor)
+            next(g for g in _graphs(model.graph) if tensor in g.initializer).initializer.remove(
+                tensor
+            )
 
 
 def _into_function(rng: random.Random, model: onnx.ModelProto) -> None:

@@ -25,6 +25,7 @@ FOUND = (
         503544, 503888, 504585, 900064,
     )),
     *(("bytes", seed) for seed in (504291, 504590, 505542)),
+    *(("structures", seed) for seed in (1302, 20299)),
     *(("tokens", seed) for seed in (10060, 500144)),
 )  # fmt: skip
 

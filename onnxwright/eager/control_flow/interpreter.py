@@ -213,6 +213,7 @@ class Interpreter:
         attributes: Mapping[str, Any],
         path: tuple[str, ...],
     ) -> Sequence[Value]:
+        op.require(given)  # the attribute of a function that a call does not give
         bodies = {
             name: self.callable(body, scope, attributes, path, number=op.name != "If")
             if hasattr(body, "node")

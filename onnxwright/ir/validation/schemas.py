@@ -24,7 +24,6 @@ def check_schemas(model: onnx.ModelProto) -> None:
             operator that its opset does not have.
     """
     functions = {(f.domain, f.name) for f in model.functions}
-    _no_graph_parameters(model)
     versions = {o.domain: o.version for o in model.opset_import}
     where = f"graph {quoted(model.graph.name)}"
     _nodes(model.graph.node, versions, functions, where)
@@ -33,8 +32,15 @@ def check_schemas(model: onnx.ModelProto) -> None:
         _nodes(function.node, own, functions, f"function {quoted(function.name)}")
 
 
-def _no_graph_parameters(model: onnx.ModelProto) -> None:
-    """Refuse functions that take a graph as an attribute: onnx_ir looks for the graph in the node."""
+def check_graph_parameters(model: onnx.ModelProto) -> None:
+    """Refuse functions that take a graph as an attribute: onnx_ir looks for the graph in the node.
+
+    Args:
+        model: the model.
+
+    Raises:
+        Damage: a node of a function has a graph that the call gives.
+    """
     for function in model.functions:
         for node in nodes_of(function.node):
             for attr in node.attribute:
@@ -85,4 +91,4 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None
             raise Damage("structure", where, f"its attribute {quoted(name)} is missing")
 
 
-__all__ = ["check_schemas"]
+__all__ = ["check_graph_parameters", "check_schemas"]

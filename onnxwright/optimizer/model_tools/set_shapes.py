@@ -194,7 +194,7 @@ def _problems(
 def _reshapes(model: ir.Model, types: ValueTypes) -> Iterable[tuple[ir.Node, str]]:
     """Reshapes to another number of elements."""
     for node in all_nodes(model.graph):
-        if node.op_type == "Reshape" and node.domain == "":
+        if node.op_type == "Reshape" and node.domain == "" and node.inputs and node.outputs:
             before, after = (_count(types.kind(v)) for v in (node.inputs[0], node.outputs[0]))
             if before is not None and after is not None and before != after:
                 yield node, f"{before} elements cannot be reshaped to {after}"
