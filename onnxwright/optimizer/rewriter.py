@@ -91,8 +91,8 @@ class Rewriter:
             key = (pattern.root.domain, pattern.root.op_type)
             self._table.setdefault(key, []).append((rule, pattern))
         self._done: dict[ir.Node, Results] = {}
-        # Node of the source graph -> the size of the pattern that was replaced there.
-        self._replaced: dict[ir.Node, int] = {}
+        # Node of the source graph -> the largest of what was replaced there.
+        self._replaced: dict[ir.Node, _Replaced] = {}
 
     def __call__(
         self, replay: Replay, node: ir.Node, _inputs: Sequence[GraphValue | None], env: Env
@@ -126,13 +126,31 @@ class Rewriter:
         size = len(match.nodes)
         if any(r in self._done for r in match.roots[1:]):
             return True  # another match makes that result already
-        return any(self._replaced.get(n, 0) > size for n in match.nodes.values())
+        known = [self._replaced.get(n) for n in match.nodes.values()]
+        return any(k is not None and len(k.nodes) > size for k in known)
 
-    def note(self, match: Match) -> None:
-        """Remember what was replaced."""
-        size = len(match.nodes)
-        for node in match.nodes.values():
-            self._replaced[node] = max(size, self._replaced.get(node, 0))
+    def note(self, rule: Rule, match: Match) -> None:
+        """Remember what was replaced, and count it; what lies inside of it is not counted again."""
+        nodes = frozenset(match.nodes.values())
+        for before in {self._replaced[n] for n in nodes if n in self._replaced}:
+            if before.nodes < nodes:
+                self.fired[before.rule] -= 1
+                if not self.fired[before.rule]:
+                    del self.fired[before.rule]
+        made = _Replaced(rule.name, nodes)
+        self.fired[rule.name] += 1
+        for node in nodes:
+            known = self._replaced.get(node)
+            if known is None or len(known.nodes) <= len(nodes):
+                self._replaced[node] = made
+
+
+@dataclass(frozen=True, eq=False)
+class _Replaced:
+    """What a rule was used for: its name and the nodes."""
+
+    rule: str
+    nodes: frozenset[ir.Node]
 
 
 class _Attempt:
@@ -168,8 +186,7 @@ class _Attempt:
             self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
         if not self._is_same(values):
-            self.rewriter.fired[self.rule.name] += 1
-            self.rewriter.note(self.match)
+            self.rewriter.note(self.rule, self.match)
             self._note(fresh)
         return self._results(values, kinds, fresh)
 
@@ -431,12 +448,7 @@ def _computed(
 ) -> list[ir.Node]:
     """The new nodes that the results need and that are not made of constants alone."""
     inside = set(fresh)
-    frozen: set[ir.Node] = set()
-    for node in fresh:
-        if node.inputs and all(
-            v is None or v in b.pool or v.producer() in frozen for v in node.inputs
-        ):
-            frozen.add(node)
+    frozen = {node for node in fresh if _is_made_of_constants(node, b)}
     found: dict[ir.Node, None] = {}
     waiting = [v.value.producer() for v in values]
     while waiting:
@@ -446,6 +458,19 @@ def _computed(
         found[maker] = None
         waiting += [v.producer() for v in maker.inputs if v is not None]
     return list(found)
+
+
+def _is_made_of_constants(node: ir.Node, b: BuildContext, steps: int = 8) -> bool:
+    """Whether constants alone lead to a new node; an earlier replacement may have made some."""
+    if not any(node.inputs):
+        return False
+    for value in node.inputs:
+        if value is None or value in b.pool:
+            continue
+        maker = value.producer()
+        if maker is None or not steps or not _is_made_of_constants(maker, b, steps - 1):
+            return False
+    return True
 
 
 def _is_frozen(node: ir.Node) -> bool:
