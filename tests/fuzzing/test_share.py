@@ -6,7 +6,6 @@ import pytest
 
 from tests.fuzzing.runs import one
 
-
 SHARE = [*((kind, start) for kind in ("models", "bytes") for start in range(0, 120, 30)),
          ("structures", 0)]  # fmt: skip
 
