@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
+import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 
 _ADVICE = "use `op.Loop`, `op.If` or tensor operators, or write the function with `@script`"
 
@@ -37,6 +41,9 @@ class TracedValue(GraphValue):
         if array is None or array.size != 1:
             self._needed(f"{what} of `{self.value.name or 'a constant'}`")
         return array.item()
+
+    def _forget(self) -> None:
+        self.__class__ = StaleValue
 
     def _needed(self, what: str) -> NoReturn:
         fail(messages.ValueNeededNow(what=what, advice=_ADVICE, span=self.backend.here()))
@@ -76,6 +83,43 @@ class TracedValue(GraphValue):
         if array is None:
             self._needed(f"the array of `{self.value.name}`")
         return np.array(array, dtype=dtype) if copy or dtype is not None else array
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function not in FUNCTIONS:
+            # What ONNX does not have can be computed where all arrays are known.
+            with suppress(_NotKnownError):
+                return function(*_arrays(args), **_arrays(kwargs))
+        return super().__array_function__(function, types, args, kwargs)
+
+
+class StaleValue(TracedValue):
+    """A view of memory that was written into: reading it is an error."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> ir.Value:  # type: ignore[override]
+        """There is none.
+
+        Raises:
+            ScriptValueError: always (OW868).
+        """
+        here = self.backend.here()
+        fail(WrittenElsewhere(name="this value", written="another value", span=here))
+
+
+class _NotKnownError(Exception):
+    """An array is known only when the model runs."""
+
+
+def _arrays(x: Any) -> Any:
+    if isinstance(x, TracedValue):
+        if x.constant is None:
+            raise _NotKnownError
+        return x.constant
+    if isinstance(x, dict):
+        return {key: _arrays(item) for key, item in x.items()}
+    return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
 
 
 __all__ = ["TracedValue"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.console import OK, CliError, print_json
+from onnxwright.cli.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.files import check_file, check_folder, load, write_model
 from onnxwright.cli.grammar import add_json, command
 
@@ -24,6 +25,7 @@ def add(commands: Commands) -> None:
         [
             "onnxwright convert model.onnx --opset 21 -o new.onnx",
             "onnxwright convert model.onnx --opset 13 --ir-version 7 -o old.onnx",
+            "onnxwright convert model.onnx --opset 13 -o old.onnx --verify",
         ],
         _convert,
     )
@@ -33,6 +35,7 @@ def add(commands: Commands) -> None:
         "--domain", action="append", metavar="DOMAIN=N", help="the version of another domain"
     )
     made.add_argument("--ir-version", type=int, metavar="N")
+    add_verify(made)
     add_output(made)
     made = command(
         commands,
@@ -88,6 +91,7 @@ def add(commands: Commands) -> None:
     add_model(made)
     for kind in ("inputs", "outputs", "values", "dims"):
         made.add_argument(f"--{kind}", metavar="OLD=NEW,...")
+    add_verify(made)
     add_output(made)
 
 
@@ -102,17 +106,85 @@ def add_output(made: Any) -> None:
     add_json(made)
 
 
+def add_verify(made: Any) -> None:
+    """Add the option that runs the model before and after."""
+    made.add_argument("--verify", action="store_true",
+                      help="run both models on random inputs, and compare")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What running two models on random inputs found.
+
+    Fields:
+        asked: whether it was asked for.
+        difference: the first difference; None where there is none.
+    """
+
+    asked: bool
+    difference: str | None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """It as JSON."""
+        return {"verified": self.difference is None} if self.asked else {}
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return OK if self.difference is None else DIFFERS
+
+    def show(self) -> None:
+        """Print it."""
+        if self.asked:
+            equal = self.difference is None
+            print("equal on random inputs" if equal else f"differs: {self.difference}")
+
+
+def verified(given: Namespace, source: Any, model: Any, *, exact: bool = False) -> Verified:
+    """Run a model and what was made of it, where `--verify` asks for it.
+
+    Args:
+        given: the arguments.
+        source: the model, or its path.
+        model: what was made of it; its inputs may have other names.
+        exact: compare bits.
+
+    Returns:
+        What was found.
+
+    Raises:
+        CliError: the first model cannot be run on random inputs.
+    """
+    if not given.verify:
+        return Verified(False, None)
+    from onnxwright.testing.verifying import first_difference
+
+    try:
+        return Verified(True, first_difference(source, model, exact=exact))
+    except ValueError as error:
+        if hasattr(error, "diagnostics"):
+            raise
+        raise CliError(f"{given.model} cannot be verified: {error}") from error
+
+
+def _write_verified(given: Namespace, source: Any, made: Any) -> int:
+    checked = verified(given, source, made)
+    write_result(given, made, checked.data)
+    if given.output != "-" and not given.json:
+        checked.show()
+    return checked.code
+
+
 def _convert(given: Namespace) -> int:
     from onnxwright.optimizer.versions import convert_version
 
     domains = dict(map(_domain, given.domain or ()))
     if given.opset is None and not domains:
         raise CliError("say what to convert to with --opset or --domain")
-    made = convert_version(
-        model_of(given.model), given.opset, domains=domains, ir_version=given.ir_version
-    )
-    write_result(given, made)
-    return OK
+    source = model_of(given.model)
+    made = convert_version(source, given.opset, domains=domains, ir_version=given.ir_version)
+    return _write_verified(given, source, made)
 
 
 def _extract(given: Namespace) -> int:
@@ -155,15 +227,15 @@ def _rename(given: Namespace) -> int:
         names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
     if not any(names.values()):
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
+    source = model_of(given.model)
     made = rename(
-        model_of(given.model),
+        source,
         inputs=names["inputs"],
         outputs=names["outputs"],
         values=names["values"],
         dims=names["dims"],
     )
-    write_result(given, made)
-    return OK
+    return _write_verified(given, source, made)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
@@ -197,14 +269,17 @@ def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = N
     """Write the result and say what it is, with `more` in the JSON."""
     import onnx_ir as ir
 
-    from onnxwright.optimizer.model_files import save
+    from onnxwright.optimizer.model_files import as_proto, save
 
     if given.output.endswith(".onnx"):
         check_folder(Path(given.output))
         model = made if isinstance(made, ir.Model) else ir.from_proto(made)
         save(model, given.output)
+    elif isinstance(made, ir.Model):
+        folder = None if given.output == "-" else Path(given.output).parent
+        write_model(given.output, as_proto(made, folder))
     else:
-        write_model(given.output, ir.to_proto(made) if isinstance(made, ir.Model) else made)
+        write_model(given.output, made)
     if given.output == "-":
         return
     graph = made.graph
@@ -218,4 +293,7 @@ def write_result(given: Namespace, made: Any, more: Mapping[str, Any] | None = N
         print(f"{given.output}: {nodes} {'node' if nodes == 1 else 'nodes'}, {size:,} bytes")
 
 
-__all__ = ["add", "add_model", "add_output", "model_of", "write_result"]
+__all__ = [
+    "Verified", "add", "add_model", "add_output", "add_verify", "model_of", "verified",
+    "write_result",
+]  # fmt: skip

@@ -5,8 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from onnxwright.cli.changing import add_model, add_output, model_of, write_result
-from onnxwright.cli.console import DIFFERS, OK
+from onnxwright.cli.changing import (
+    add_model,
+    add_output,
+    add_verify,
+    model_of,
+    verified,
+    write_result,
+)
 from onnxwright.cli.grammar import command
 
 if TYPE_CHECKING:
@@ -36,11 +42,10 @@ def add(commands: Commands) -> None:
     made.add_argument("--keep", action="append", metavar="NAME", default=[],
                       help="a value or weight that stays what it is")  # fmt: skip
     made.add_argument("--assume", action="append", metavar="WHAT", default=[],
-                      help="what holds for all inputs: nonempty, finite, right_padded")  # fmt: skip
+                      help="nonempty, finite, right_padded, visible or frozen")  # fmt: skip
     made.add_argument("--inline", action="store_true", help="inline model-local functions")
     made.add_argument("--report", action="store_true", help="say what was done")
-    made.add_argument("--verify", action="store_true",
-                      help="run both models on random inputs, and compare")  # fmt: skip
+    add_verify(made)
     add_output(made)
 
 
@@ -60,24 +65,13 @@ def _run(given: Namespace) -> int:
             "operators": {k: list(v) for k, v in report.operators.items()},
             "rules": dict(report.rules),
         }
-    different = None
-    if given.verify:
-        different = _difference(source, model, exact=given.level == "exact")
-        more["verified"] = different is None
-    write_result(given, model, more)
+    checked = verified(given, source, model, exact=given.level == "exact")
+    write_result(given, model, {**more, **checked.data})
     if given.output != "-" and not given.json:
         if given.report:
             print(report)
-        if given.verify:
-            print("equal on random inputs" if different is None else f"differs: {different}")
-    return OK if different is None else DIFFERS
-
-
-def _difference(source: Any, model: Any, *, exact: bool) -> str | None:
-    """What differs between two models on random inputs of two sizes; None where nothing does."""
-    from onnxwright.testing.verifying import first_difference
-
-    return first_difference(source, model, exact=exact)
+        checked.show()
+    return checked.code
 
 
 __all__ = ["add"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from onnxwright.compare.first_difference import difference
@@ -35,9 +34,9 @@ def find_difference(a: Any, b: Any, **parts: Any) -> Mismatch | None:
     if unknown:
         known = ", ".join(Strictness.names())
         raise TypeError(f"unknown keyword `{unknown[0]}`; the parts to compare are: {known}")
-    if "folders" not in parts:
-        parts["folders"] = (folder_of(a), folder_of(b))
-    return difference(load(a), load(b), Strictness(**parts))
+    (left, one), (right, other) = load(a), load(b)
+    parts.setdefault("folders", (one, other))
+    return difference(left, right, Strictness(**parts))
 
 
 def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
@@ -76,16 +75,19 @@ def assert_isomorphic(a: Any, b: Any, **parts: Any) -> None:
         raise AssertionError(f"not isomorphic: {found}")
 
 
-def folder_of(x: Any) -> str:
-    """Where the external data of a path's model is found; nothing for what is not a path."""
-    if isinstance(x, str) or hasattr(x, "__fspath__"):
-        return str(Path(x).parent)
-    return ""
+def load(x: Any) -> tuple[Any, str]:
+    """A model from outside, read and checked, or a script as it is.
+
+    Args:
+        x: the model or script.
+
+    Returns:
+        It, and where its external data is found; nothing for what is in memory.
+    """
+    if not is_source(x):
+        return x, ""
+    opened = open_model(x, defined=False)
+    return opened.proto, str(opened.folder) if opened.path or opened.base else ""
 
 
-def load(x: Any) -> Any:
-    """A model from outside, read and checked; a script as it is."""
-    return open_model(x, defined=False).proto if is_source(x) else x
-
-
-__all__ = ["assert_isomorphic", "find_difference", "folder_of", "load"]
+__all__ = ["assert_isomorphic", "find_difference", "load"]

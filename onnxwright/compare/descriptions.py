@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnxwright.ir.preview import from_type, tensor_preview
 from onnxwright.ir.text import short
 
 _FEW = 8  # elements of a tensor that are written out
+_PIECE = 1 << 20  # elements of a tensor that are compared at once
 
 
 def name_of(node: ProtoNode) -> str:
@@ -107,14 +109,27 @@ def change_of(x: onnx.TensorProto, y: onnx.TensorProto, folders: tuple[str, str]
         return f"{left}, and its numbers cannot be read on both sides"
     if one.dtype == object or one.shape != other.shape:
         return f"other values in {left}"
-    wide = np.complex128 if one.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        distance = np.abs(one.astype(wide) - other.astype(wide))
-    count = int(np.count_nonzero(~(distance == 0)))
-    finite = distance[np.isfinite(distance)]
-    largest = f", by up to {float(finite.max(initial=0)):.3g}" if finite.size else ""
+    count = 0
+    largest: float | None = None
+    for left_piece, right_piece in _pieces(one, other):
+        with np.errstate(all="ignore"):
+            distance = np.abs(left_piece - right_piece)
+        count += int(np.count_nonzero(~(distance == 0)))
+        finite = distance[np.isfinite(distance)]
+        if finite.size:
+            largest = max(largest or 0.0, float(finite.max()))
+    by = "" if largest is None else f", by up to {largest:.3g}"
     many = f"{count:,} of {one.size:,} numbers" if count else "other bits"
-    return f"{many} in {left} differ{largest}"
+    return f"{many} in {left} differ{by}"
+
+
+def _pieces(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """Two arrays as wide numbers, part by part: both whole would take several times their bytes."""
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    left, right = one.reshape(-1), other.reshape(-1)
+    for start in range(0, left.size, _PIECE):
+        end = start + _PIECE
+        yield left[start:end].astype(wide), right[start:end].astype(wide)
 
 
 __all__ = [

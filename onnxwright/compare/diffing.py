@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxwright.compare.assertions import find_difference, folder_of, load
+from onnxwright.compare.assertions import find_difference, load
 from onnxwright.compare.changes import Change, Diff, Row
 from onnxwright.compare.descriptions import show
 from onnxwright.compare.first_difference import as_proto
@@ -39,10 +39,11 @@ def diff(a: Any, b: Any) -> Diff:
           ~ node y = Softmax<axis=0>(x)
               attribute axis: 0 -> 1
     """
-    left, right = as_proto(load(a)), as_proto(load(b))
+    (left, one), (right, other) = load(a), load(b)
+    left, right = as_proto(left), as_proto(right)
     if type(left) is not type(right):
         raise TypeError(f"{type(left).__name__} and {type(right).__name__} cannot be compared")
-    found = compare(left, right, (folder_of(a) or None, folder_of(b) or None))
+    found = compare(left, right, (one or None, other or None))
     if found and all(c.kind == "rewired" for c in found.changes):
         # Twins that were matched crosswise: the exact matching decides.
         parts = dict.fromkeys(("value_infos", "metadata", "doc_strings", "graph_names"), False)

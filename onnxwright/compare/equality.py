@@ -42,7 +42,12 @@ def same_tensor(
         right = numpy_helper.to_array(b, folders[1])
     except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
         return _bare(a) == _bare(b)
-    return left.tobytes() == right.tobytes()
+    return bool(np.array_equal(_bits(left), _bits(right)))
+
+
+def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bytes of an array; those of a weight are not copied."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _bare(tensor: onnx.TensorProto) -> bytes:

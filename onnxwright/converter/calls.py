@@ -21,6 +21,8 @@ from onnxwright.converter.expressions import expand_items, not_shared
 from onnxwright.converter.frame import Closure, OuterNames
 from onnxwright.converter.inlining import call_closure, inline_python
 from onnxwright.converter.items import items_of
+from onnxwright.converter.memory import as_view
+from onnxwright.converter.numpy_calls import call_numpy, is_numpy
 from onnxwright.converter.run_time_lists import (
     METHODS,
     RunTimeList,
@@ -30,7 +32,7 @@ from onnxwright.converter.run_time_lists import (
     length,
 )
 from onnxwright.converter.state import Lowering
-from onnxwright.converter.values import is_dynamic, leaves
+from onnxwright.converter.values import TensorMethod, is_dynamic, leaves
 from onnxwright.diagnostics.catalogue import control_flow, ops
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -39,6 +41,8 @@ from onnxwright.opset.op import Op
 from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value, describe
+from onnxwright.semantics.numpy_functions.table import METHODS as ARRAY_METHODS
+from onnxwright.semantics.numpy_functions.table import call_method
 from onnxwright.types.kinds import AttrKind
 
 _NEEDS_GRAPH = (AttrKind.GRAPH,)
@@ -97,11 +101,17 @@ def apply_function(
     if isinstance(function, GraphValue):
         advice = "a tensor is not a function; index it with `x[i]`"
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
+    if isinstance(function, TensorMethod):
+        b = low.at(span)
+        made = call_method(b, function.name, function.of, args, kwargs)
+        return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
     if handler is not None and dynamic:
         made = handler(low, args, kwargs, span)
         return low.regions.own(made) if type(made) in (list, dict) else made
+    if dynamic and is_numpy(function):
+        return call_numpy(low, function, args, kwargs, span)
     if not dynamic and not _holds_functions((*args, *kwargs.values())):
         if not callable(function):
             advice = "call an operator, a script or a Python function"

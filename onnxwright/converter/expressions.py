@@ -13,11 +13,13 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     AttributeRef,
     ShapeTuple,
+    TensorMethod,
     is_dynamic,
     shape_of_value,
 )
@@ -35,6 +37,7 @@ from onnxwright.semantics.literals import (
     rank_of,
     shape_of,
 )
+from onnxwright.semantics.numpy_functions.table import METHODS, fresh
 from onnxwright.types.initializers import Initializer
 
 
@@ -45,17 +48,12 @@ def make_closure(low: Lowering, node: hir.LocalFunction) -> Closure:
 
 
 _TENSOR_ADVICE = {
-    "reshape": "use `op.Reshape(x, shape)`",
-    "transpose": "use `op.Transpose(x, perm=[...])`, or `x.T`",
-    "sum": "use `op.ReduceSum(x, axes)`",
-    "mean": "use `op.ReduceMean(x, axes)`",
-    "max": "use `op.ReduceMax(x, axes)`",
-    "min": "use `op.ReduceMin(x, axes)`",
-    "astype": "use `op.Cast(x, to=...)`",
-    "flatten": "use `op.Flatten(x)` or `op.Reshape(x, [-1])`",
-    "squeeze": "use `op.Squeeze(x, axes)`",
     "item": "use `x` itself, or `int(x)`, `float(x)`",
     "value": "the value is known only when the model runs; use `x` itself",
+    "tolist": "the elements are known only when the model runs; `len(x)` and `x[i]` are there",
+    "numpy": "the elements are known only when the model runs; use `x` itself",
+    "fill": "use `x[...] = value`",
+    "sort": "use `np.sort(x)`, which makes a new tensor",
 }
 
 
@@ -121,7 +119,9 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
     if node.name == "shape":
         return shape_of_value(b, x)
     if node.name == "T":
-        return emit1(b, "Transpose", (b.as_weak(x, None),)) if rank_of(b, x) not in (0, 1) else x
+        if rank_of(b, x) in (0, 1):
+            return x
+        return as_view(emit1(b, "Transpose", (b.as_weak(x, None),)), x)
     if node.name in ("ndim", "rank"):
         rank = rank_of(b, x)
         if rank is not None:
@@ -138,6 +138,8 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
         if dtype is None:
             return low.needed_now("the element type", node.span, "annotate the parameter")
         return dtype if node.name == "onnx_dtype" else dtype.numpy
+    if node.name in METHODS:
+        return TensorMethod(x, node.name)
     advice = _TENSOR_ADVICE.get(node.name, "use an operator: `op....`")
     fail(messages.MethodOfTensor(name=node.name, advice=advice, span=node.span))
 
@@ -227,7 +229,8 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     x = low.value(low.evaluate(node.operand))
     b = low.at(node.span)
     if isinstance(x, GraphValue):
-        return arithmetic.unary(b, node.op, x)
+        made = arithmetic.unary(b, node.op, x)
+        return fresh(b, made) if made is x else made
     if isinstance(x, RunTimeList):
         return arithmetic.unary(b, node.op, has_items(b, x))
     if node.op == "not_" and isinstance(x, (list, tuple, dict)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.run_time_lists import RunTimeList, part_of
 from onnxwright.converter.run_time_lists import item_at as item_at_run_time
 from onnxwright.converter.state import Lowering
@@ -30,6 +31,7 @@ from onnxwright.semantics.literals import (
     plain_kind,
     shape_of,
 )
+from onnxwright.semantics.shared_memory import is_view_index
 
 
 def what_it_is(x: Any) -> str:
@@ -47,7 +49,10 @@ def evaluate_subscript(low: Lowering, node: hir.Subscript) -> Any:
     value = low.evaluate(node.value)
     index = low.evaluate(node.index)
     b = low.at(node.span)
-    return item_at(low, value, index, node.span, b)
+    made = item_at(low, value, index, node.span, b)
+    if isinstance(value, GraphValue) and is_view_index(index):
+        return as_view(made, value)
+    return made
 
 
 def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) -> Any:
@@ -108,10 +113,9 @@ def items_of(low: Lowering, value: Any, span: Span) -> list[Any]:
         b = low.at(span)
         shape = shape_of(b, value)
         if shape and isinstance(shape[0], int):
-            return [
-                b.as_weak(gather(b, b.as_weak(value, None), int_constant(b, n)), value.weak)
-                for n in range(shape[0])
-            ]
+            strong = b.as_weak(value, None)
+            rows = [gather(b, strong, int_constant(b, n)) for n in range(shape[0])]
+            return [as_view(b.as_weak(row, value.weak), value) for row in rows]
         what = "a tensor whose first size is not known when compiling"
         fail(control_flow.NotIterable(what=what, span=span))
     if isinstance(value, AttributeRef):

@@ -84,6 +84,14 @@ _FIELD_KINDS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class TensorMethod:
+    """A method of a tensor, `x.sum`, before it is called."""
+
+    of: GraphValue
+    name: str
+
+
 @dataclass(frozen=True)
 class Poison:
     """The value of a name that has none: reading it raises `diagnostic` at the reader."""
@@ -212,6 +220,7 @@ __all__ = [
     "Poison",
     "RunTimeContainer",
     "ShapeTuple",
+    "TensorMethod",
     "is_dynamic",
     "leaves",
     "map_leaves",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.loading import checked, is_source, open_model
 from onnxwright.ir.writing import write_file
 from onnxwright.semantics.literals import describe
+from onnxwright.types.dtypes import DType
+
+# The most bytes of weights that are written into the text itself.
+INLINE_LIMIT = 1_000_000_000
 
 
 def to_script(
@@ -65,7 +70,8 @@ def to_script(
 
     Raises:
         ScriptTypeError: `model` is none of these (OW740).
-        ScriptValueError: `weights` does not say where arrays go (OW742).
+        ScriptValueError: `weights` does not say where arrays go (OW742), or the weights are too
+            large for the text itself (OW883).
         ModelError: the model is damaged, or the data of a tensor cannot be read (OW741, OW743,
             OW744, OW750, OW751).
 
@@ -93,6 +99,8 @@ def to_script(
     if weights not in ("inline", "npz", "external") and not callable(weights):
         advice = 'use "inline", "npz", "external" or a function of (name, array)'
         fail(messages.NoWeightsFile(given=repr(weights), advice=advice, span=user_span()))
+    if weights == "inline":
+        _check_size(proto)
     found = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
     beside = "" if output is None else _seen(folder, output)
     options = Options(weights, limit, found, folder, "" if beside == "." else beside)
@@ -108,6 +116,20 @@ def to_script(
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made
+
+
+def _check_size(proto: Proto) -> None:
+    """Raise the user's error for weights that are too many to be Python text."""
+    graph = getattr(proto, "graph", None)
+    tensors = [] if graph is None else graph.initializer
+    size = 0.0
+    for tensor in tensors:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            size += math.prod(tensor.dims) * DType(tensor.data_type).bits / 8
+        else:
+            size += tensor.ByteSize()
+    if size > INLINE_LIMIT:
+        fail(messages.WeightsTooLargeForText(size=f"{size / 1e9:.1f} GB", span=user_span()))
 
 
 def _text(

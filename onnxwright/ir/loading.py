@@ -17,12 +17,13 @@ from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
+from onnxwright.ir.model_protos import located_proto, named_weights
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
-from onnxwright.ir.validation.schemas import check_schemas
+from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 
 LIMIT = (1 << 31) - 1
@@ -44,14 +45,18 @@ class Opened:
     Fields:
         proto: the model, function or graph; external data stays where it is.
         path: its file; None where it did not come from one.
+        base: the folder of its external data where the model itself says it.
     """
 
     proto: Model
     path: Path | None
+    base: Path | None = None
 
     @property
     def folder(self) -> Path:
         """The folder of its external data: that of the file, else the working folder."""
+        if self.base is not None:
+            return self.base
         return self.path.parent if self.path is not None else Path()
 
 
@@ -97,6 +102,7 @@ def open_model(
         'g'
     """
     path: Path | None = None
+    base: Path | None = None
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fsdecode(source))
         proto = _from_file(path)
@@ -107,16 +113,16 @@ def open_model(
     elif isinstance(source, _PROTOS):
         proto = source
     elif _is_ir(source):
-        proto = _from_ir(source)
+        proto, base = _from_ir(source)
     elif _is_stream(source):
         proto = _from_stream(source)
     else:
         not_a_model(source)
-    opened = Opened(proto, path)
+    opened = Opened(proto, path, base)
     checked(proto, opened.folder, external=external, defined=defined)
     if runs and isinstance(proto, onnx.ModelProto):
         try:
-            return Opened(runnable(proto), path)
+            return Opened(runnable(proto), path, base)
         except Damage as damage:
             raise_damage(damage)
     return opened
@@ -138,19 +144,18 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     """
     import onnx_ir as ir
 
-    opened = open_model(source, runs=not isinstance(source, ir.Model))
+    if isinstance(source, ir.Model):
+        _check_ir(source, schemas=schemas)
+        return source
+    opened = open_model(source, runs=True)
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
     try:
-        if isinstance(source, ir.Model):
-            check_sorted(opened.proto)
-            runnable(opened.proto)
+        check_graph_parameters(opened.proto)
         if schemas:
             check_schemas(opened.proto)
     except Damage as damage:
         raise_damage(damage)
-    if isinstance(source, ir.Model):
-        return source
     try:
         made: Any = ir.from_proto(opened.proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
@@ -159,6 +164,23 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
         for graph in (made.graph, *(f.graph for f in made.functions.values())):
             ir.external_data.set_base_dir(graph, opened.folder)
     return made
+
+
+def open_light(model: Any) -> tuple[Opened, dict[str, Any]]:
+    """Check an `onnx_ir.Model` without a copy of its large weights.
+
+    Args:
+        model: the model; it is not changed.
+
+    Returns:
+        The model as a proto that only names its large weights, and these tensors by name.
+
+    Raises:
+        ModelError: as for `open_model`.
+    """
+    proto, folder = _from_ir(model, light=True)
+    checked(proto, folder)
+    return Opened(proto, None, folder), named_weights(model)
 
 
 def checked(
@@ -339,7 +361,8 @@ def _from_file(path: Path) -> onnx.ModelProto:
                 "the model with its weights as external data",
             )
         with path.open("rb") as file:
-            data = file.read(LIMIT + 1)
+            # A count makes room for as many bytes at once, whatever the file holds.
+            data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
     except FileNotFoundError as error:
         found = messages.ModelNotReadable(
             path=label, reason="there is no such file", span=user_span()
@@ -375,12 +398,31 @@ def _is_stream(source: Any) -> bool:
     return callable(getattr(source, "read", None)) and not isinstance(source, type)
 
 
-def _from_ir(source: Any) -> Model:
+def _check_ir(model: Any, *, schemas: bool) -> None:
+    """Check a model of `onnx_ir`; its weights are not copied for it."""
+    proto = open_light(model)[0].proto
+    assert isinstance(proto, onnx.ModelProto)
+    try:
+        check_sorted(proto)
+        runnable(proto)
+        check_graph_parameters(proto)
+        if schemas:
+            check_schemas(proto)
+    except Damage as damage:
+        raise_damage(damage)
+
+
+def _from_ir(source: Any, *, light: bool = False) -> tuple[Model, Path | None]:
+    """An object of `onnx_ir` as a proto, and the folder of its external data."""
     import onnx_ir as ir
 
     try:
+        if isinstance(source, ir.Model):
+            return located_proto(source, light=light)
         found: Model = ir.to_proto(source)
-        return found
+        return found, None
+    except Damage as damage:
+        raise_damage(damage)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds for a broken object
         _unreadable("the onnx_ir object", f"onnx_ir cannot write it: {_first_line(error)}", error)
 
@@ -417,6 +459,7 @@ __all__ = [
     "not_a_model",
     "open_ir_function",
     "open_ir_model",
+    "open_light",
     "open_model",
     "parsed",
     "raise_damage",

@@ -37,3 +37,10 @@ def all_nodes(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
                 break
         else:
             stack.pop()
+
+
+def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
+    """A graph and the graphs inside its nodes, at any depth."""
+    yield graph
+    for node in all_nodes(graph):
+        yield from subgraphs(node)

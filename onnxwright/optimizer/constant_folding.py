@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.ir.nested import all_nodes
 from onnxwright.operators import ALWAYS, facts
 from onnxwright.optimizer.weight_sources import (
     Derived,
@@ -30,6 +31,8 @@ from onnxwright.optimizer.weight_sources import (
 FOLD_LIMIT = 256 * 1024
 # Arrays of at most so many bytes do not tie groups together.
 _SMALL = 1024
+# What rules make of weights in bodies: none of these refuses values of the types it has.
+_SAFE = ("Transpose", "Concat", "MatMul")
 
 
 def fold_constants(
@@ -41,6 +44,8 @@ def fold_constants(
 ) -> None:
     """Let initializers take the place of what is computed from initializers alone.
 
+    Nodes of bodies are folded as well, into initializers of the main graph, which bodies see.
+
     Args:
         model: the model; it is changed.
         fixed: names of initializers that stay what they are.
@@ -49,8 +54,10 @@ def fold_constants(
     """
     graph = model.graph
     frozen: dict[ir.Node, None] = {}
-    for node in graph:
-        if (not exact or _moves(node)) and _is_frozen(graph, node, frozen, fixed):
+    for node in all_nodes(graph):
+        if node.graph is not graph and _may_fail(node):
+            continue  # a body need not run
+        if (not exact or _moves(node)) and _is_frozen(node, frozen, fixed):
             frozen[node] = None
     if not frozen:
         return
@@ -61,9 +68,12 @@ def fold_constants(
             _replace(names, model, group, results)
 
 
-def _is_frozen(
-    graph: ir.Graph, node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]
-) -> bool:
+def _may_fail(node: ir.Node) -> bool:
+    """Whether a node may refuse what it is given: indices out of range, other sizes."""
+    return node.op_type not in _SAFE and not facts(node.op_type, node.domain).elementwise
+
+
+def _is_frozen(node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]) -> bool:
     if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
         return False
     if any(_bytes(output) is None for output in node.outputs) or _widens(node):
@@ -73,7 +83,7 @@ def _is_frozen(
     for value in node.inputs:
         if value is None or value.producer() in frozen:
             continue
-        if not is_fixed(graph, value) or value.name in fixed:
+        if not is_fixed(value) or value.name in fixed:
             return False
     return True
 
@@ -182,8 +192,10 @@ def _replace(
         first = max(inputs, key=_importance)
         new = names.add(f"{first.name}.folded", made, described=bool(first.metadata_props))
         ir.convenience.replace_all_uses_with(value, new)
-    model.graph.remove(list(group), safe=True)
-    drop_unused(model.graph, [v for v in read if v.is_initializer()])
+    for node in reversed(group):
+        assert node.graph is not None
+        node.graph.remove(node, safe=True)
+    drop_unused([v for v in read if v.is_initializer()])
 
 
 def _importance(value: ir.Value) -> tuple[bool, int]:

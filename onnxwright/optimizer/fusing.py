@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.ir.nested import all_graphs
 from onnxwright.optimizer.weight_sources import Names
 
 _SINCE = 23
 
 
 def fuse(model: ir.Model) -> bool:
-    """Put one node in the place of several, where the opset of the model has it.
+    """Put one node in the place of several, where the opset of the model has it; in bodies, too.
 
     Args:
         model: the model; it is changed.
@@ -27,13 +28,22 @@ def fuse(model: ir.Model) -> bool:
     """
     if model.graph.opset_imports.get("", 1) < _SINCE:
         return False
+    names = Names(model.graph)
     changed = False
-    rotations = _Rotations(model.graph)
-    for node in model.graph:
+    for graph in list(all_graphs(model.graph)):
+        changed |= _fuse_graph(graph, names)
+    return changed
+
+
+def _fuse_graph(graph: ir.Graph, names: Names) -> bool:
+    """The same of the nodes of one graph, not of those in their bodies."""
+    changed = False
+    rotations = _Rotations(graph, names)
+    for node in graph:
         if node.domain:
             continue
         if node.op_type == "Mul":
-            changed |= _root_mean_square(model.graph, node)
+            changed |= _root_mean_square(graph, node)
         elif node.op_type == "Add":
             changed |= rotations.fuse(node)
         elif node.op_type == "Attention":
@@ -184,12 +194,13 @@ class _Rotations:
     """Rotary embeddings of a graph; those of the same angles share their tables.
 
     Args:
-        graph: the main graph.
+        graph: the graph they are in.
+        names: those of the main graph, which holds new constants.
     """
 
-    def __init__(self, graph: ir.Graph) -> None:
+    def __init__(self, graph: ir.Graph, names: Names) -> None:
         self.graph = graph
-        self.names = Names(graph)
+        self.names = names
         self.place: Any = None
         self._tables: dict[Any, ir.Value] = {}
 

@@ -106,9 +106,11 @@ class Matcher:
         self.explain = explain
         self.shared = shared
         self.near: Near | None = None
+        self._graph: Any = None
 
     def at(self, node: ir.Node) -> Iterator[Match]:
         """The matches whose first result is made by a node."""
+        self._graph = node.graph
         for match in self._node(self.pattern.root, node, Match(self.pattern), None):
             yield from self._further(match, self.pattern.roots[1:])
 
@@ -140,6 +142,10 @@ class Matcher:
             return
         if node.op_type != wanted.op_type or node.domain != wanted.domain:
             self._fail(match, wanted, node, f"it is {node.op_type}")
+            return
+        if self._graph is not node.graph:
+            # What a loop computes once would be computed at each iteration.
+            self._fail(match, wanted, node, "it is in another graph")
             return
         if len(node.outputs) < wanted.outputs:
             self._fail(match, wanted, node, f"it has {len(node.outputs)} outputs")
@@ -296,15 +302,17 @@ class Matcher:
         """Whether nothing outside reads what lies inside."""
         nodes = set(match.nodes.values())
         roots = {match.nodes[r] for r in self.pattern.roots}
-        for node in nodes - roots:
+        for wanted, node in match.nodes.items():
+            if node in roots:
+                continue
             for value in node.outputs:
                 if value.is_graph_output():
-                    self._fail(match, node, node, f"`{value.name}` is an output of the graph")
+                    self._fail(match, wanted, node, f"`{value.name}` is an output of the graph")
                     return False
                 for use in value.uses():
                     if use.node not in nodes:
                         reason = f"`{value.name}` has another reader"
-                        self._fail(match, node, use.node, reason)
+                        self._fail(match, wanted, use.node, reason)
                         return False
         return True
 
@@ -387,19 +395,26 @@ def _join(pairs: Any, goals: Any) -> Any:
 
 
 def _candidates(root: PatternNode, match: Match) -> list[ir.Node]:
-    """Readers of bound values that may be the node of a further result."""
+    """Nodes that may be that of a further result: what is bound leads to them, step by step."""
     found: dict[ir.Node, None] = {}
     for p in root.inputs:
-        bound: Any = None
-        if isinstance(p, Variable):
-            bound = match.values.get(p.name)
-        elif isinstance(p, Output) and p.node in match.nodes:
-            bound = match.nodes[p.node].outputs[p.index]
-        if isinstance(bound, ir.Value):
-            for use in bound.uses():
+        for value in _bound(p, match):
+            for use in value.uses():
                 if use.node.op_type == root.op_type:
                     found[use.node] = None
     return list(found)
+
+
+def _bound(wanted: Any, match: Match) -> list[ir.Value]:
+    """The values that an input of the pattern may be, by what is bound already."""
+    if isinstance(wanted, Variable):
+        value = match.values.get(wanted.name)
+        return [value] if isinstance(value, ir.Value) else []
+    if not isinstance(wanted, Output):
+        return []
+    node = match.nodes.get(wanted.node)
+    makers = _candidates(wanted.node, match) if node is None else [node]
+    return [m.outputs[wanted.index] for m in makers if wanted.index < len(m.outputs)]
 
 
 def _reader(value: Any) -> ir.Node | None:

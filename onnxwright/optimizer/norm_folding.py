@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer.weight_sources import (
     Derived,
     Names,
@@ -59,13 +60,15 @@ class _Pair:
 def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
     """Fold each inference BatchNormalization into the node before it, where only it reads that.
 
+    Those of bodies are folded as well.
+
     Args:
         model: the model; it is changed.
         fixed: names of initializers that stay what they are.
     """
     pairs: dict[ir.Value, list[_Pair]] = {}
-    for node in model.graph:
-        pair = _pair(model.graph, node, fixed)
+    for node in all_nodes(model.graph):
+        pair = _pair(node, fixed)
         if pair is not None:
             pairs.setdefault(pair.weight, []).append(pair)
     if not pairs:
@@ -78,19 +81,19 @@ def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> None:
             _fold(names, found)
 
 
-def _pair(graph: ir.Graph, norm: ir.Node, fixed: frozenset[str]) -> _Pair | None:
+def _pair(norm: ir.Node, fixed: frozenset[str]) -> _Pair | None:
     if norm.op_type != "BatchNormalization" or norm.domain or _number(norm, "training_mode", 0):
         return None
     result = norm.inputs[0]
     before = None if result is None else result.producer()
     if result is None or before is None or before.op_type not in _BEFORE or before.domain:
         return None
-    if len(result.uses()) != 1 or result.is_graph_output() or before.graph is not graph:
+    if len(result.uses()) != 1 or result.is_graph_output() or before.graph is not norm.graph:
         return None
     if any(output.uses() or output.is_graph_output() for output in norm.outputs[1:]):
         return None
     parts = [*before.inputs[1:], *norm.inputs[1:]]
-    if not all(is_fixed(graph, value) and value.name not in fixed for value in parts if value):
+    if not all(is_fixed(value) and value.name not in fixed for value in parts if value):
         return None
     pair = _Pair(before, norm)
     return pair if _fits(pair) else None
@@ -146,10 +149,9 @@ def _fold(names: Names, pairs: Sequence[_Pair]) -> None:
     described = bool(weight.metadata_props)
     made = names.add(f"{name}.folded", of_weight, described=described)
     bias = names.add(f"{bias_name}.folded", of_bias, described=described)
-    graph = names.graph
     for pair in pairs:
-        _replace(graph, pair, made, bias)
-    drop_unused(graph, [weight, first.bias, *norms])
+        _replace(pair, made, bias)
+    drop_unused([weight, first.bias, *norms])
 
 
 def _maker(
@@ -185,9 +187,11 @@ def _scaled(node: ir.Node) -> Callable[[Array, Array], Array]:
     return lambda w, s: w * s
 
 
-def _replace(graph: ir.Graph, pair: _Pair, weight: ir.Value, bias: ir.Value) -> None:
+def _replace(pair: _Pair, weight: ir.Value, bias: ir.Value) -> None:
     """Put one node in the place of two; it has the name and notes of the first."""
     before, norm = pair.before, pair.norm
+    graph = norm.graph
+    assert graph is not None
     kind = "Gemm" if before.op_type == "MatMul" else before.op_type
     attributes = [a for a in before.attributes.values() if a.name != "beta"]
     node = ir.Node(

@@ -15,7 +15,7 @@ from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
 from onnxwright.optimizer import library
@@ -27,15 +27,16 @@ from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
 from onnxwright.optimizer.rules import LEVELS, Rule
+from onnxwright.optimizer.shared_weights import share_weights
 from onnxwright.optimizer.transposes import move_transposes
 from onnxwright.optimizer.versions import convert_version
 
 M = TypeVar("M")
 
-# Two are enough for nearly every model; each is linear in the size of the model.
-MOST_ROUNDS = 8
+# Three to five are enough for nearly every model; each is linear in the size of the model.
+MOST_ROUNDS = 16
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen")
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def optimize(
         skip: names of rules of the library that are not used.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
-            of sequences end with padding), "finite", "visible" (attention masks hide no row whole).
+            of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
+            "frozen" (weights are not trained again: equal ones are stored once).
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
@@ -128,9 +130,11 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     model = _folded(_replayed(source, None, options), options)
+    _shared(model, options)
     done.rounds = 1
+    late = False
     for _ in range(MOST_ROUNDS - 1):
-        rewriter = Rewriter(options.rules, options.scope)
+        rewriter = Rewriter([r for r in options.rules if late or not r.late], options.scope)
         following = _replayed(model, rewriter, options)
         done.rounds += 1
         done.failed.update(rewriter.failures)
@@ -141,17 +145,41 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
                 RemoveUnusedNodesPass()(following)
                 rewriter.fired["move_transposes"] += moved
         if not rewriter.fired:
-            break
+            if late or not _any_late(model, options):
+                break
+            late = True
+            continue
         # What a rule makes of weights is a weight for the rules of the next round.
         model = following
         done.rules.update(rewriter.fired)
         fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
+    if _shared(model, options):
+        model = _replayed(model, None, options)  # what reads the same weights now is the same
     _drop_new_types(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
     done.weight_bytes = (bytes_before, weight_bytes(model))
     return model, done
+
+
+def _shared(model: ir.Model, options: _Options) -> int:
+    """How many initializers are gone because another one holds the same."""
+    return share_weights(model, options.fixed, frozen="frozen" in options.scope.assume)
+
+
+def _any_late(model: ir.Model, options: _Options) -> bool:
+    """Whether a pattern of a rule that comes last lies in a model."""
+    allowed = [r for r in options.rules if r.late and options.scope.allows(r)]
+    late = [p for r in allowed for p in r.for_version(options.version).patterns]
+    tried: dict[tuple[str, str], list[Pattern]] = {}
+    for one in late:
+        tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
+    return any(
+        next(Matcher(p, imports).at(node), None) is not None
+        for imports, node in _places(model)
+        for p in tried.get((node.domain, node.op_type), ())
+    )
 
 
 def _folded(model: ir.Model, options: _Options) -> ir.Model:
@@ -209,6 +237,13 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     Returns:
         A model of the kind that was given.
 
+    Raises:
+        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
+
+    Warns:
+        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
+            would add nodes (OW888).
+
     Example:
         >>> import onnx
         >>> from onnxwright.optimizer.rules import rule
@@ -228,13 +263,20 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    fired: set[str] = set()
+    refusals: dict[str, str] = {}
     for _ in range(MOST_ROUNDS):
         rewriter = Rewriter(chosen, scope, strict=True)
         following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
         _add_functions(following, rewriter)
+        refusals = {**rewriter.refusals, **refusals}
         if not rewriter.fired:
             break
+        fired.update(rewriter.fired)
         source = following
+    for name, reason in refusals.items():
+        if name not in fired:
+            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
     made: M = give(source)
     return made
 
@@ -323,7 +365,11 @@ def _shown(node: ir.Node) -> str:
 
 
 def find(
-    model: Any, pattern: Rule | Callable[..., Any], *, explain: bool = False, shared: bool = True
+    model: Any,
+    pattern: Rule | Callable[..., Any],
+    *,
+    explain: bool = False,
+    shared: bool | None = None,
 ) -> list[Any]:
     """The places of a model where a pattern lies.
 
@@ -331,7 +377,8 @@ def find(
         model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
         pattern: a rule, or a pattern function.
         explain: return where it almost lies instead, and why it does not.
-        shared: whether interior values may have readers outside of the pattern.
+        shared: whether interior values may have readers outside of the pattern; by default as for
+            a rule when it is applied, and True for a pattern function.
 
     Returns:
         `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
@@ -353,6 +400,8 @@ def find(
         if not isinstance(pattern, Rule)
         else (pattern.for_version(version).patterns)
     )
+    if shared is None:
+        shared = pattern.always if isinstance(pattern, Rule) else True
     found: list[Found] = []
     near: list[NearMiss] = []
     for imports, node in _places(source):

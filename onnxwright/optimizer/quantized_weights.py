@@ -155,7 +155,7 @@ def _scale(
     ir.convenience.replace_nodes_and_values(
         graph, scaled, [scaled, cast], [made], scaled.outputs, made.outputs
     )
-    drop_unused(graph, [scales])
+    drop_unused([scales])
 
 
 def _multiply(
@@ -184,7 +184,7 @@ def _multiply(
     ir.convenience.replace_nodes_and_values(
         graph, last, gone, [made, gemm], last.outputs, gemm.outputs
     )
-    drop_unused(graph, [scales])
+    drop_unused([scales])
 
 
 def _scales(scaled: ir.Node, factor: ir.Value) -> ir.Value | None:

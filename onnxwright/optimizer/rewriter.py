@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NoReturn
 
 import onnx_ir as ir
@@ -28,6 +29,9 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
+
+# How many ways to match a pattern of several results are tried at one node.
+MOST_MATCHES = 64
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,8 @@ class Rewriter:
             key = (pattern.root.domain, pattern.root.op_type)
             self._table.setdefault(key, []).append((rule, pattern))
         self._done: dict[ir.Node, Results] = {}
-        # Node of the source graph -> the size of the pattern that was replaced there.
-        self._replaced: dict[ir.Node, int] = {}
+        # Node of the source graph -> the largest of what was replaced there.
+        self._replaced: dict[ir.Node, _Replaced] = {}
 
     def __call__(
         self, replay: Replay, node: ir.Node, _inputs: Sequence[GraphValue | None], env: Env
@@ -107,7 +111,7 @@ class Rewriter:
             if any(f.identifier() == replay.function for f in rule.functions):
                 continue  # the body of the function does not call it
             matcher = Matcher(pattern, replay.imports, shared=rule.always)
-            for match in matcher.at(node):
+            for match in islice(matcher.at(node), MOST_MATCHES):
                 if self._undoes_more(match):
                     continue
                 made = _Attempt(self, rule, match, replay, env).made()
@@ -120,13 +124,33 @@ class Rewriter:
     def _undoes_more(self, match: Match) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
-        return any(self._replaced.get(n, 0) > size for n in match.nodes.values())
+        if any(r in self._done for r in match.roots[1:]):
+            return True  # another match makes that result already
+        known = [self._replaced.get(n) for n in match.nodes.values()]
+        return any(k is not None and len(k.nodes) > size for k in known)
 
-    def note(self, match: Match) -> None:
-        """Remember what was replaced."""
-        size = len(match.nodes)
-        for node in match.nodes.values():
-            self._replaced[node] = max(size, self._replaced.get(node, 0))
+    def note(self, rule: Rule, match: Match) -> None:
+        """Remember what was replaced, and count it; what lies inside of it is not counted again."""
+        nodes = frozenset(match.nodes.values())
+        for before in {self._replaced[n] for n in nodes if n in self._replaced}:
+            if before.nodes < nodes:
+                self.fired[before.rule] -= 1
+                if not self.fired[before.rule]:
+                    del self.fired[before.rule]
+        made = _Replaced(rule.name, nodes)
+        self.fired[rule.name] += 1
+        for node in nodes:
+            known = self._replaced.get(node)
+            if known is None or len(known.nodes) <= len(nodes):
+                self._replaced[node] = made
+
+
+@dataclass(frozen=True, eq=False)
+class _Replaced:
+    """What a rule was used for: its name and the nodes."""
+
+    rule: str
+    nodes: frozenset[ir.Node]
 
 
 class _Attempt:
@@ -144,7 +168,7 @@ class _Attempt:
 
     def made(self) -> dict[ir.Node, Results] | None:
         """For each root its results; None where the rule declines or may not be used here."""
-        if self._touches_kept():
+        if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
         bound = self._bound()
         if bound is None:
@@ -162,16 +186,23 @@ class _Attempt:
             self._declined("it would add more nodes than it takes away (`grows=True` allows that)")
             return None
         if not self._is_same(values):
-            self.rewriter.fired[self.rule.name] += 1
-            self.rewriter.note(self.match)
+            self.rewriter.note(self.rule, self.match)
             self._note(fresh)
         return self._results(values, kinds, fresh)
+
+    def _other_results(self) -> list[ir.Value]:
+        """The results beside the first one; where one is made already, its readers have it."""
+        return [v for root in self.match.roots[1:] for v in root.outputs]
 
     def _touches_kept(self) -> bool:
         keep = self.rewriter.scope.keep
         if not keep:
             return False
-        return any(v.name in keep for n in self.match.nodes.values() for v in n.outputs)
+        if any(v.name in keep for n in self.match.nodes.values() for v in n.outputs):
+            return True
+        # What a replacement would make of a weight that is kept is computed at each run.
+        held = [v for v in self.match.values.values() if isinstance(v, ir.Value)]
+        return any(v.name in keep and v.is_initializer() for v in held)
 
     def _bound(self) -> dict[str, Any] | None:
         """What the pattern bound, as values of the new graph; None where one is not made yet."""
@@ -417,12 +448,7 @@ def _computed(
 ) -> list[ir.Node]:
     """The new nodes that the results need and that are not made of constants alone."""
     inside = set(fresh)
-    frozen: set[ir.Node] = set()
-    for node in fresh:
-        if node.inputs and all(
-            v is None or v in b.pool or v.producer() in frozen for v in node.inputs
-        ):
-            frozen.add(node)
+    frozen = {node for node in fresh if _is_made_of_constants(node, b)}
     found: dict[ir.Node, None] = {}
     waiting = [v.value.producer() for v in values]
     while waiting:
@@ -432,6 +458,19 @@ def _computed(
         found[maker] = None
         waiting += [v.producer() for v in maker.inputs if v is not None]
     return list(found)
+
+
+def _is_made_of_constants(node: ir.Node, b: BuildContext, steps: int = 8) -> bool:
+    """Whether constants alone lead to a new node; an earlier replacement may have made some."""
+    if not any(node.inputs):
+        return False
+    for value in node.inputs:
+        if value is None or value in b.pool:
+            continue
+        maker = value.producer()
+        if maker is None or not steps or not _is_made_of_constants(maker, b, steps - 1):
+            return False
+    return True
 
 
 def _is_frozen(node: ir.Node) -> bool:

@@ -32,6 +32,7 @@ class Rule:
         avoid: runtimes it is not used for, because the replacement is slower there.
         always: whether interior values may have other readers.
         grows: whether it may add more nodes than it takes away.
+        late: whether it is tried only once no other rule matches anywhere.
         cases: inputs for its proof: a function of a random generator, or None.
         doc: what it does, in a sentence.
     """
@@ -49,6 +50,7 @@ class Rule:
         avoid: Iterable[str] = (),
         always: bool = False,
         grows: bool = False,
+        late: bool = False,
         cases: Any = None,
         pattern: Pattern | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class Rule:
         self.avoid = frozenset(avoid)
         self.always = always
         self.grows = grows
+        self.late = late
         self.cases = cases
         self.functions: Sequence[Any] = ()
 
@@ -171,6 +174,7 @@ _OPTIONS = (
     "avoid",
     "always",
     "grows",
+    "late",
     "cases",
 )
 
@@ -190,7 +194,7 @@ class _RuleMaker:
         Args:
             function: the pattern: a function of `op` and the values it leaves open.
             options: `name`, `since`, `until`, `level`, `assume`, `target`, `avoid`, `always`,
-                `grows`, `cases`; see `Rule`.
+                `grows`, `late`, `cases`; see `Rule`.
 
         Returns:
             The rule, or what makes one of a pattern function.

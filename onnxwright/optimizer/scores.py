@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from onnxwright.optimizer.constants import small_array
+from onnxwright.operators import facts
+from onnxwright.optimizer.constants import small_array, tensor_of
 
 # Scores of so little are those of hidden keys.
 _HIDDEN = -1e4
@@ -116,7 +117,10 @@ def _leads_to_product(value: ir.Value | None) -> bool:
 
 
 def _lowest_numbers(mask: ir.Value | None) -> set[float]:
-    """The numbers of hidden keys that a model makes a mask of, where these hide whole rows."""
+    """The numbers of hidden keys that a model makes a mask of, where these hide whole rows.
+
+    A mask of floats that the caller gives may have any of them.
+    """
     found: set[float] = set()
     waiting: list[ir.Value | None] = [mask]
     seen: set[ir.Value] = set()
@@ -131,8 +135,30 @@ def _lowest_numbers(mask: ir.Value | None) -> set[float]:
                 found.add(float(array.min()))
             continue
         node = value.producer()
-        waiting += [] if node is None else list(node.inputs)
+        if node is None:
+            if tensor_of(value) is None and (value.dtype is None or _is_float(value)):
+                found |= {-math.inf, _LOWEST}
+        elif not _is_computed(node):
+            waiting += list(node.inputs)
     return found
+
+
+def _is_float(value: ir.Value) -> bool:
+    return value.dtype is not None and value.dtype.is_floating_point()
+
+
+def _is_computed(node: ir.Node) -> bool:
+    """Whether a node makes other numbers than masks have: products, and factors of 0s and 1s."""
+    if facts(node.op_type, node.domain).heavy:
+        return True
+    numbers = [_number_of(v) for v in node.inputs] if node.op_type == "Mul" else []
+    return any(n is not None and 1 < abs(n) < -_LOWEST for n in numbers)
+
+
+def _number_of(value: ir.Value | None) -> float | None:
+    """The number of a constant of one element."""
+    array = small_array(value)
+    return None if array is None or array.size != 1 else float(array.reshape(()))
 
 
 __all__ = ["Scores", "scores_of"]

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import onnx_ir as ir
 
+from onnxwright.ir.nested import all_graphs
 from onnxwright.types.dtypes import DType
 
 # Where an initializer keeps its `WeightSource`, and where a model says so to whoever reads it.
@@ -200,23 +201,22 @@ def is_missing(tensor: Any) -> bool:
     return ask is not None and bool(ask())
 
 
-def is_fixed(graph: ir.Graph, value: ir.Value) -> bool:
-    """Whether a value is an initializer that nobody gives from outside.
+def is_fixed(value: ir.Value) -> bool:
+    """Whether a value is an initializer, of the main graph or a body, that nobody else gives.
 
     Args:
-        graph: the main graph.
         value: the value.
 
     Returns:
         True where it holds the same numbers at every run.
     """
-    if value.is_graph_input() or value.const_value is None:
+    if value.is_graph_input() or value.const_value is None or not value.is_initializer():
         return False
-    return value.is_initializer() and graph.initializers.get(str(value.name)) is value
+    return value.graph is not None and value.graph.initializers.get(str(value.name)) is value
 
 
 class Names:
-    """The names of a graph, for new initializers.
+    """The names of a graph and of the bodies in it, for new initializers.
 
     Args:
         graph: the main graph.
@@ -224,8 +224,11 @@ class Names:
 
     def __init__(self, graph: ir.Graph) -> None:
         self.graph = graph
-        self._taken = {v.name for node in graph.all_nodes() for v in node.outputs}
-        self._taken.update(v.name for v in graph.inputs)
+        self._taken: set[str | None] = set()
+        for one in all_graphs(graph):
+            self._taken.update(v.name for v in one.inputs)
+            self._taken.update(one.initializers)
+            self._taken.update(v.name for node in one for v in node.outputs)
 
     def add(self, name: str, made: WeightSource, *, described: bool) -> ir.Value:
         """A new initializer that is made of others.
@@ -278,24 +281,24 @@ class Names:
             It, or it with a number.
         """
         chosen, n = name, 0
-        while chosen in self.graph.initializers or chosen in self._taken:
+        while chosen in self._taken:
             n += 1
             chosen = f"{name}_{n}"
         self._taken.add(chosen)
         return chosen
 
 
-def drop_unused(graph: ir.Graph, values: Iterable[ir.Value | None]) -> None:
-    """Let initializers go that nothing reads any more.
+def drop_unused(values: Iterable[ir.Value | None]) -> None:
+    """Let initializers go that nothing reads any more, from the graphs that hold them.
 
     Args:
-        graph: the main graph; it is changed.
         values: those that may be unused.
     """
     for value in values:
         if value is None or value.uses() or value.is_graph_output() or value.is_graph_input():
             continue
-        graph.initializers.pop(str(value.name), None)
+        if value.graph is not None:
+            value.graph.initializers.pop(str(value.name), None)
 
 
 __all__ = [

@@ -10,6 +10,8 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import ops as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.literals import emit1
+from onnxwright.semantics.numpy_functions.arguments import known_rank
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -33,7 +35,10 @@ class GraphValue(ValueOperators, SymbolicValue):
         weak: the Python kind it represents (a number known only at run time), or None.
     """
 
-    __slots__ = ("backend", "kind", "value", "weak")
+    __slots__ = ("__weakref__", "_memory", "backend", "kind", "value", "weak")
+
+    # What shares memory with it in Python, for writing into it; the front ends differ.
+    _memory: Any
 
     def __init__(
         self,
@@ -49,6 +54,9 @@ class GraphValue(ValueOperators, SymbolicValue):
 
     def _backend(self) -> ValueContext:
         return self.backend
+
+    def _become(self, made: GraphValue) -> None:
+        self.value, self.kind, self.weak = made.value, made.kind, made.weak
 
     def __repr__(self) -> str:
         return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"
@@ -75,6 +83,23 @@ class GraphValue(ValueOperators, SymbolicValue):
     def rank(self) -> int | None:
         """The number of dimensions, where known."""
         return None if self.shape is None else len(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions.
+
+        Raises:
+            ScriptTypeError: it is not known (OW414).
+        """
+        return known_rank(self.backend, "ndim", self)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements: an int where the shape is known, else a value."""
+        shape = self.shape
+        if shape is not None and all(isinstance(d, int) for d in shape):
+            return int(np.prod([d for d in shape if isinstance(d, int)], dtype=np.int64))
+        return emit1(self.backend, "Size", (self,))
 
     @property
     def constant(self) -> np.ndarray[Any, Any] | None:

@@ -9,6 +9,7 @@ import inspect
 import math
 import operator
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -26,6 +27,13 @@ _SCALAR_TYPES = {
     5: DType.FLOAT16, 6: DType.FLOAT, 7: DType.DOUBLE, 9: DType.COMPLEX64,
     10: DType.COMPLEX128, 11: DType.BOOL, 15: DType.BFLOAT16,
 }  # fmt: skip
+# Modules that register the operators of a namespace when they are imported.
+_REGISTERED_BY = {
+    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
+    "torchao": "torchao.quantization",
+    "torchvision": "torchvision",
+    "transformers": "transformers.integrations.moe",
+}
 _LAYOUT = "asks for strides or storage, which ONNX values do not have"
 
 
@@ -43,8 +51,9 @@ def find_operator(name: str) -> Any:
         (<OpOverload(op='aten.add', overload='Tensor')>, None)
     """
     namespace, _, rest = name.partition("::")
-    if namespace == "quantized_decomposed":
-        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
+    if namespace in _REGISTERED_BY:
+        with suppress(ModuleNotFoundError):  # an optional package
+            importlib.import_module(_REGISTERED_BY[namespace])
     base, _, overload = rest.partition(".")
     operators = getattr(torch.ops, namespace)
     # Some exist only as the one that writes into its argument, such as `fill_diagonal_`.

@@ -148,7 +148,11 @@ def _client(cluster: Cluster, tasks: int) -> Iterator[Any]:
             threads_per_worker=1,
             processes=True,
             memory_limit=cluster.memory or 0,
-            dashboard_address=cluster.dashboard,
+            # Without a dashboard dask still listens, at a port that another cluster may have.
+            scheduler_kwargs={
+                "dashboard": cluster.dashboard is not None,
+                "dashboard_address": cluster.dashboard or "127.0.0.1:0",
+            },
             silence_logs=logging.CRITICAL,
         ) as local,
         distributed.Client(local, set_as_default=False) as client,

@@ -14,7 +14,6 @@ import ml_dtypes  # noqa: F401 - registers its types with numpy
 import numpy as np
 import onnx
 import onnx_ir as ir
-import onnxruntime
 from onnx import helper, numpy_helper
 
 from onnxwright.opset import registry
@@ -29,6 +28,7 @@ from onnxwright.optimizer.patterns import (
     Variable,
 )
 from onnxwright.optimizer.rules import Rule
+from onnxwright.testing.plain_sessions import PlainSession
 
 TRIES = 48
 _FLOATS = (np.float32, np.float32, np.float64, np.float16)
@@ -317,20 +317,12 @@ def run_plainly(
     Raises:
         AssertionError: the model does not run, and `about` was given.
     """
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        made: list[Any] = session.run(None, feeds)
+        return PlainSession(model).run(feeds)
     except Exception as error:
         if about:
             raise AssertionError(f"the new model does not run: {error}\n{about}") from error
         return None
-    return made
 
 
 __all__ = ["TRIES", "Proof", "prove", "run_plainly"]

@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo import core as opinfo
 
 from onnxwright.atenlib.composites import COMPOSITES
 from onnxwright.atenlib.load import functions
@@ -22,6 +25,7 @@ from onnxwright.atenlib.op import AtenFunction
 from onnxwright.atenlib.optest import OpTest, Skip, XFail
 from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import AtenLookupError, OnnxwrightError
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.testing.aten_runs import (
     UNKNOWN,
@@ -208,13 +212,38 @@ def draw(info: Any, dtype: str) -> Iterator[Any]:
     Yields:
         SampleInputs; last an exception, if torch raises one.
     """
-    torch.manual_seed(0)
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 - torch's samples draw from the global generator
+    _seed(0)
     try:
-        yield from info.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False)
+        # torch looks through the frames of the caller for a TestCase, by whose name it would seed:
+        # there is none, and looking takes half of the time of a unit.
+        with (
+            TORCH_LOCK,
+            mock.patch.object(common_utils, "extract_test_fn", _no_test),
+            mock.patch.object(opinfo, "extract_test_fn", _no_test),
+        ):
+            kind = getattr(torch, dtype)
+            samples = info.sample_inputs("cpu", kind, requires_grad=False, set_seed=False)
+        while True:
+            _seed(common_utils.SEED)
+            yield next(samples)
+    except StopIteration:
+        return
     except Exception as error:  # noqa: BLE001 - whatever torch raises, it has no more samples
         yield error
+
+
+def _seed(seed: int) -> None:
+    """Seed what torch's samples draw from; of torch the CPU alone.
+
+    `torch.manual_seed` keeps a stack for each call, for the devices that are not there.
+    """
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the samples draw from the global generator
+
+
+def _no_test() -> None:
+    """What torch finds where no TestCase runs."""
 
 
 def _outcome(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto
-from onnxwright.testing.proving import run_plainly
+from onnxwright.ir.loading import open_light, open_model
+from onnxwright.testing.plain_sessions import PlainSession
 from onnxwright.types import dims
 from onnxwright.types.kinds import TensorType
 
@@ -30,7 +32,7 @@ def first_difference(
     """What two models compute differently on random inputs.
 
     Args:
-        a, b: models of any kind; they take the same inputs.
+        a, b: models of any kind; they take the same inputs, which may have other names in `b`.
         exact: compare bits; otherwise results may differ by their rounding.
         sizes: the value of each named dimension, run by run.
         seed: what the inputs are drawn from.
@@ -51,46 +53,64 @@ def first_difference(
         >>> first_difference(one, onnx.parser.parse_model(text + "{ y = Abs(x) }"))
         'output `y` at size 2: 0.1257 instead of -0.1257 at [0]'
     """
-    one, other = _proto(a), _proto(b)
-    ran = 0
-    runs: Iterable[tuple[str, Mapping[str, Any]]]
+    one = _interface(a)
+    runs: list[tuple[str, Mapping[str, Any]]]
     if feeds is None:
-        runs = ((f"size {n}", drawn(one, n, np.random.default_rng(seed))) for n in sizes)
+        runs = [(f"size {n}", drawn(one, n, np.random.default_rng(seed))) for n in sizes]
     else:
-        runs = ((f"run {n}", given) for n, given in enumerate(feeds))
-    for label, given in runs:
-        wanted = run_plainly(one, dict(given))
-        if wanted is None:
-            continue
-        ran += 1
-        got = run_plainly(other, dict(given))
-        if got is None:
+        runs = [(f"run {n}", given) for n, given in enumerate(feeds)]
+    # One model after the other: a session may hold gigabytes of weights.
+    wanted = _outputs(a, [given for _, given in runs])
+    kept = [n for n, found in enumerate(wanted) if found is not None]
+    if not kept:
+        raise ValueError("the first model does not run on these inputs")
+    mine, theirs = _inputs(one), _inputs(_interface(b))
+    if len(mine) != len(theirs):
+        return f"the second model has {len(theirs)} inputs instead of {len(mine)}"
+    names = dict(zip(mine, theirs, strict=True))
+    given = [{names.get(k, k): v for k, v in runs[n][1].items()} for n in kept]
+    got = _outputs(b, given)
+    for n, found in zip(kept, got, strict=True):
+        label, expected = runs[n][0], wanted[n]
+        if found is None:
             return f"the second model does not run at {label}"
-        for info, x, y in zip(one.graph.output, wanted, got, strict=True):
+        for info, x, y in zip(one.graph.output, expected or (), found, strict=True):
             different = _words(x, y, exact)
             if different is not None:
                 return f"output `{info.name}` at {label}: {different}"
-    if not ran:
-        raise ValueError("the first model does not run on these inputs")
     return None
 
 
-def _proto(model: Any) -> onnx.ModelProto:
+def _interface(model: Any) -> onnx.ModelProto:
+    """A model as a proto whose weights are not read."""
     if isinstance(model, onnx.ModelProto):
         return model
-    if isinstance(model, ir.Model):
-        made: onnx.ModelProto = ir.to_proto(model)
-        onnx.external_data_helper.load_external_data_for_model(made, str(_folder(model)))
-        return made
-    return onnx.load(model)
+    opened = open_light(model)[0] if isinstance(model, ir.Model) else open_model(model)
+    assert isinstance(opened.proto, onnx.ModelProto)
+    return opened.proto
 
 
-def _folder(model: ir.Model) -> Any:
-    for value in model.graph.initializers.values():
-        folder = getattr(value.const_value, "base_dir", None)
-        if folder:
-            return folder
-    return "."
+def _inputs(model: onnx.ModelProto) -> list[str]:
+    """The names of the inputs that a run must give."""
+    held = {i.name for i in model.graph.initializer}
+    return [i.name for i in model.graph.input if i.name not in held]
+
+
+def _outputs(model: Any, feeds: Sequence[Mapping[str, Any]]) -> list[list[Any] | None]:
+    """The outputs of a model for each feed; None where it does not run."""
+    try:
+        session = PlainSession(model)
+    except OnnxwrightError:
+        raise
+    except Exception:  # noqa: BLE001 - the runtime raises many kinds
+        return [None] * len(feeds)
+    found: list[list[Any] | None] = []
+    for given in feeds:
+        try:
+            found.append(session.run(given))
+        except Exception:  # noqa: BLE001 - as above
+            found.append(None)
+    return found
 
 
 def drawn(model: onnx.ModelProto, size: int, rng: np.random.Generator) -> dict[str, Any]:

@@ -85,3 +85,33 @@ def test_mistakes(
     assert main(line.split()) == status
     assert words in capsys.readouterr().err
     assert not (model / "n.onnx").exists()
+
+
+def test_convert_and_rename_verify(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    for line in (
+        "convert m.onnx --opset 18 -o a.onnx --verify",
+        "rename m.onnx --inputs x=ids --outputs y=sum -o b.onnx --verify",
+        "optimize m.onnx -o c.onnx --verify",
+    ):
+        assert main(line.split()) == 0, line
+        assert capsys.readouterr().out.splitlines()[-1] == "equal on random inputs", line
+    assert main("convert m.onnx --opset 9 -o d.onnx --verify --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)["verified"] is True
+    wrong = onnx.load("m.onnx")
+    wrong.graph.node[0].op_type = "Abs"
+    monkeypatch.setattr("onnxwright.optimizer.versions.convert_version", lambda *_, **__: wrong)
+    assert main("convert m.onnx --opset 18 -o e.onnx --verify".split()) == 1
+    assert "differs: output `y` at size 2" in capsys.readouterr().out
+
+
+def test_what_cannot_run_cannot_be_verified(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (seq(float[3]) s) => (int64 n)'
+    onnx.save(parser.parse_model(head + "{ n = SequenceLength(s) }"), "s.onnx")
+    assert main("convert s.onnx --opset 18 -o t.onnx --verify".split()) == 2
+    assert "s.onnx cannot be verified: the input `s` is not a tensor" in capsys.readouterr().err

@@ -35,7 +35,6 @@ TORCH = {
     "from torch.onnx import export\n": "from onnxwright.torch_onnx import export\n",
 }
 NOTED = {
-    "from onnxscript import ir\n": (1, "import onnx_ir as ir"),
     "from onnxscript.rewriter import pattern\n": (1, "onnxwright.rewrite"),
     "import onnxscript.optimizer\n": (1, "onnxwright.optimize"),
     "import onnxscript\n\nonnxscript.version_converter\n": (3, "convert_version"),
@@ -66,8 +65,9 @@ def test_what_is_different_has_a_note(text: str) -> None:
 
 def test_torch_onnx_without_a_counterpart_has_a_note() -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    made = migrate("import torch\ntorch.onnx.register_custom_op_symbolic('a::b', f, 9)\n")
+    made = migrate("import torch\ntorch.onnx.symbolic_opset9.relu(g, x)\n")
     assert [n.line for n in made.notes] == [2]
+    assert "custom_translation_table" in made.notes[0].text
 
 
 def test_a_file_is_changed_only_when_asked(
@@ -101,6 +101,21 @@ def test_a_file_is_changed_only_when_asked(
             "from torch import onnx as o\no.export(m, (x,))\n",
             "from onnxwright import torch_onnx as o\no.export(m, (x,))\n",
         ),
+        (
+            "import torch as th\nth.onnx.export(m, (x,))\nimport onnx\n",
+            (
+                "import torch as th\nfrom onnxwright import torch_onnx\n"
+                "torch_onnx.export(m, (x,))\nimport onnx\n"
+            ),
+        ),
+        (
+            "from torch.onnx.utils import export\n",
+            "from onnxwright.torch_onnx.utils import export\n",
+        ),
+        (
+            "import torch.onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
+            "import onnxwright.torch_onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
+        ),
     ],
 )
 def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
@@ -108,11 +123,49 @@ def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
 
 
 def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
-    text = "import torch.onnx as t\nt.register_custom_op_symbolic('a::b', f, 9)\n"
+    text = "import torch.onnx as t\nt.JitScalarType.from_value(x)\n"
     found = migrate(text)
     assert found.text == text
-    assert [(note.line, "register_custom_op_symbolic" in note.text) for note in found.notes] == [
-        (2, True)
+    assert [(note.line, "JitScalarType" in note.text) for note in found.notes] == [(2, True)]
+
+
+FILES = Path(__file__).parent / "migrate"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.name for p in FILES.glob("*.py") if not p.name.endswith(".migrated.py"))
+)
+def test_a_whole_file(name: str) -> None:
+    """`x.py` becomes `x.migrated.py`; the lines `# line: text` at its end are the notes."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    made = migrate((FILES / name).read_text(encoding="utf-8"))
+    said = "".join(f"# {n.line}: {n.text}\n" for n in made.notes)
+    wanted = (FILES / name).with_suffix(".migrated.py").read_text(encoding="utf-8")
+    assert made.text + said == wanted
+    compile(made.text, name, "exec")
+    assert migrate(made.text).text == made.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-8"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_encoding_and_line_ends_stay(encoding: str, newline: str, tmp_path: Path) -> None:
+    lines = [
+        f"# -*- coding: {encoding} -*-" if encoding == "latin-1" else "#!/usr/bin/env python",
+        "from torch import nn, onnx",
+        "s = '\xe9'",
+        "from onnxscript import ir, script",
+        "",
     ]
-    both = migrate("from torch import nn, onnx\n")
-    assert "onnxwright.torch_onnx" in both.notes[0].text
+    path = tmp_path / "model.py"
+    path.write_bytes(newline.join(lines).encode(encoding))
+    assert main(["migrate", str(path), "--write"]) == 0
+    wanted = [
+        lines[0],
+        "from onnxwright import torch_onnx as onnx",
+        "from torch import nn",
+        lines[2],
+        "import onnx_ir as ir",
+        "from onnxwright import script",
+        "",
+    ]
+    assert path.read_bytes() == newline.join(wanted).encode(encoding)

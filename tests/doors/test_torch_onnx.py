@@ -170,7 +170,28 @@ def test_names_of_torch_onnx_are_there() -> None:
     assert torch_onnx.TrainingMode is torch.onnx.TrainingMode
     assert torch_onnx.ops is torch.onnx.ops
     with pytest.raises(AttributeError, match="custom_translation_table"):
-        torch_onnx.register_custom_op_symbolic("my::op", len, 9)
+        torch_onnx.symbolic_opset11  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", ["example_outputs", "enable_onnx_checker", "strip_doc_string", "export_raw_ir", "aten"]
+)
+def test_an_argument_that_torch_has_removed_is_answered(name: str) -> None:
+    with pytest.warns(ow.OnnxwrightWarning, match=rf"OW890.*`{name}="):
+        torch_onnx.export(torch.nn.ReLU(), X, **{name: True})
+
+
+def test_an_argument_that_torch_never_had_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="'opset'"):
+        torch_onnx.export(torch.nn.ReLU(), X, opset=18)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("relu", len), ("a::b", None), ("a b::c", len), ("::", len)]
+)
+def test_symbolic_functions_that_cannot_be_registered(name: str, function: Any) -> None:
+    with pytest.raises(ow.ExportError, match="OW825"):
+        torch_onnx.register_custom_op_symbolic(name, function, 9)
 
 
 NOT_OURS = sorted(

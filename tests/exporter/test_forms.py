@@ -165,16 +165,3 @@ def test_what_is_written_and_returned_is_one_output() -> None:
     _, written = program.run_with_new_values(args)
     assert written["cache"].tolist() == [0, 1, 0]
     assert written["count"].tolist() == [1, 1, 1]
-
-
-def test_a_static_cache_with_sliding_layers_has_a_remedy() -> None:
-    hub = pytest.importorskip("transformers", reason="the cache is of transformers")
-    config = hub.MistralConfig(num_hidden_layers=1, sliding_window=4, hidden_size=8)
-    cache = hub.StaticCache(config=config, max_cache_len=8)
-
-    class Reads(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, x: Any, cache: Any) -> Any:
-            return x
-
-    with pytest.raises(ow.errors.ExportValueError, match="OW825[\\s\\S]*DynamicCache"):
-        ow.export(Reads(), (torch.ones(1), cache))

@@ -80,6 +80,23 @@ def test_report() -> None:
     assert "matmul_and_bias" in str(report)
 
 
+def test_a_rule_counts_once_for_a_place() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 18]>
+        g (float[N,4] x) => (float[N,4] y, float[N,4] z)
+        <int64[1] ax = {-1}, float two = {2.0}, float e = {1e-5}, float h = {0.5}> {
+          m = ReduceMean(x, ax)  d = Sub(x, m)  p = Pow(d, two)  v = ReduceMean(p, ax)
+          w = Add(v, e)  r = Sqrt(w)  n = Div(d, r)  q = Mul(n, s)  y = Add(q, b)
+          t = MatMul(y, k)  u = Mul(t, h)  f = MatMul(u, l)  z = Mul(f, h) }""")
+    for name, shape in (("s", 4), ("b", 4), ("k", (4, 4)), ("l", (4, 4))):
+        array = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    _, report = ow.optimize(model, report=True)
+    # The factor of both products is one value; the second weight is a weight all the same.
+    assert report.rules == {"layer_normalization": 1, "matmul_and_scale": 2}
+    assert report.rounds == 3
+
+
 def test_another_opset() -> None:
     text = """<ir_version: 7, opset_import: ["" : 13]> g (float[N] x) => (float[N] y)
     <float h = {0.5}, float o = {1.0}, float r = {1.41421356}>
@@ -103,6 +120,18 @@ def test_functions_are_kept_or_inlined() -> None:
     inlined = ow.optimize(model, inline=True)
     assert operators(inlined) == ["Relu"]
     assert not inlined.functions
+
+
+def test_a_function_whose_result_is_a_constant() -> None:
+    made = ow.optimize(
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
+            g (float[2] x) => (float[2] y) { a = local.f(x)  y = Add(x, a) }
+            <domain: "local", opset_import: ["" : 20]>
+            f (a) => (r) { r = Constant <value = float[2] {1.0, 2.0}> () }"""
+        )
+    )
+    assert ow.CompiledModel(made)(np.ones(2, np.float32)).tolist() == [2, 3]
 
 
 def test_scripts_compile_to_optimized_models() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 
 import pytest
 
@@ -37,9 +38,22 @@ def test_a_task_that_ends_its_process_costs_itself_only() -> None:
     assert lost["raise"].why == "ValueError: as asked"
 
 
+def test_two_clusters_run_side_by_side() -> None:
+    """Each has its own ports; dask warns where the second meets those of the first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outer = run_tasks(len, {"a": [1], "b": [1, 2]}, Cluster(workers=1))
+        first = next(outer)
+        assert dict(run_tasks(len, {"c": [1, 2, 3]}, Cluster(workers=1))) == {"c": 3}
+        assert dict([first, *outer]) == {"a": 1, "b": 2}
+
+
 def test_a_scheduler_that_runs_already_is_used() -> None:
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=1,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     ) as cluster:
         where = Cluster(scheduler=cluster.scheduler_address)
         assert dict(run_tasks(len, {"a": [1, 2]}, where)) == {"a": 2}

@@ -305,7 +305,7 @@ def _group(op: Op, a: Value, b: Value, g: int, span: list[Any]) -> Value:
     rule=custom(),
     untested="an operator of the package transformers",
 )
-def grouped_mm_fallback(op: Op, input: Value, weight: Value, offs: Any) -> Any:
+def grouped_mm_fallback(op: Op, input: Value, weight: Value, offs: Value) -> Any:
     """Rows in groups that end at `offs`, each times its matrix; rows after the last are zeros.
 
     Source: transformers.integrations.moe.

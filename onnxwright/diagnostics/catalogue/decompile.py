@@ -35,3 +35,18 @@ class NoWeightsFile(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
     given: str
     advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsTooLargeForText(Diagnostic):
+    """The weights of a model are too large to be written into Python text."""
+
+    code: ClassVar[str] = "OW883"
+    title: ClassVar[str] = "the weights take {size}, which is too much for Python text"
+    label: ClassVar[str] = "asked for here"
+    help: ClassVar[str] = (
+        "use `weights='external'`, which leaves them in the model's data file, or "
+        "`weights='npz'` with `weights_file=`"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    size: str

@@ -281,6 +281,26 @@ class SparseDensified(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateInPython(Diagnostic):
+    """The module changes a number of Python when it is run, which a model cannot do."""
+
+    code: ClassVar[str] = "OW839"
+    title: ClassVar[str] = (
+        "running the module changes `{name}` from {before} to {after}: the model computes every "
+        "call as the one that was captured"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = (
+        "keep what must be counted in a buffer (`register_buffer`) and change it in place: "
+        "`self.count.add_(1)`; its new value is a further output of the model"
+    )
+    severity: ClassVar[str] = "warning"
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SparseTensor(Diagnostic):
     """A sparse input or result, or a sparse weight that PyTorch cannot capture the use of."""
 
@@ -296,15 +316,58 @@ class SparseTensor(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class NoEffectHere(Diagnostic):
-    """An argument of `torch.onnx.export` is given that changes nothing in this exporter."""
+    """An argument of `torch.onnx.export` is given that this exporter does not have."""
 
     code: ClassVar[str] = "OW890"
-    title: ClassVar[str] = "`{argument}=` has no effect: {reason}"
+    title: ClassVar[str] = "`{argument}=` {effect}: {reason}"
     label: ClassVar[str] = "given here"
-    help: ClassVar[str] = "leave it out"
+    help: ClassVar[str] = "{hint}"
     severity: ClassVar[str] = "warning"
     argument: str
     reason: str
+    effect: str = "has no effect"
+    hint: str = "leave it out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedFromTorchOnnx(Diagnostic):
+    """A function is called that `torch.onnx` had in older versions; it does what it did there."""
+
+    code: ClassVar[str] = "OW891"
+    title: ClassVar[str] = "`torch.onnx` has removed `{name}`"
+    label: ClassVar[str] = "called here"
+    help: ClassVar[str] = "write {instead}"
+    severity: ClassVar[str] = "warning"
+    name: str
+    instead: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolicNotCalled(Diagnostic):
+    """A symbolic function is registered for an operator that the captured program does not have."""
+
+    code: ClassVar[str] = "OW892"
+    title: ClassVar[str] = (
+        "the symbolic function of `{name}` was not called: the program has no such operator"
+    )
+    label: ClassVar[str] = "exported here"
+    help: ClassVar[str] = "{hint}"
+    severity: ClassVar[str] = "warning"
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolicNotPossible(Diagnostic):
+    """A symbolic function asks for something that only graphs of TorchScript have."""
+
+    code: ClassVar[str] = "OW893"
+    title: ClassVar[str] = "{what} is not possible in a symbolic function here"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = "{hint}"
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    what: str
+    hint: str
 
 
 @dataclass(frozen=True, kw_only=True)

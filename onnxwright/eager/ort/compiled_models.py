@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +16,7 @@ from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.calls import from_runtime, output_kind
 from onnxwright.eager.ort.model_failures import model_failed, tell_node
+from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.eager.values import (
     SequenceValue,
     Value,
@@ -24,7 +24,7 @@ from onnxwright.eager.values import (
     type_of_value,
 )
 from onnxwright.eager.where import user_span
-from onnxwright.ir.loading import not_a_model, open_model, serialized
+from onnxwright.ir.loading import serialized
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, TensorType, fits
 
@@ -70,9 +70,14 @@ class CompiledModel:
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
         # Kept to find which node failed; not where its weights would be held twice for that.
-        self._model, data = _checked(model, "skip" if weights is not None else "needed")
+        source = source_of(model, "skip" if weights is not None else "needed")
+        self._model = source.proto
+        if source.folder is not None or source.weights:
+            again: Any = model
+        else:
+            again = source.data if source.proto is None else None
         self._made_from = (
-            data if self._model is None else None,
+            again,
             providers,
             session_options,
             weights,
@@ -82,9 +87,12 @@ class CompiledModel:
         options = session_options
         if options is None:
             options = sessions.model_options()
-        self._weights = ort_values.add_initializers(options, weights) if weights else None
+        self._weights = (
+            source.configure(options),
+            ort_values.add_initializers(options, weights) if weights else None,
+        )
         try:
-            self.session = sessions.new_session(data, options, providers)
+            self.session = sessions.new_session(source.data, options, providers)
         except Exception as error:  # noqa: BLE001 - the runtime raises many kinds
             model_failed("ONNX Runtime", "refused", self._model, error)
         core = getattr(self.session, "_sess", None)
@@ -261,28 +269,6 @@ def _is_plain(kind: OnnxType | None) -> bool:
     return isinstance(kind, TensorType) and kind.dtype in ort_values.PLAIN
 
 
-def _checked(model: Any, external: str) -> tuple[Any | None, bytes | str]:
-    """A model as a proto, if it is to be kept, and as what the runtime reads: bytes or a path."""
-    if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
-        return None, os.fsdecode(model)  # the runtime's own format, which only the runtime reads
-    opened = open_model(model, external=external)
-    if not hasattr(opened.proto, "graph"):
-        not_a_model(opened.proto)
-    if opened.path is not None:
-        return None, _utf8(opened.path)
-    if isinstance(model, bytes):
-        return None, model
-    return opened.proto, serialized(opened.proto)
-
-
-def _utf8(path: Path) -> str:
-    """A path as the runtime takes it: in UTF-8, whatever the locale is."""
-    try:
-        return os.fsencode(path).decode("utf-8")
-    except UnicodeDecodeError:
-        return str(path)
-
-
 class Kept(sessions.Entry):
     """A compiled model in the cache."""
 
@@ -321,7 +307,10 @@ def _compiled(model: Any) -> CompiledModel:
         return CompiledModel(model)
     serialize = getattr(model, "SerializeToString", None)
     if serialize is None and not isinstance(model, bytes):
-        model = open_model(model).proto
+        source = source_of(model)
+        if source.folder is not None or source.weights or source.proto is None:
+            return CompiledModel(model)
+        model = source.proto
         serialize = model.SerializeToString
     data = serialized(model) if serialize is not None else model
     key = hashlib.blake2b(data, digest_size=16).digest()

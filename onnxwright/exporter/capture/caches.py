@@ -12,6 +12,7 @@ from torch.fx import _pytree as fx_pytree
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.capture.static_caches import count_of, set_count
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -21,7 +22,8 @@ def register_caches() -> None:
     A `DynamicCache` is `[keys of each layer, values of each layer]`, as transformers itself has it;
     one with other layers (states of Mamba and the like) is a dict of tensors for each layer, by
     attribute.  An `EncoderDecoderCache` is its two caches; a `StaticCache` is `[keys, values,
-    length]` for each layer, of nothing for a layer that is not initialized.
+    length]` for each layer, of nothing for a layer that is not initialized; the length counts all
+    tokens that the layer has seen, also where it keeps the last ones only.
 
     Example:
         >>> register_caches()
@@ -80,35 +82,39 @@ def _unflatten_pair(children: Any, context: Any) -> Any:
 def _flatten_static(cache: Any) -> _Flat:
     children, context = [], []
     for layer in cache.layers:
-        if type(layer).__name__ != "StaticLayer":
-            # It counts its tokens in Python: a program would be right for one count alone.
+        kind = type(layer).__name__
+        if kind not in _STATIC:
             checks.raise_bad_argument(
                 "kwargs",
-                f"a StaticCache has a layer of type {type(layer).__name__}, which counts its "
-                "tokens in Python",
-                "a program would be right for one count only: export with a `DynamicCache`, or "
-                "with a config without sliding-window layers",
+                f"a StaticCache has a layer of type {kind}, whose state is not keys, values and "
+                "a length",
+                "export with a `DynamicCache`",
             )
-        ready = bool(layer.is_initialized)
-        children.append([layer.keys, layer.values, layer.cumulative_length] if ready else [])
-        context.append(layer.max_cache_len)
+        ready = bool(layer.is_initialized) and isinstance(layer.keys, torch.Tensor)
+        children.append([layer.keys, layer.values, count_of(layer)] if ready else [])
+        context.append([kind, getattr(layer, "max_cache_len", 0)])
     return children, context
 
 
 def _unflatten_static(children: Any, context: Any) -> Any:
     utils = _utils()
     layers = []
-    for child, length in zip(children, context, strict=True):
-        layer = utils.StaticLayer(max_cache_len=length)
+    for child, (kind, length) in zip(children, context, strict=True):
+        layer = getattr(utils, kind)(max_cache_len=length, sliding_window=length)
         if child:
             _fill(layer, *child)
         layers.append(layer)
     return _cache_of(utils.StaticCache, layers)
 
 
+# Layers of a `StaticCache` that are known by keys, values and a number of tokens, or hold nothing.
+_STATIC = {"StaticLayer", "StaticSlidingWindowLayer", "DummyLayer"}
+
+
 def _fill(layer: Any, keys: Any, values: Any, length: Any) -> None:
     """What initializing a layer sets, from tensors that are there."""
-    layer.keys, layer.values, layer.cumulative_length = keys, values, length
+    layer.keys, layer.values = keys, values
+    set_count(layer, length)
     layer.is_initialized = True
     if isinstance(keys, torch.Tensor) and isinstance(values, torch.Tensor):
         layer.dtype, layer.device = keys.dtype, keys.device

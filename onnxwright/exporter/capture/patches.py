@@ -12,6 +12,7 @@ import torch
 from onnxwright.exporter.capture.fakes import distribution_checks_disabled, fakes
 from onnxwright.exporter.capture.specialization import forward_ad_unwound
 from onnxwright.exporter.capture.stack_traces import user_frames
+from onnxwright.exporter.capture.static_caches import tokens_counted_by_tensors
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -34,6 +35,7 @@ def torch_patched() -> Iterator[None]:
             fakes,
             distribution_checks_disabled,
             user_frames,
+            tokens_counted_by_tensors,
             warnings.catch_warnings,
         ):
             stack.enter_context(change())

@@ -30,6 +30,7 @@ from onnxwright.exporter.capture.branches import (
 )
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
+from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.proposed_shapes import written_out
 from onnxwright.exporter.capture.sliding import warn_sliding
@@ -124,6 +125,7 @@ def capture_model(
     relaxed = wanted.relaxed() if found.relaxed else None
     with recording.warnings_recorded(report):
         check_sparse(program)
+        warn_changes(found.changes)
         names = shapes.names_of(program, relaxed or wanted)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names)

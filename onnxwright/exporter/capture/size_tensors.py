@@ -199,6 +199,8 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
             return self._made(func, args[0], kwargs)
+        if func is torch.istft and isinstance(kwargs.get("length"), torch.SymInt):
+            return _inverse_of_length(*args, **kwargs)
         if not self._numbers and not self._kept and func not in _RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
@@ -300,6 +302,27 @@ def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, in
         and type(buffer) in (torch.Tensor, torch.nn.Buffer)
         and buffer.device.type == "cpu"
     ]
+
+
+def _inverse_of_length(
+    frames: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Any:
+    """`istft` of a dynamic length, which torch's operator takes as an integer only."""
+    whole = torch.istft(
+        frames, n_fft, hop_length, win_length, window, False, normalized, onesided, None,
+        return_complex,
+    )  # fmt: skip
+    found = whole[..., n_fft // 2 if center else 0 :]
+    return torch.nn.functional.pad(found, [0, length - found.shape[-1]])
 
 
 def _is_integer(number: Any) -> bool:

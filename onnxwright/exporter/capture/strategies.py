@@ -24,6 +24,8 @@ from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
+from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
+from onnxwright.exporter.capture.held_state import Change, held_state_kept
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -40,7 +42,11 @@ from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import has_deciding_frame
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
-from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
+from onnxwright.exporter.capture.specialization import (
+    fixed_values,
+    forward_ad_unwound,
+    lost_constants,
+)
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
 from onnxwright.exporter.places import is_of_torch, span_of_error
@@ -80,11 +86,13 @@ class Capture:
         program: the program.
         relaxed: whether torch found the bounds of named dimensions by itself.
         decisions: what Python of the user decided by sizes.
+        changes: the numbers of Python that the module changed.
     """
 
     program: ExportedProgram
     relaxed: bool
     decisions: tuple[Decision, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -93,6 +101,7 @@ def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         skip_noop_module_casts(),
         sequences_padded(),
         flex_attention_written_out(),
+        torch_func.chunks_joined(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
@@ -109,7 +118,8 @@ def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims
 
 
 def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
+    with zero_tangents_symbolic():
+        return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
 class _Source:
@@ -214,12 +224,13 @@ def capture(
         waiting = _sources(wanted, None, assume)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
-        if second is not None and way is not _strict:
+        if second is not None and way not in (_strict, _torch_func):
             continue
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
             decisions: list[Decision] = []
-            program, error = _tried(way, model, inputs, decisions)
+            changes: list[Change] = []
+            program, error = _tried(way, model, inputs, decisions, changes)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else _reason(error)
         outcome = Outcome(name, seconds, reason, output.text)
@@ -239,13 +250,17 @@ def capture(
             elif how == "auto" and way is _non_strict and _is_about_quantized(error):
                 waiting = _ways(wanted, "quantized") + waiting
             continue
-        found = Capture(_checked(program, name), relaxed, tuple(decisions))
-        if way is draft or how != "auto" or not fixed_values(found.program):
+        found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
+        with_func = way is _non_strict and torch_func.is_used(found.program)
+        lost = fixed_values(found.program) or (with_func and not _is_resolved(found.program))
+        if way is draft or how != "auto" or not lost:
             if way is not draft:
                 output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
         second = second or found
+        if with_func:
+            waiting = _ways(wanted, "torch.func") + waiting
     if second is not None:
         return second
     _raise_uncaptured(errors, outcomes)
@@ -270,6 +285,16 @@ def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
 
 
+def _is_resolved(program: ExportedProgram) -> bool:
+    """Whether torch can write a program without the transformations of torch.func in it."""
+    try:
+        with TORCH_LOCK, capture_torch_output(), forward_ad_unwound():
+            program.run_decompositions({})
+    except Exception:  # noqa: BLE001 - torch raises many kinds
+        return False
+    return True
+
+
 def _is_about_quantized(error: Exception) -> bool:
     """Whether a quantized tensor is what torch cannot capture."""
     signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
@@ -277,13 +302,13 @@ def _is_about_quantized(error: Exception) -> bool:
 
 
 def _tried(
-    way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision]
+    way: Strategy, module: Any, wanted: Wanted, decisions: list[Decision], changes: list[Change]
 ) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
         # A draft names the lines of what it assumes by its own stack.
         recorded = nullcontext() if way is draft else decisions_recorded(decisions)
-        with torch_patched(), recorded:
+        with torch_patched(), recorded, held_state_kept(module, changes):
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)
         lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
         if lost:

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.branches import Leaf, leaves, resized
+from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.torch_types import has_no_numbers
 
@@ -258,7 +259,7 @@ class _Check:
     ) -> tuple[dict[int, Any], dict[str, Any]]:
         """Results of a module, and what it wrote to buffers and inputs, by name."""
         given, named = _copied((tuple(args), kwargs))
-        with torch.no_grad():
+        with torch.no_grad(), held_state_kept(module, [], writes_buffers=True):
             results = module(*given, **named)
         written = dict(module.named_buffers())
         flat = self.program.flat_inputs(given, named)

@@ -15,6 +15,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.exporter.capture.branches import Fork, Leaf, Tree, leaves
+from onnxwright.exporter.capture.held_state import with_buffers_joined
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
@@ -133,7 +134,7 @@ def build(
     """
     seconds: dict[str, float] = {}
     begun = time.perf_counter()
-    program = mutation.functional(program)
+    program = mutation.functional(with_buffers_joined(program))
     if tree is not None:
         tree = _functional(tree, program)
     seconds["functionalize"] = time.perf_counter() - begun
@@ -436,7 +437,7 @@ def _every_functional(tree: Tree) -> Tree:
         return dataclasses.replace(
             tree, holds=_every_functional(tree.holds), fails=_every_functional(tree.fails)
         )
-    return dataclasses.replace(tree, program=mutation.functional(tree.program))
+    return dataclasses.replace(tree, program=mutation.functional(with_buffers_joined(tree.program)))
 
 
 def _written(entry: ProgramInput) -> ProgramOutput:

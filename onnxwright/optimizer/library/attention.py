@@ -18,7 +18,7 @@ import numpy as np
 
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import numbers
-from onnxwright.optimizer.patterns import Attr, Const
+from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.scores import Scores, scores_of
@@ -194,7 +194,7 @@ def _attention(
     k = op.Transpose(kt, perm=[0, 1, 3, 2])
     if found.mask is None:
         return op.Attention(q, k, v, scale=found.factor)
-    mask = match.resolve(found.mask)
+    mask = _of_all_queries(op, match.resolve(found.mask), q)
     if mask is None or not _mask_fits(mask, q, kt):
         return None
     if mask.dtype is DType.BOOL and found.turned:
@@ -214,6 +214,16 @@ def _fits(q: Any, kt: Any, v: Any) -> bool:
     if not isinstance(q.shape[3], int) or kt.shape[2] != q.shape[3]:
         return False
     return kt.shape[3] is not None and kt.shape[3] == v.shape[2]
+
+
+def _of_all_queries(op: Any, mask: Any, q: Any) -> Any:
+    """A mask of keys, which is the same for all queries, with a row for each of them."""
+    if mask is None or mask.rank != 4 or mask.shape[2] != 1 or q.shape[2] in (1, None):
+        return mask
+    length = q.shape[2]
+    if isinstance(length, int):
+        return op.Expand(mask, [1, 1, length, 1])
+    return op.Expand(mask, op.Concat([1, 1], op.Shape(q, start=2, end=3), [1], axis=0))
 
 
 def _mask_fits(mask: Any, q: Any, kt: Any) -> bool:
@@ -381,20 +391,35 @@ def _(
     op: Any, q: Any, k: Any, v: Any, scale: Any, is_causal: Any, mask: Any, match: Any
 ) -> Any:  # fmt: skip
     made = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
+    heads = _heads_of_rows((q, k, v), list(made.inputs[:3]), match)
+    if heads is None:
+        return None
+    return _attention_of_rows(op, (q, k, v), mask, heads, scale, is_causal)
+
+
+def _attention_of_rows(
+    op: Any, rows: Any, mask: Any, heads: tuple[int, int], scale: Any, is_causal: Any
+) -> Any:
+    options = {} if scale is None else {"scale": scale}
+    return op.Attention(
+        *rows, mask, q_num_heads=heads[0], kv_num_heads=heads[1], is_causal=is_causal or 0,
+        **options,
+    )  # fmt: skip
+
+
+def _heads_of_rows(rows: Any, transposed: list[Any], match: Any) -> tuple[int, int] | None:
+    """How many heads queries and keys are cut into, if what is made of them is rows again."""
     sizes = []
-    for x, transposed in zip((q, k, v), made.inputs, strict=False):
-        heads = match.resolve(transposed.producer().inputs[0])
+    for x, value in zip(rows, transposed, strict=True):
+        heads = match.resolve(value.producer().inputs[0])
         if not _are_heads(x, heads):
             return None
         sizes.append(heads.shape[2:])
     (queries, _), (keys, _), (values, width) = sizes
     result = match.kinds[0]
-    if keys != values or result is None or result.shape != (*q.shape[:2], queries * width):
+    if keys != values or result is None or result.shape != (*rows[0].shape[:2], queries * width):
         return None
-    options = {} if scale is None else {"scale": scale}
-    return op.Attention(
-        q, k, v, mask, q_num_heads=queries, kv_num_heads=keys, is_causal=is_causal or 0, **options
-    )
+    return queries, keys
 
 
 def _are_heads(x: Any, heads: Any) -> bool:
@@ -404,3 +429,50 @@ def _are_heads(x: Any, heads: Any) -> bool:
     if heads.shape[:2] != x.shape[:2] or not all(isinstance(d, int) for d in heads.shape[2:]):
         return False
     return bool(heads.shape[2] * heads.shape[3] == x.shape[2] != 0)
+
+
+# -- rows that are rotated -------------------------------------------------------------------------
+
+
+def _rotated_rows(rng: Any) -> Draw:
+    drawn = _rows(rng)
+    b, s, width = drawn["q"].shape
+    t = drawn["k"].shape[1]
+    h, d = int(drawn["qs"][2]), 2 * int(drawn["qs"][3])
+    for name, length in (("q", s), ("k", t), ("v", t)):
+        drawn[name] = floats(rng, (b, length, 2 * width))
+    for name, length in (("qc", s), ("qt", s), ("kc", t), ("kt", t)):
+        drawn[name] = floats(rng, (b, length, d // 2))
+    sizes = {n: np.array([0, 0, h, d]) for n in ("qs", "ks", "vs")}
+    attrs = {"interleaved": int(rng.integers(2))}
+    return {**drawn, **sizes, "back": np.array([0, 0, h * d]), "qa": attrs, "ka": attrs}
+
+
+@rule(since=23, level="rounding", cases=_rotated_rows)
+def attention_of_rotated_rows(
+    op: Op, q: Any, k: Any, v: Any, qs: Const, ks: Const, vs: Const, back: Const, qc: Any, qt: Any,
+    kc: Any, kt: Any, qa: Attrs, ka: Attrs, scale: Attr, is_causal: Attr, mask: Any = None,
+) -> Any:  # fmt: skip
+    """Attention of rotated heads between Reshapes and Transposes: rows can be rotated, too."""
+    queries, keys, values = (
+        op.Transpose(op.Reshape(x, s), perm=[0, 2, 1, 3]) for x, s in ((q, qs), (k, ks), (v, vs))
+    )
+    queries = op.RotaryEmbedding(queries, qc, qt, **qa)
+    keys = op.RotaryEmbedding(keys, kc, kt, **ka)
+    made = op.Attention(queries, keys, values, mask, scale=scale, is_causal=is_causal)
+    return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
+
+
+@attention_of_rotated_rows.to
+def _(
+    op: Any, q: Any, k: Any, v: Any, qc: Any, qt: Any, kc: Any, kt: Any, qa: Any, ka: Any,
+    scale: Any, is_causal: Any, mask: Any, match: Any,
+) -> Any:  # fmt: skip
+    made = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
+    rotated = [made.inputs[n].producer().inputs[0] for n in (0, 1)]
+    heads = _heads_of_rows((q, k, v), [*rotated, made.inputs[2]], match)
+    if heads is None:
+        return None
+    queries = op.RotaryEmbedding(q, qc, qt, **{**qa, "num_heads": heads[0]})
+    keys = op.RotaryEmbedding(k, kc, kt, **{**ka, "num_heads": heads[1]})
+    return _attention_of_rows(op, (queries, keys, v), mask, heads, scale, is_causal)

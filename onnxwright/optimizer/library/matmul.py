@@ -239,3 +239,60 @@ def _(
     if not _is_of_rows(x, weight.shape, flat, back, match) or not is_read_once(match, "w"):
         return None
     return op.MatMul(x, weight) + b
+
+
+# -- products of one value with several weights ----------------------------------------------------
+
+
+def _several(rng: Any) -> Draw:
+    n, k = (int(d) for d in rng.integers(1, 5, size=2))
+    drawn: Draw = {"x": floats(rng, (2, n, k))}
+    for name in "abc":
+        m = int(rng.integers(1, 5))
+        drawn |= {f"w{name}": floats(rng, (k, m)), f"b{name}": floats(rng, (m,))}
+    return drawn
+
+
+# What else could be made of each product comes first.
+@rule(since=13, level="rounding", late=True, cases=_several)
+def products_of_one_value(op: Op, x: Value, wa: Const, wb: Const, wc: Const) -> Any:
+    """Products of a value with three weights, as queries, keys and values: one product, cut."""
+    return op.MatMul(x, wa), op.MatMul(x, wb), op.MatMul(x, wc)
+
+
+@products_of_one_value.to
+def _(op: Op, x: Value, wa: Value, wb: Value, wc: Value, match: Any) -> Any:
+    return _joined(op, x, [wa, wb, wc], [], match)
+
+
+@rule(since=13, level="rounding", late=True, cases=_several)
+def products_and_sums_of_one_value(
+    op: Op, x: Value, wa: Const, wb: Const, wc: Const, ba: Const, bb: Const, bc: Const
+) -> Any:
+    """Products of a value with three weights and sums, as queries, keys and values."""
+    return op.MatMul(x, wa) + ba, op.MatMul(x, wb) + bb, op.MatMul(x, wc) + bc
+
+
+@products_and_sums_of_one_value.to
+def _(
+    op: Op, x: Value, wa: Value, wb: Value, wc: Value, ba: Value, bb: Value, bc: Value, match: Any
+) -> Any:
+    return _joined(op, x, [wa, wb, wc], [ba, bb, bc], match)
+
+
+def _joined(op: Any, x: Any, weights: list[Any], biases: list[Any], match: Any) -> Any:
+    """The parts of one product with all the weights beside one another."""
+    if x.rank is None or x.rank < 2 or x.dtype not in _FLOATS:
+        return None
+    if any(w.rank != 2 or not isinstance(w.shape[1], int) or w.shape[1] == 0 for w in weights):
+        return None
+    if any(b.rank != 1 or b.shape[0] != w.shape[1] for w, b in zip(weights, biases, strict=False)):
+        return None
+    if len({w.value for w in weights}) < len(weights) or len({w.shape[0] for w in weights}) != 1:
+        return None
+    if not is_read_once(match, "wa", "wb", "wc", "ba", "bb", "bc"):
+        return None
+    made = op.MatMul(x, op.Concat(*weights, axis=1))
+    if biases:
+        made = made + op.Concat(*biases, axis=0)
+    return op.Split(made, [w.shape[1] for w in weights], axis=-1)

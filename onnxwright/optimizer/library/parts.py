@@ -284,6 +284,35 @@ def _(op: Op, x: Any, i: Any, j: Any, axis: Any) -> Any:
     return op.Gather(x, np.asarray(inner[outer], inner.dtype), axis=axis)
 
 
+# -- operands that are empty -----------------------------------------------------------------------
+
+
+def _with_empty(rng: Any) -> Draw:
+    axis = int(rng.integers(-2, 2))
+    parts = []
+    for _ in range(int(rng.integers(2, 5))):
+        shape = [3, 3]
+        shape[axis] = int(rng.integers(0, 3))
+        parts.append(floats(rng, tuple(shape)))
+    return {"xs": parts, "axis": axis}
+
+
+@rule(since=4, cases=_with_empty)
+def concat_with_empty(op: Op, *xs: Value, axis: Attr) -> Any:
+    """A Concat of which some operands have no elements: they are left out."""
+    return op.Concat(*xs, axis=axis)
+
+
+@concat_with_empty.to
+def _(op: Op, *xs: Any, axis: Any) -> Any:
+    if any(x.shape is None for x in xs):
+        return None
+    left = [x for x in xs if x.shape[axis] != 0]
+    if not left or len(left) == len(xs):
+        return None
+    return left[0] if len(left) == 1 else op.Concat(*left, axis=axis)
+
+
 # -- axes of length 1 ------------------------------------------------------------------------------
 
 

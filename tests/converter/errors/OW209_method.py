@@ -2,8 +2,8 @@ from onnxwright import FLOAT, script
 
 
 @script()
-def f(x: FLOAT["N", "M"]) -> FLOAT["N"]:
-    return x.sum(axis=1)
+def f(x: FLOAT["N"]) -> FLOAT[()]:
+    return x.item()
 
 
 f.to_model_proto()

@@ -8,6 +8,7 @@ from onnxwright.optimizer.versions.rules import (
     down_windows,
     ml,
     neural,
+    trees,
     windows,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "down_windows",
     "ml",
     "neural",
+    "trees",
     "windows",
 ]

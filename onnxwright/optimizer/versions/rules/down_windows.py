@@ -40,18 +40,23 @@ def resize_all_axes(op: Ops, call: Call) -> Any:
     x = call.input(0)
     where = [axes.index(n) if n in axes else len(axes) + n for n in range(rank)]
 
-    def spread(value: Any, others: Any) -> Any:
-        return op.Gather(op.Concat(value, others, axis=0), call.int64(op, where))
+    def spread(n: int, others: Any) -> Any:
+        known = call.constants(n)
+        if known is not None and isinstance(others, np.ndarray):
+            return op.constant(np.concatenate([known, others])[where])
+        rest = op.constant(others) if isinstance(others, np.ndarray) else others
+        return op.Gather(op.Concat(call.input(n), rest, axis=0), call.int64(op, where))
 
-    ones = op.constant(np.ones(rank, dtype=np.float32))
+    shape = call.shape(0)
+    fixed = all(isinstance(d, int) for d in shape)
     roi = call.get(1)
     if roi is not None and call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         raise Refused("a region of some axes came with opset 18")
     sizes = scales = None
     if _there(call, 3):
-        sizes = spread(call.input(3), op.Shape(x))
+        sizes = spread(3, np.array(shape, np.int64) if fixed else op.Shape(x))
     else:
-        scales = spread(call.input(2), ones)
+        scales = spread(2, np.ones(rank, np.float32))
     return call.same(op, [x, None, scales, sizes], attributes)
 
 

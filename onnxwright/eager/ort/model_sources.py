@@ -1,0 +1,90 @@
+"""What ONNX Runtime reads of a model: bytes or a path, and the weights that are elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onnxwright.eager.ort import values as ort_values
+from onnxwright.ir.loading import not_a_model, open_light, open_model, serialized
+from onnxwright.types.dtypes import DType
+
+# Above this many bytes of weights in memory, a model does not go to the runtime as one message.
+LIMIT = 1_500_000_000
+_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """What a session is made of.
+
+    Fields:
+        proto: the model, to find which node failed; None where it is not kept.
+        data: its bytes, or the path of its file.
+        folder: where the external data of bytes is.
+        weights: arrays of initializers that the bytes only name.
+    """
+
+    proto: Any
+    data: bytes | str
+    folder: Path | None = None
+    weights: Mapping[str, tuple[Any, DType]] = field(default_factory=dict)
+
+    def configure(self, options: Any) -> object:
+        """Let a session find the weights that are not in the bytes.
+
+        Args:
+            options: the `SessionOptions`; they are changed.
+
+        Returns:
+            What must stay alive as long as the session.
+        """
+        if self.folder is not None:
+            options.add_session_config_entry(_FOLDER, utf8_path(self.folder))
+        return ort_values.add_initializers(options, self.weights) if self.weights else None
+
+
+def source_of(model: Any, external: str = "needed") -> ModelSource:
+    """What a session of a model is made of; large weights of an `onnx_ir.Model` are not copied.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, bytes, or a path.
+        external: how data in other files is checked, as for `open_model`.
+
+    Returns:
+        The source.
+
+    Raises:
+        ModelError: the model is damaged.
+    """
+    if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
+        return ModelSource(None, os.fsdecode(model))  # a format that only the runtime reads
+    graph = getattr(model, "graph", None)
+    held = getattr(graph, "initializers", None)
+    tensors = [v.const_value for v in held.values()] if held is not None else []
+    if sum(t.nbytes for t in tensors if t is not None and not hasattr(t, "base_dir")) > LIMIT:
+        opened, named = open_light(model)
+        weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
+        return ModelSource(opened.proto, serialized(opened.proto), opened.base, weights)
+    opened = open_model(model, external=external)
+    if not hasattr(opened.proto, "graph"):
+        not_a_model(opened.proto)
+    if opened.path is not None:
+        return ModelSource(None, utf8_path(opened.path))
+    if isinstance(model, bytes):
+        return ModelSource(None, model)
+    return ModelSource(opened.proto, serialized(opened.proto), opened.base)
+
+
+def utf8_path(path: Path) -> str:
+    """A path as the runtime takes it: in UTF-8, whatever the locale is."""
+    try:
+        return os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return str(path)
+
+
+__all__ = ["LIMIT", "ModelSource", "source_of", "utf8_path"]

@@ -1,0 +1,351 @@
+"""`torch.onnx.export` with its own arguments: what call sites hold, translated for `export`."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter import api
+from onnxwright.exporter.checks import raise_bad_argument
+from onnxwright.exporter.program.torch_program import TorchONNXProgram
+from onnxwright.exporter.torch_names.removed_arguments import removed_arguments
+from onnxwright.exporter.torch_names.symbolics import registered, symbolic_table
+
+
+def export(
+    model: Any,
+    args: Any = (),
+    f: Any = None,
+    export_params: bool = True,
+    verbose: bool | None = None,
+    training: Any = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    operator_export_type: Any = None,
+    opset_version: int | None = None,
+    do_constant_folding: bool = True,
+    dynamic_axes: Mapping[str, Any] | None = None,
+    keep_initializers_as_inputs: bool = False,
+    custom_opsets: Mapping[str, int] | None = None,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    dynamo: bool = True,
+    external_data: bool | None = None,
+    dynamic_shapes: Any = None,
+    custom_translation_table: Mapping[Any, Any] | None = None,
+    report: bool = False,
+    optimize: bool = True,
+    verify: bool = False,
+    profile: bool = False,
+    dump_exported_program: bool = False,
+    artifacts_dir: str | os.PathLike[str] = ".",
+    fallback: bool = False,
+    export_modules_as_functions: Any = False,
+    autograd_inlining: bool = True,
+    **removed: Any,
+) -> TorchONNXProgram:
+    """Export a PyTorch model, called as `torch.onnx.export` is.
+
+    Arguments that `onnxwright.export` has mean the same there.  An argument that has no effect
+    here, given another value than its default, is answered with a located warning (OW890).
+
+    Args:
+        model: a module, a function, an `ExportedProgram`.
+        args: example inputs: a tuple, or one tensor; a dict at its end holds inputs by name.
+        f: a path or a binary file object the model is written to.
+        export_params: False writes no weights: they are inputs of the file.
+        verbose: print the exported program.
+        training: the mode the model is exported in: `torch.onnx.TrainingMode` or None, which is
+            EVAL with `dynamo=False` and the model's own otherwise.
+        input_names, output_names: names of the flattened inputs and outputs.
+        operator_export_type: no effect: the model has ONNX operators only.
+        opset_version: the version of the standard opset.
+        do_constant_folding: False leaves out `optimize`.
+        dynamic_axes: input name -> {axis: name} or list of axes; as `dynamic_shapes`.
+        keep_initializers_as_inputs: list weights as inputs of the file too.
+        custom_opsets: versions of the domains that symbolic functions name.
+        kwargs: example inputs by name.
+        dynamo: no effect: a model is always captured by torch.export.
+        external_data: True: weights go to one file beside `f`; False: into `f`; None: beside it
+            where the model would be larger than 1.5 GB.
+        dynamic_shapes, custom_translation_table, optimize, verify: as for `onnxwright.export`.
+        report, profile: write a report (Markdown and HTML) into `artifacts_dir`.
+        dump_exported_program: write the captured program (`.pt2`) into `artifacts_dir`.
+        artifacts_dir: a folder; it is made if needed.
+        fallback: no effect: there is no second exporter.
+        export_modules_as_functions: as for `onnxwright.export`.
+        autograd_inlining: no effect: autograd functions are traced through.
+        **removed: arguments of older versions of torch.onnx; each is answered with a warning.
+
+    Returns:
+        The program, written or not; it is called as `torch.onnx.ONNXProgram` is, and gives a flat
+        tuple of tensors.
+
+    Raises:
+        ExportError: as for `onnxwright.export`.
+        ExportValueError: an argument cannot be used (OW825).
+        TypeError: torch.onnx.export never had one of the arguments.
+
+    Source:
+        torch.onnx.export of PyTorch 2.13; the positional order of its older versions.
+
+    Example:
+        >>> import torch
+        >>> from onnxwright import torch_onnx
+        >>> axes = {"x": {0: "batch"}}
+        >>> program = torch_onnx.export(
+        ...     torch.nn.Linear(3, 2), torch.ones(1, 3), input_names=["x"], dynamic_axes=axes
+        ... )
+        >>> program.model.graph.inputs[0].shape
+        Shape([SymbolicDim('batch'), 3])
+    """
+    instead = removed_arguments(removed)
+    external_data = instead.get("external_data", external_data)
+    dynamic_shapes = instead.get("dynamic_shapes", dynamic_shapes)
+    opset_version = opset_version or instead.get("opset_version")
+    _notes(operator_export_type, custom_opsets, autograd_inlining, fallback)
+    arguments, named = _inputs(model, args, kwargs)
+    input_names = _names_of_given(model, arguments, named, input_names)
+    if dynamic_axes:
+        if dynamic_shapes is not None:
+            hint = "give `dynamic_shapes`, which says more"
+            raise_bad_argument("dynamic_axes", "`dynamic_shapes` is given as well", hint)
+        dynamic_shapes = shapes_of_axes(model, arguments, named, dynamic_axes, input_names)
+    options: dict[str, Any] = {} if opset_version is None else {"opset_version": opset_version}
+    folder = Path(artifacts_dir)
+    if report or profile or dump_exported_program:
+        folder.mkdir(parents=True, exist_ok=True)
+    if report or profile:
+        options["report"] = folder / "onnxwright_export"
+    version = opset_version or api.DEFAULT_OPSET
+    with _mode(model, training, dynamo), symbolic_table(version, custom_opsets) as table:
+        table.update(instead.get("custom_translation_table", {}))
+        table.update(custom_translation_table or {})
+        made = api.export(
+            model,
+            arguments,
+            named,
+            dynamic_shapes=dynamic_shapes,
+            input_names=input_names,
+            output_names=output_names,
+            custom_translation_table=table or None,
+            export_modules_as_functions=export_modules_as_functions,
+            optimize=optimize and do_constant_folding,
+            verify=verify,
+            **options,
+        )
+    program = TorchONNXProgram.of(made)
+    if dump_exported_program:
+        torch.export.save(program.exported_program, folder / "onnxwright_export.pt2")
+    if verbose:
+        sys.stdout.write(f"{program}\n{program.report}\n")
+    if f is not None:
+        _write(program, f, external_data, export_params, keep_initializers_as_inputs)
+    return program
+
+
+def _notes(operators: Any, opsets: Any, inlining: bool, fallback: bool) -> None:
+    """Warn about arguments that are given and change nothing."""
+    plain = operators is None or getattr(operators, "name", operators) == "ONNX"
+    bool(opsets) and not registered()
+    for name, given, reason in (
+        ("operator_export_type", not plain, "a model always holds ONNX operators"),
+        (
+            "custom_opsets",
+            bool(opsets) and not registered(),
+            "the domains of custom operators come with their calls",
+        ),
+        ("autograd_inlining", not inlining, "autograd functions are always traced through"),
+        ("fallback", bool(fallback), "there is no second exporter to fall back to"),
+    ):
+        if given:
+            warn(messages.NoEffectHere(argument=name, reason=reason, span=user_span()))
+
+
+def _inputs(model: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example inputs by position and by name, from every form that call sites use."""
+    if isinstance(args, (torch.Tensor, int, float, bool)):
+        args = (args,)
+    args = tuple(args)
+    named = dict(kwargs or {})
+    if not named and args and isinstance(args[-1], dict) and _are_names(model, args):
+        named = args[-1]
+        args = args[:-1]
+    return args, named
+
+
+def _are_names(model: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a dict at the end holds inputs by name: not if only the dict itself is an input."""
+    forward = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        signature = inspect.signature(forward)
+        signature.bind(*args)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*args[:-1], **args[-1])
+    except TypeError:
+        return False
+    return True
+
+
+def _names_of_given(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    names: Sequence[str] | None,
+) -> Sequence[str] | None:
+    """The names of inputs that are given; call sites also name those that are None."""
+    if not names or not any(leaf is None for leaf in pytree.tree_leaves((args, kwargs))):
+        return names
+    leaves = pytree.tree_leaves(_by_parameter(model, args, kwargs))
+    if len(names) != len(leaves):
+        return names
+    return [name for name, leaf in zip(names, leaves, strict=True) if leaf is not None]
+
+
+def shapes_of_axes(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    axes: Mapping[str, Any],
+    input_names: Sequence[str] | None = None,
+) -> Any:
+    """`dynamic_axes` as `dynamic_shapes`.
+
+    Args:
+        model: the module or function.
+        args, kwargs: the example inputs.
+        axes: input name -> {axis: name}, or a list of axes; entries of outputs are passed over.
+        input_names: names of the flattened inputs, the first ones at least.
+
+    Returns:
+        A dict from parameters to specifications of the same structure as their values.
+
+    Raises:
+        ExportValueError: an entry is neither a dict nor a list of axes (OW825).
+
+    Source:
+        torch.onnx.export: names of axes that are given as a list follow its older exporter.
+    """
+    bound = _by_parameter(model, args, kwargs)
+    leaves, structure = pytree.tree_flatten(bound)
+    names = _leaf_names(bound, input_names)
+    found = [_axes_of(name, axes) for name in names]
+    specs = [
+        spec if isinstance(leaf, torch.Tensor) and spec else None
+        for leaf, spec in zip(leaves, found, strict=True)
+    ]
+    return pytree.tree_unflatten(specs, structure)
+
+
+def _by_parameter(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs by the names of the parameters; those of `*args` as a tuple."""
+    forward = model.forward if isinstance(model, torch.nn.Module) else model
+    if isinstance(model, torch.export.ExportedProgram):
+        forward = model.module().forward
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    return dict(bound.arguments)
+
+
+def _leaf_names(bound: Mapping[str, Any], input_names: Sequence[str] | None) -> list[str]:
+    """The name of each flattened input: as given, else that of its parameter."""
+    names = []
+    for parameter, value in bound.items():
+        count = len(pytree.tree_leaves(value))
+        names += [parameter] if count == 1 else [f"{parameter}_{n}" for n in range(count)]
+    given = list(input_names or ())
+    return [*given[: len(names)], *names[len(given) :]]
+
+
+def _axes_of(name: str, axes: Mapping[str, Any]) -> dict[int, str] | None:
+    given = axes.get(name)
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return {int(axis): str(label) for axis, label in given.items()}
+    if isinstance(given, (list, tuple)):
+        return {int(axis): f"{name}_dynamic_axes_{n}" for n, axis in enumerate(given, 1)}
+    hint = "give a dict from axes to names, or a list of axes"
+    raise_bad_argument("dynamic_axes", f"the axes of `{name}` are {given!r}", hint)
+
+
+@contextmanager
+def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
+    """Put a model into the mode it is exported in; every module has its own mode back after.
+
+    Args:
+        model: a module; anything else is left alone.
+        mode: a `torch.onnx.TrainingMode`; PRESERVE and None change nothing.
+
+    Raises:
+        ExportValueError: it is not a mode (OW825).
+
+    Source:
+        torch.onnx.select_model_mode_for_export of PyTorch 2.13.
+    """
+    with _mode(model, mode, dynamo=True):
+        yield
+
+
+@contextmanager
+def _mode(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
+    """Export in the mode that is asked for; every module has its own mode back after."""
+    word = getattr(training, "name", training)
+    if training is None:
+        word = "PRESERVE" if dynamo else "EVAL"
+    if word not in ("EVAL", "TRAINING", "PRESERVE"):
+        hint = "give a `torch.onnx.TrainingMode`, or None"
+        raise_bad_argument("training", f"{training!r} is not a mode", hint)
+    if word == "PRESERVE" or not isinstance(model, torch.nn.Module):
+        yield
+        return
+    before = [(module, module.training) for module in model.modules()]
+    model.train(word == "TRAINING")
+    try:
+        yield
+    finally:
+        for module, mode in before:
+            module.training = mode
+
+
+def _write(
+    program: TorchONNXProgram,
+    f: Any,
+    external_data: bool | None,
+    export_params: bool,
+    as_inputs: bool,
+) -> None:
+    options: dict[str, Any] = {
+        "include_initializers": export_params,
+        "keep_initializers_as_inputs": as_inputs or not export_params,
+    }
+    if not hasattr(f, "write"):
+        options["external_data"] = external_data
+    program.save(f, **options)
+
+
+def of_torch(name: str) -> Any:
+    """What torch.onnx has under a name.
+
+    Args:
+        name: a public name of torch.onnx.
+
+    Returns:
+        The object.
+    """
+    return getattr(torch.onnx, name)
+
+
+__all__ = ["export", "of_torch", "select_model_mode_for_export", "shapes_of_axes"]

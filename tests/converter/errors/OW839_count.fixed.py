@@ -1,0 +1,16 @@
+import torch
+
+import onnxwright as ow
+
+
+class Decay(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x / self.count
+
+
+ow.export(Decay(), (torch.ones(3),))

@@ -1,0 +1,2 @@
+import torch.onnx as tonnx
+tonnx.export(model.eval(), (image,), "al.onnx")

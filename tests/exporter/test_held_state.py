@@ -1,0 +1,160 @@
+"""What a module holds beside its buffers: reported, and as it was when the export has ended."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter needs torch")
+
+import onnxwright as ow  # noqa: E402 - after the question whether torch is there
+
+
+class _Attribute(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def forward(self, x: Any) -> Any:
+        self.n += 1
+        return x + self.n
+
+
+class _Class(torch.nn.Module):  # type: ignore[misc]
+    k = 1.5
+
+    def forward(self, x: Any) -> Any:
+        type(self).k *= 2
+        return x + self.k
+
+
+class _Items(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = {"n": 3}
+        self.last = [5]
+
+    def forward(self, x: Any) -> Any:
+        self.counts["n"] -= 1
+        self.last[0] += 1
+        return x * self.counts["n"] + self.last[0]
+
+
+class _First(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = _Attribute()
+        self.first = True
+
+    def forward(self, x: Any) -> Any:
+        if self.first:
+            self.first = False
+            return self.inner(x)
+        return x
+
+
+def _counter() -> Any:
+    n = 0
+
+    def count(x: Any) -> Any:
+        nonlocal n
+        n += 1
+        return x * n
+
+    return count
+
+
+COUNTED = {
+    "attribute": (_Attribute, ["`n` from 0 to 1"]),
+    "class": (_Class, ["`_Class.k` from 1.5 to 3.0"]),
+    "items": (_Items, ["`counts['n']` from 3 to 2", "`last[0]` from 5 to 6"]),
+    "first call": (_First, ["`first` from True to False", "`inner.n` from 0 to 1"]),
+    "nonlocal": (_counter, ["`n` from 0 to 1"]),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_numbers_that_are_counted_up_are_reported(name: str) -> None:
+    make, wanted = COUNTED[name]
+    x = torch.ones(2)
+    module, other = make(), make()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(module, (x,), verify=True)
+    texts = [str(w.message) for w in found if "OW839" in str(w.message)]
+    assert len(texts) == len(wanted)
+    assert all(any(w in text for text in texts) for w in wanted)
+    # The module is as it was: its first run is the one of a module that was not exported.
+    torch.testing.assert_close(program(x), other(x))
+    if name != "class":
+        torch.testing.assert_close(program(x), module(x))
+
+
+class _Tensor(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = torch.zeros(1)
+
+    def forward(self, x: Any) -> Any:
+        self.n.add_(1)
+        return x + self.n
+
+
+class _Nested(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = types.SimpleNamespace(n=torch.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        self.state.n.add_(1)
+        return x + self.state.n
+
+
+class _Registered(_Nested):
+    """The tensor is a buffer, and is written by its other name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("n", self.state.n)
+
+
+class _BothNames(_Registered):
+    def forward(self, x: Any) -> Any:
+        self.state.n.view(1)[0] += x[0]
+        self.n.mul_(2)
+        return x + self.n + self.state.n
+
+
+class _Rows(_Nested):
+    """More than one element, written in place by its other name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state.n = torch.zeros(3, 2)
+        self.register_buffer("rows", self.state.n)
+
+    def forward(self, x: Any) -> Any:
+        self.state.n.index_copy_(0, torch.tensor([1]), x)
+        return self.rows * 2
+
+
+HELD = {
+    "attribute": (_Tensor, (1,)),
+    "nested": (_Nested, (1,)),
+    "registered": (_Registered, (1,)),
+    "both names": (_BothNames, (1,)),
+    "rows": (_Rows, (1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_tensor_that_is_written_begins_as_the_module_has_it(name: str) -> None:
+    make, shape = HELD[name]
+    x, module = torch.ones(shape), make()
+    program = ow.export(module, (x,), verify=True)
+    assert len(program.model.graph.outputs) == 2
+    torch.testing.assert_close(program(x), make()(x))
+    torch.testing.assert_close(program(x), module(x))

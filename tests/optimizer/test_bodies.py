@@ -1,0 +1,99 @@
+"""Weights in bodies of control flow: what is computed of them alone is computed once, ahead."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxwright as ow
+from onnxwright.testing.proving import run_plainly
+from tests.optimizer.corpus.check import operators
+from tests.optimizer.test_forms import drawn, parsed
+
+# name -> the model and the operators afterwards, those of bodies included.
+CASES = {
+    "normalization after a convolution in a branch": (
+        """g (bool c, float[N,3,5,5] x) => (float[N,4,3,3] y)
+        <float[4,3,3,3] w, float[4] s, float[4] t, float[4] m, float[4] v> {
+          y = If (c) <then_branch = then () => (float[N,4,3,3] p) {
+                a = Conv(x, w)  p = BatchNormalization(a, s, t, m, v) },
+              else_branch = other () => (float[N,4,3,3] q) {
+                b = Conv(x, w)  q = BatchNormalization(b, s, t, m, v) }> }""",
+        "If Conv Conv",
+    ),
+    "a scaled weight in a loop": (
+        """g (int64 n, float[N,4] x) => (float[N,4] y) <float[4,4] w, float[4] ws> {
+          y = Loop (n, , x) <body = body (int64 i, bool go, float[N,4] a) =>
+              (bool on, float[N,4] b) {
+                on = Identity(go)  m = MatMul(a, w)  p = Mul(m, ws)  b = Tanh(p) }> }""",
+        "Loop Identity MatMul Tanh",
+    ),
+    "queries, keys and values in a loop": (
+        """g (int64 n, float[N,4] x) => (float[N,4] y)
+        <float[4,4] wa, float[4,4] wb, float[4,4] wc> {
+          y = Loop (n, , x) <body = body (int64 i, bool go, float[N,4] a) =>
+              (bool on, float[N,4] b) {
+                on = Identity(go)  q = MatMul(a, wa)  k = MatMul(a, wb)  v = MatMul(a, wc)
+                m = Mul(q, k)  s = Sub(m, v)  b = Tanh(s) }> }""",
+        "Loop Identity MatMul Split Mul Sub Tanh",
+    ),
+    "one of three products in a branch": (
+        """g (bool c, float[N,4] x) => (float[N,4] y)
+        <float[4,4] wa, float[4,4] wb, float[4,4] wc> {
+          z = If (c) <then_branch = then () => (float[N,4] p) { p = MatMul(x, wa) },
+              else_branch = other () => (float[N,4] q) { q = Neg(x) }>
+          k = MatMul(x, wb)  v = MatMul(x, wc)  m = Mul(z, k)  y = Sub(m, v) }""",
+        "If MatMul Neg MatMul MatMul Mul Sub",
+    ),
+    "a product outside of a loop, its sum inside": (
+        """g (int64 n, float[N,4] x) => (float[N,4] y) <float[4,4] w, float[4] b> {
+          m = MatMul(x, w)
+          y = Loop (n, , x) <body = body (int64 i, bool go, float[N,4] a) =>
+              (bool on, float[N,4] r) {
+                on = Identity(go)  s = Add(m, b)  r = Mul(a, s) }> }""",
+        "MatMul Loop Identity Add Mul",
+    ),
+    "a gather that a branch guards": (
+        """g (bool c, float[N,4] x) => (float[N,4] y)
+        <float[3,4] w, int64[1] i = {7}> {
+          y = If (c) <then_branch = then () => (float[N,4] p) {
+                r = Gather(w, i)  p = Add(x, r) },
+              else_branch = other () => (float[N,4] q) { q = Neg(x) }> }""",
+        "If Gather Add Neg",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_body(name: str) -> None:
+    text, wanted = CASES[name]
+    model = parsed(text, 18)
+    made = ow.optimize(model)
+    assert operators(made) == Counter(wanted.split())
+    onnx.checker.check_model(made)
+    ran = 0
+    for size, flag in ((1, False), (3, True)):
+        rng = np.random.default_rng(size)
+        feeds = {v.name: drawn(v, size, rng) for v in model.graph.input}
+        feeds |= {k: np.asarray(flag) for k in feeds if k == "c"}
+        feeds |= {k: np.asarray(size) for k in feeds if k == "n"}
+        before = run_plainly(model, feeds)
+        if before is None:
+            continue
+        ran += 1
+        after = run_plainly(made, feeds)
+        assert after is not None
+        for a, b in zip(before, after, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert ran
+    assert operators(ow.optimize(made)) == operators(made)
+
+
+def test_weights_that_are_kept_stay_in_bodies() -> None:
+    text, _ = CASES["a scaled weight in a loop"]
+    made = ow.optimize(parsed(text, 18), keep=["w"])
+    assert "w" in {t.name for t in made.graph.initializer}
+    assert operators(made) == Counter("Loop Identity MatMul Mul Tanh".split())
