@@ -293,4 +293,19 @@ def constant_array(attributes: Mapping[str, object]) -> Array:
     return np.array(value, dtype=dtypes[name])
 
 
-__all__ = ["SHARED_BYTES", "Pool", "constant_array", "is_trainable"]
+def array_of_constant(node: ir.Node) -> Array | None:
+    """The array of a Constant node; None where it is sparse or an attribute of a function.
+
+    Args:
+        node: the node.
+
+    Returns:
+        The array.
+    """
+    attributes = {a.name: a.value for a in node.attributes.values() if not a.is_ref()}
+    if len(attributes) != 1 or "sparse_value" in attributes:
+        return None
+    return constant_array(attributes)
+
+
+__all__ = ["SHARED_BYTES", "Pool", "array_of_constant", "constant_array", "is_trainable"]

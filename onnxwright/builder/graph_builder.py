@@ -224,7 +224,8 @@ class GraphBuilder(Calling, Results):
             if name is not None:
                 fail(messages.NameTaken(what="an output", name=name))
             chosen = self.backend.recorder.names.unique(chosen)
-        self._outputs.append((chosen, made))
+        # A value of its own: `x[0] = 1` later changes what `x` holds, not the output.
+        self._outputs.append((chosen, self.backend.wrap(made.value, made.kind)))
         self._output_names.add(chosen)
 
     def value(self, name: str) -> GraphValue:

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.carrying import Carrier, kind_of, meet
+from onnxwright.builder.constants import array_of_constant
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.known_loops import known_iterations
 from onnxwright.builder.unrolling import (
@@ -267,6 +268,8 @@ class Replay:
                 value.name = ""
             if n < len(dims) and dims[n] is not None:
                 b.recorder.info(value).shape_value = dims[n]
+        if self.verbatim and node.op_type == "Constant" and not node.domain:
+            b.recorder.info(values[0]).const_value = array_of_constant(node)
         return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
 
     def _copied_types(

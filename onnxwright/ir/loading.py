@@ -24,7 +24,7 @@ from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
-from onnxwright.ir.validation.schemas import check_schemas
+from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 
 LIMIT = (1 << 31) - 1
@@ -153,6 +153,7 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
         not_a_model(opened.proto)
     try:
         proto = plain_form(opened.proto, opened.folder)
+        check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
     except Damage as damage:
@@ -408,6 +409,7 @@ def _check_ir(model: Any, *, schemas: bool) -> None:
     try:
         check_sorted(proto)
         runnable(proto)
+        check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
     except Damage as damage:

@@ -15,7 +15,7 @@ from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import QUANTIZATION
@@ -253,6 +253,13 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     Returns:
         A model of the kind that was given.
 
+    Raises:
+        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
+
+    Warns:
+        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
+            would add nodes (OW888).
+
     Example:
         >>> import onnx
         >>> from onnxwright.optimizer.rules import rule
@@ -272,13 +279,20 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    fired: set[str] = set()
+    refusals: dict[str, str] = {}
     for _ in range(MOST_ROUNDS):
         rewriter = Rewriter(chosen, scope, strict=True)
         following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
         _add_functions(following, rewriter)
+        refusals = {**rewriter.refusals, **refusals}
         if not rewriter.fired:
             break
+        fired.update(rewriter.fired)
         source = following
+    for name, reason in refusals.items():
+        if name not in fired:
+            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
     made: M = give(source)
     return made
 
@@ -367,7 +381,11 @@ def _shown(node: ir.Node) -> str:
 
 
 def find(
-    model: Any, pattern: Rule | Callable[..., Any], *, explain: bool = False, shared: bool = True
+    model: Any,
+    pattern: Rule | Callable[..., Any],
+    *,
+    explain: bool = False,
+    shared: bool | None = None,
 ) -> list[Any]:
     """The places of a model where a pattern lies.
 
@@ -375,7 +393,8 @@ def find(
         model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
         pattern: a rule, or a pattern function.
         explain: return where it almost lies instead, and why it does not.
-        shared: whether interior values may have readers outside of the pattern.
+        shared: whether interior values may have readers outside of the pattern; by default as for
+            a rule when it is applied, and True for a pattern function.
 
     Returns:
         `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
@@ -397,6 +416,8 @@ def find(
         if not isinstance(pattern, Rule)
         else (pattern.for_version(version).patterns)
     )
+    if shared is None:
+        shared = pattern.always if isinstance(pattern, Rule) else True
     found: list[Found] = []
     near: list[NearMiss] = []
     for imports, node in _places(source):
