@@ -23,7 +23,7 @@ from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
-from onnxwright.ir.validation.schemas import check_schemas
+from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 
 LIMIT = (1 << 31) - 1
@@ -150,11 +150,12 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     opened = open_model(source, runs=True)
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
-    if schemas:
-        try:
+    try:
+        check_graph_parameters(opened.proto)
+        if schemas:
             check_schemas(opened.proto)
-        except Damage as damage:
-            raise_damage(damage)
+    except Damage as damage:
+        raise_damage(damage)
     try:
         made: Any = ir.from_proto(opened.proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
@@ -404,6 +405,7 @@ def _check_ir(model: Any, *, schemas: bool) -> None:
     try:
         check_sorted(proto)
         runnable(proto)
+        check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
     except Damage as damage:

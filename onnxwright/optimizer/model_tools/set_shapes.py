@@ -185,13 +185,16 @@ def _problems(
         value.shape = None
     types = ValueTypes(trial)
     found = [*types.problems, *_reshapes(trial, types)]
-    return [(node.outputs[0].name or "", node, reason) for node, reason in found]
+    return [
+        ((node.outputs[0].name or "") if node.outputs else "", node, reason)
+        for node, reason in found
+    ]
 
 
 def _reshapes(model: ir.Model, types: ValueTypes) -> Iterable[tuple[ir.Node, str]]:
     """Reshapes to another number of elements."""
     for node in all_nodes(model.graph):
-        if node.op_type == "Reshape" and node.domain == "":
+        if node.op_type == "Reshape" and node.domain == "" and node.inputs and node.outputs:
             before, after = (_count(types.kind(v)) for v in (node.inputs[0], node.outputs[0]))
             if before is not None and after is not None and before != after:
                 yield node, f"{before} elements cannot be reshaped to {after}"
