@@ -38,7 +38,6 @@ from onnxwright.types.kinds import AttrKind
 from onnxwright.types.tensors import Value
 
 if TYPE_CHECKING:
-    import onnx_ir.schemas as ir_schemas
     from onnx.defs import OpSchema
 
 Dispatcher = Callable[["Op", tuple[Any, ...], dict[str, Any]], Any]
@@ -180,14 +179,6 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         """The schema itself, as onnx has it."""
         sig = self.signature
         return None if sig is None else sig.schema
-
-    @property
-    def op_signature(self) -> ir_schemas.OpSignature | None:
-        """The schema as onnx_ir has it: inputs, attributes and outputs with their types."""
-        from onnx_ir.schemas import OpSignature as Signature
-
-        schema = self.op_schema
-        return None if schema is None else Signature.from_op_schema(schema)
 
     @property
     def __signature__(self) -> inspect.Signature:
