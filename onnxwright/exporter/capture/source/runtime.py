@@ -17,15 +17,16 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.looping import Loop, as_truth
+from onnxwright.exporter.capture.source.lists import Grown, append, length_of
+from onnxwright.exporter.capture.source.looping import Loop, Trips, as_truth
 from onnxwright.exporter.capture.source.merging import UNSET
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
 from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
-    "State", "and_", "assert_", "augment", "builtin", "chain", "choose", "contains", "for_", "if_",
-    "is_unset", "not_", "or_", "shown", "while_",
+    "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
+    "for_", "if_", "is_unset", "listed", "not_", "or_", "shown", "while_",
 ]  # fmt: skip
 
 
@@ -38,6 +39,8 @@ def decided(test: Any) -> bool | None:
     """The answer of Python to a test; None if it is known at run time only."""
     if isinstance(test, bool):
         return test
+    if isinstance(test, Grown):
+        return decided(test.length > 0)
     if isinstance(test, torch.Tensor):
         t = tracer()
         if current() is None or t is None:
@@ -301,6 +304,19 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
     return found
 
 
+def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
+    """`int(x)` or `float(x)` of a value that is known at run time only."""
+    value = args[0] if len(args) == 1 else None
+    if isinstance(value, torch.Tensor):
+        proxy = tracer().tensor_tracker.get(value)
+        if proxy is None or proxy.constant is not None or value.dtype == torch.bool:
+            return kind(*args)
+        value = value.item()
+    if isinstance(value, SYMBOLS) and free_unbacked_symbols(value):
+        return torch.sym_int(value) if kind is int else torch.sym_float(value)
+    return kind(*args)
+
+
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,
@@ -309,6 +325,9 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
     "min": _extreme(min, False),
     "range": ranges.range_,
     "enumerate": ranges.enumerate_,
+    "int": lambda *args: _number_of(int, args),
+    "float": lambda *args: _number_of(float, args),
+    "len": length_of,
     "zip": ranges.zip_,
 }
 
@@ -327,6 +346,27 @@ def builtin(name: str, function: Any) -> Any:
     if current() is None or tracer() is None or function is not getattr(builtins, name, None):
         return function
     return _BUILTINS.get(name, function)
+
+
+def listed(items: Any, item: Callable[[Any], Any]) -> Any:
+    """`[item(x) for x in items]`."""
+    if current() is None or tracer() is None or ranges.counted(items) is None:
+        return [item(x) for x in items]
+    box: list[Any] = [[], UNSET]
+
+    def put(values: Sequence[Any]) -> None:
+        box[0] = values[0]
+
+    def body() -> None:
+        box[0] = append(box[0], item(box[1]))
+
+    def take(x: Any) -> None:
+        box[1] = x
+
+    name = ("the list",)
+    state = State(name, name, (lambda: box[0],), put, (lambda: (box[0], None),))
+    for_(items, take, body, None, state)
+    return box[0]
 
 
 def while_(
@@ -464,14 +504,18 @@ def _for_counted(
         body()
         return items.next(count)
 
-    _loop(going, once, state, items.first())
+    _loop(going, once, state, items.first(), Trips(items.length, broken is None))
 
 
 def _loop(
-    test: Callable[[Any], Any], body: Callable[[Any], Any], state: State, counter: Any = None
+    test: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    state: State,
+    counter: Any = None,
+    trips: Trips | None = None,
 ) -> None:
     session = current()
     assert session is not None
     session.record("Loop")
     with refused_here():
-        Loop(test, body, state, counter).run()
+        Loop(test, body, state, counter, trips).run()

@@ -56,12 +56,14 @@ class Session:
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
+        loops: the loops of which an iteration is traced now.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
+    loops: list[Any] = field(default_factory=list)
 
     def record(self, kind: str) -> Choice:
         """Record a decision of the user's line that runs now."""

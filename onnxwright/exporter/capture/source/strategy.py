@@ -8,6 +8,7 @@ from typing import Any
 
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
+from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
 
 # How many functions of one model are rewritten at most.
@@ -54,7 +55,7 @@ def by_source(
             _rewrite(error, changed)
         found = Session(assume or {})
         try:
-            with changed.in_place(), session(found):
+            with changed.in_place(), session(found), ListFunctions():
                 return Found(run(), found, changed)
         except Exception as raised:
             if reads_value(raised) is None:
