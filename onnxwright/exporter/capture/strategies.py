@@ -259,7 +259,9 @@ def capture(
         if isinstance(way, _Source):
             found = dataclasses.replace(found, by_values=way.decisions)
         with_func = way is _non_strict and torch_func.is_used(found.program)
-        lost = fixed_values(found.program) or (with_func and not _is_resolved(found.program))
+        lost = fixed_values(found.program) or (
+            with_func and (relaxed or not _is_resolved(found.program))
+        )
         if way is draft or how != "auto" or not lost:
             if way is not draft:
                 output.replay()
