@@ -149,6 +149,8 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
     if _is_truth(value):
         # Truth values of both: nothing but the answer is used.
         found = _plain(others)
+        if found is stop:
+            return found  # whatever the first part is
         if found is not None:
             join = torch.logical_or if stop else torch.logical_and
             return join(as_truth(value), as_truth(found))
