@@ -28,7 +28,7 @@ BATCH = {"models": 150, "structures": 150, "bytes": 150, "tokens": 60, "kill": 4
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30
-_SILENT = 60
+_SILENT = 120
 
 
 def fuzz(
