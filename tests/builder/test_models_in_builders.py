@@ -387,3 +387,33 @@ def test_text_as_an_input_keeps_its_type() -> None:
     g = GraphBuilder(opset=21)
     g.output(g.op.StringConcat(g.input("s", STRING["N"]), "!"), "y")
     assert g.to_model_proto().graph.initializer[0].data_type == TensorProto.STRING
+
+
+def test_an_exported_program_is_a_part_and_is_opened() -> None:
+    """Its weights, which are those of the module, and its module paths inside of the graph's."""
+    torch = pytest.importorskip("torch", reason="exported programs need torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = torch.nn.Linear(3, 2)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.fc(x))
+
+    net = Net().eval()
+    program = ow.export(net, (torch.zeros(4, 3),), dynamic_shapes=({0: "batch"},))
+    wanted = net(torch.from_numpy(X)).detach().numpy()
+    g = GraphBuilder(opset=program.model.graph.opset_imports[""])
+    with g.scope("tower"):
+        y = g.call(program, g.input("x", FLOAT["N", 3]))
+    assert y.shape == ("N", 2)
+    np.testing.assert_allclose(g.run({"x": X}, y), wanted, rtol=1e-5)
+    g.output(y, "y")
+    scopes = [props(n).get("name_scopes", "") for n in g.to_model_proto().graph.node]
+    assert any("'tower.fc'" in s for s in scopes)
+    h = GraphBuilder.from_model(program)
+    (name,) = h.outputs
+    h.output(h.op.Neg(name), "less")
+    made = CompiledModel(h.to_ir_model())
+    np.testing.assert_allclose(made(X)[1], -wanted, rtol=1e-5)
