@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.source.looping import Loop, Trips, as_truth
 from onnxwright.exporter.capture.source.merging import UNSET
 from onnxwright.exporter.capture.source.one_of import picked
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
-from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.source.session import current, note, refused_here
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
@@ -83,6 +83,8 @@ def if_(
             if answer is not None:
                 session.record("assumed")
     if answer is not None:
+        if written:
+            note("If", answer)
         (then if answer else orelse)()
         return
     assert session is not None
@@ -95,6 +97,7 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     """`then if test else orelse`."""
     answer = decided(test)
     if answer is not None:
+        note("If", answer)
         return (then if answer else orelse)()
     return result_of(functools.partial(if_, test), then, orelse)
 
@@ -416,13 +419,16 @@ def while_(
             return test()
         return and_(lambda: not_(broken()), test)
 
+    ran = False
     while True:
         answer = decided(going())
         if answer is None:
             _loop(going, lambda _: body(), state)
             return
         if not answer:
+            note("Loop", ran)
             return
+        ran = True
         body()
 
 
@@ -443,8 +449,8 @@ def for_(
             elif not _looped(run_time, take, body, broken, state):
                 _for_places(places, take, body, broken, state)
             return
-    rest = iter(items)
-    for n, item in enumerate(rest):
+    n = -1
+    for n, item in enumerate(items):
         if broken is not None:
             left = decided(broken())
             if left is None:
@@ -458,9 +464,13 @@ def for_(
                 _unless(broken(), item, take, body, state)
                 continue
             if left:
+                note("If", answer=False)
                 return
         take(item)
         body()
+    note("Loop", n >= 0)
+    if broken is not None:
+        note("If", answer=True)
 
 
 # More iterations that a tensor may end are a loop of the graph, where that works.

@@ -121,6 +121,28 @@ def session(new: Session) -> Iterator[Session]:
         _now.session = before
 
 
+Noted = dict[tuple[str, int], dict[str, set[bool]]]
+
+
+@contextmanager
+def noting() -> Iterator[Noted]:
+    """While it lasts, what decisions are answered in this thread is noted, by line and kind."""
+    before = getattr(_now, "noted", None)
+    found: Noted = {}
+    _now.noted = found
+    try:
+        yield found
+    finally:
+        _now.noted = before
+
+
+def note(kind: str, answer: bool) -> None:
+    """Note what the decision that runs now is answered, if that is wanted."""
+    noted: Noted | None = getattr(_now, "noted", None)
+    if noted is not None:
+        noted.setdefault(asking_line(), {}).setdefault(kind, set()).add(answer)
+
+
 def asking_line() -> tuple[str, int]:
     """The innermost line outside this package."""
     frame: Any = sys._getframe(1)
