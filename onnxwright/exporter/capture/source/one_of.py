@@ -73,8 +73,7 @@ def is_choosable(value: Any) -> bool:
     Example:
         >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
         (True, True, False)
-        >>> x = torch.zeros(2)
-        >>> is_choosable(lambda y: x + y)
+        >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
         False
     """
     if isinstance(value, (torch.nn.Module, OneOf)):
