@@ -249,6 +249,7 @@ def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> 
         The graph.
     """
     nodes: list[ir.Node] = []
+    outputs = list(closed.outputs)
     for value in closed.constants:
         attr = ir.Attr("value", ir.AttributeType.TENSOR, b.pool.as_tensor(value))
         node = ir.Node("", "Constant", [], [attr], num_outputs=1)
@@ -256,11 +257,12 @@ def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> 
         made.name, made.type, made.shape = value.name, value.type, value.shape
         for user, n in list(value.uses()):
             user.replace_input_with(n, made)
+        outputs = [made if output is value else output for output in outputs]
         nodes.append(node)
     imports = {"": b.opset.version, **closed.imports}
     return ir.Graph(
         closed.inputs,
-        closed.outputs,
+        outputs,
         nodes=[*nodes, *closed.nodes],
         opset_imports=dict(sorted(imports.items())),
         doc_string=doc_string,

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, parser
 
 import onnxwright as ow
 from onnxwright.cli.main import main
-from onnxwright.errors import ModelError
+from onnxwright.errors import ModelError, OnnxwrightError
 from onnxwright.ir.loading import open_model
 from onnxwright.testing import assert_isomorphic, diff
 
@@ -259,6 +259,16 @@ def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
 
 
 # What can be shown, written as Python and compared, and not be run or changed.
+def with_graph_parameter() -> onnx.ModelProto:
+    """A function whose node reads its graph from an attribute of the function."""
+    made = parser.parse_model(
+        f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
+        '<domain: "f", opset_import: ["" : 18]> one <body> (a) => (c) { c = Scan(a) }'
+    )
+    made.functions[0].node[0].attribute.add(name="body", type=5, ref_attr_name="body")
+    return made
+
+
 NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
     "a tensor attribute without a tensor": lambda: constant_without("value", 4),
     "a sparse attribute without a tensor": lambda: constant_without("sparse_value", 11),
@@ -287,6 +297,7 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
         "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => (float[2] x) { p = Relu(x) },"
         " else_branch = e () => (float[2] r) { r = Neg(x) }>"
     ),
+    "more outputs than the operator has": lambda: model("y, z = Relu(x)"),
     "a call with too many inputs": lambda: edited(
         lambda m: m.functions.add(name="one", domain="f"), "y = f.one(x)"
     ),
@@ -308,6 +319,16 @@ def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
             change(made)
     for entry in ("show", "diff", "assert_isomorphic", "to_script"):
         ENTRIES[entry](made)
+
+
+def test_a_graph_that_a_call_gives_is_refused_by_what_looks_into_functions() -> None:
+    made = with_graph_parameter()
+    for change in (ow.optimize, lambda m: ow.convert_version(m, 21),
+                   lambda m: ow.set_shapes(m, {"x": [2]})):  # fmt: skip
+        with pytest.raises(ModelError, match="OW744.*an attribute of the function"):
+            change(made)
+    with pytest.raises(OnnxwrightError, match="OW510.*`Scan` needs the attribute `body"):
+        ow.debug(made, [X])  # the call does not give it
 
 
 UNSORTED = {

@@ -122,6 +122,18 @@ def test_functions_are_kept_or_inlined() -> None:
     assert not inlined.functions
 
 
+def test_a_function_whose_result_is_a_constant() -> None:
+    made = ow.optimize(
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
+            g (float[2] x) => (float[2] y) { a = local.f(x)  y = Add(x, a) }
+            <domain: "local", opset_import: ["" : 20]>
+            f (a) => (r) { r = Constant <value = float[2] {1.0, 2.0}> () }"""
+        )
+    )
+    assert ow.CompiledModel(made)(np.ones(2, np.float32)).tolist() == [2, 3]
+
+
 def test_scripts_compile_to_optimized_models() -> None:
     @script()
     def twice(x: FLOAT["N"]) -> FLOAT["N"]:

@@ -114,6 +114,9 @@ def _check_kinds(node: onnx.NodeProto, versions: dict[str, int], where: str) -> 
         known = signature(domain, node.op_type, version)
     if known is None:
         return
+    if len(node.output) > known.max_output:
+        what = f"it has {len(node.output)} outputs, the operator {quoted(node.op_type)} has "
+        raise Damage("structure", where, f"{what}at most {known.max_output}")
     for attr in node.attribute:
         wanted = known.attributes.get(attr.name)
         kind = _A.AttributeType.Name(attr.type)
