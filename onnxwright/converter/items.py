@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
-from onnxwright.converter.memory import as_view
+from onnxwright.converter.memory import as_view, joined
 from onnxwright.converter.run_time_lists import RunTimeList, part_of
 from onnxwright.converter.run_time_lists import item_at as item_at_run_time
 from onnxwright.converter.state import Lowering
@@ -21,6 +21,7 @@ from onnxwright.converter.values import (
 from onnxwright.diagnostics.catalogue import control_flow
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
+from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.indexing import subscript
 from onnxwright.semantics.literals import (
@@ -75,11 +76,30 @@ def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) 
         table = b.constant(np.array(list(value)))
         made = subscript(b, table, map_index(index, low.value))
         return b.as_weak(made, weak if weak in ("bool", "int", "float") else None)
+    if _are_alike(value, index):
+        return _chosen(b, list(value), low.value(index))
     advice = (
-        "index with a number known when compiling; a list of tensors can become one tensor "
-        "with `op.Concat`, or a sequence with `op.SequenceConstruct`"
+        "index with a number known when compiling; a list of tensors of one type may be indexed "
+        "with an integer of the graph"
     )
     return low.needed_now(f"the index of {describe(value)}", span, advice)
+
+
+def _are_alike(items: Any, index: Any) -> bool:
+    """Whether items can be those of a sequence: tensors of one element type, and an index of it."""
+    if not isinstance(items, (list, tuple)) or not isinstance(index, GraphValue):
+        return False
+    tensors = [x for x in items if isinstance(x, GraphValue)]
+    dtypes = {getattr(x.kind, "dtype", None) for x in tensors if x.weak is None}
+    others = [x for x in items if not isinstance(x, GraphValue)]
+    known = len(dtypes) == 1 and None not in dtypes
+    return known and index.rank in (0, None) and all(map(is_number_like, others))
+
+
+def _chosen(b: GraphBackend, items: list[Any], index: GraphValue) -> Any:
+    """An item of a list of tensors, chosen when the model runs."""
+    place = b.as_weak(index, None)
+    return joined(calls.call(b, b.opset["SequenceAt"], (items, place), {}, None), *items)
 
 
 def _list_item(low: Lowering, x: RunTimeList, index: Any, span: Span, b: GraphBackend) -> Any:

@@ -23,6 +23,7 @@ from onnxwright.types.roles import Script, SymbolicValue
 if TYPE_CHECKING:
     import onnx
     import onnx_ir
+    from onnx_ir.schemas import OpSignature
 
     from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
@@ -225,6 +226,13 @@ class ScriptFunction(Script, Generic[P, R]):
     def opset(self) -> Opset:
         """The opset this function belongs to: its domain and version."""
         return Opset(self.domain, self.version)
+
+    @property
+    def op_signature(self) -> OpSignature:
+        """Its signature as `onnx_ir.schemas.OpSignature`, as operators have it."""
+        from onnxwright.dsl.op_signature import op_signature
+
+        return op_signature(self.signature, self.domain, self.name)
 
     # -- compiling ---------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
+from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -103,7 +104,8 @@ def optimize(
         ['Relu']
     """
     source, give = _opened(model)
-    version = int(source.graph.opset_imports.get("", 0))
+    imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
+    version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
@@ -156,6 +158,7 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     if _shared(model, options):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
     _drop_new_types(model, source)
+    _keep_quantization(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
@@ -198,6 +201,19 @@ def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
         for value in node.outputs:
             if value.name not in written and not value.is_graph_output():
                 value.type = value.shape = None
+
+
+def _keep_quantization(model: ir.Model, source: ir.Model) -> None:
+    """Keep the scales and zero points that annotations name, though no node reads them."""
+    graph = model.graph
+    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
+    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+    for name in wanted - set(graph.initializers) - {v.name for v in values}:
+        value = source.graph.initializers.get(name)
+        if value is not None:
+            kept = ir.Value(name=name, type=value.type, shape=value.shape,
+                            const_value=value.const_value)  # fmt: skip
+            graph.register_initializer(kept)
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:

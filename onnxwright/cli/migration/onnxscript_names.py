@@ -45,6 +45,8 @@ _INSTEAD = {
 _OTHER_MEANING = frozenset({"GraphBuilder"})
 _REMAINDER = "`%` of floating-point tensors has the sign of the divisor here: see `op.Mod(fmod=1)`"
 
+_SCALAR = "`{name}` alone is a tensor of any rank here; a scalar, as in onnxscript, is `{name}[()]`"
+
 
 def rewrite_onnxscript(source: Source) -> None:
     """Rewrite the imports of onnxscript and the names in it.
@@ -62,6 +64,7 @@ def rewrite_onnxscript(source: Source) -> None:
                 node.left, (ast.Constant, ast.JoinedStr)
             ):
                 source.note(node, _REMAINDER)
+        _scalars(source)
 
 
 def _is_here(path: list[str]) -> bool:
@@ -115,6 +118,24 @@ def _import(source: Source, node: ast.Import) -> set[str]:
             else:
                 bound.add("onnxwright")
     return bound
+
+
+def _scalars(source: Source) -> None:
+    """Annotations such as `FLOAT` without brackets, which are scalars in models of onnxscript."""
+    types = {
+        alias.asname or alias.name
+        for node in source.nodes(ast.ImportFrom)
+        if (node.module or "").split(".")[0] == "onnxscript"
+        for alias in node.names
+        if alias.name.isupper()
+    }
+    for function in source.nodes(ast.FunctionDef):
+        arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        for annotation in (*(a.annotation for a in arguments), function.returns):
+            parts = annotation.elts if isinstance(annotation, ast.Tuple) else [annotation]
+            for part in parts:
+                if isinstance(part, ast.Name) and part.id in types and part.id != "DEBUG":
+                    source.note(part, _SCALAR.format(name=part.id))
 
 
 def _only_elsewhere(source: Source, name: str) -> bool:

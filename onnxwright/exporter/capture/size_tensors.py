@@ -172,6 +172,10 @@ _SIZED = {
     )
     for name in names
 }  # fmt: skip
+_SIZED_MAKERS = {
+    getattr(torch, name)
+    for name in ("zeros", "ones", "full", "empty", "arange", "linspace", "rand", "randn")
+}
 _WHOLE = (torch.int64, torch.int32)
 _READS = {
     getattr(_T, name) for name in ("item", "__index__", "__bool__", "tolist") if hasattr(_T, name)
@@ -206,7 +210,10 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         if func in (_T.__getitem__, _T.__setitem__):
             return func(args[0], self._sliced(args[1]), *args[2:], **kwargs)
         if func in _SIZED:
-            return func(*map(self._read, args), **{k: self._read(v) for k, v in kwargs.items()})
+            # The tensor that is given a size stays one, though its value may be known.
+            first = args[:1] if func not in _SIZED_MAKERS else ()
+            rest = map(self._read, args[len(first) :])
+            return func(*first, *rest, **{k: self._read(v) for k, v in kwargs.items()})
         result = func(*args, **kwargs)
         self._follow(func, args, kwargs, result)
         return result
