@@ -126,7 +126,7 @@ def optimize(
     )  # fmt: skip
     made, done = _optimized(source, options)
     if prune:
-        RemoveUnusedFunctionsPass()(made)
+        RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
     _drop_domains(made, source)
     return (give(made), done) if report else give(made)
 
@@ -206,7 +206,8 @@ def _drop_domains(model: ir.Model, source: ir.Model) -> None:
     }
     if not gone:
         return
-    for holder in (model.graph, *model.functions.values()):
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for holder in holders:
         used = {node.domain for node in all_nodes(holder)}
         for domain in gone - used:
             holder.opset_imports.pop(domain, None)
