@@ -14,6 +14,7 @@ from onnxwright.cli.changing import (
     write_result,
 )
 from onnxwright.cli.grammar import command
+from onnxwright.diagnostics.text import as_utf8
 
 if TYPE_CHECKING:
     from onnxwright.cli.grammar import Commands
@@ -56,8 +57,8 @@ def _run(given: Namespace) -> int:
     source = model_of(given.model)
     model, report = optimize(
         source, level=given.level, target=given.target, opset_version=given.opset,
-        skip=given.skip, keep=given.keep, assume=given.assume, inline=given.inline,
-        prune=given.prune, report=True,
+        skip=given.skip, keep=[as_utf8(name) for name in given.keep], assume=given.assume,
+        inline=given.inline, prune=given.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
     if given.report:
