@@ -60,6 +60,7 @@ class Replay:
         references: attribute parameters without a value stay references (in function bodies).
         tolerant: a node that cannot be emitted as a checked call is copied as it is.
         verbatim: every node is copied as it is: nothing is simplified, folded or shared.
+        keep_dead: nodes that are copied stay, though nothing may read them.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Replay:
         references: bool = False,
         tolerant: bool = False,
         verbatim: bool = False,
+        keep_dead: bool = False,
     ) -> None:
         self.b = b
         self.imports = imports
@@ -86,6 +88,7 @@ class Replay:
         self.references = references
         self.tolerant = tolerant
         self.verbatim = verbatim
+        self.keep_dead = keep_dead
         # The function whose body is replayed, if it stays a function.
         self.function: Any = None
         self._types: dict[object, list[OnnxType | None]] = {}
@@ -257,6 +260,7 @@ class Replay:
             len(node.outputs),
             overload=node.overload,
             origin=node.metadata_props.get(ORIGIN) or b.origin(),
+            sugar=not self.keep_dead,
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
         b.recorder.use_opset(node.domain, version, None)

@@ -106,6 +106,29 @@ class ForwardDerivatives(nn.Module):
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)
+class ForwardThroughLayers(nn.Module):
+    """Layers whose forward rule has sizes as integers, and a recurrent one."""
+
+    def __init__(self):
+        super().__init__()
+        self.bn, self.linear = nn.BatchNorm1d(6).eval(), nn.Linear(6, 6)
+        self.gn, self.instance = nn.GroupNorm(3, 6), nn.InstanceNorm1d(6)
+        self.gru = nn.GRU(2, 3, batch_first=True)
+        self.bn.running_mean.uniform_()
+
+    def forward(self, x):
+        """Values and tangents of each."""
+        layers = (
+            self.linear,
+            lambda x: self.gn(self.bn(x)),
+            lambda x: self.instance(x.unsqueeze(-1) * torch.arange(1.0, 4)),
+            lambda x: self.gru(x.reshape(-1, 3, 2))[0],
+            lambda x: torch.stack([x, (x * x + 1).sqrt(), torch.where(x > 0, x, x * 2)]),
+        )
+        return [jvp(layer, (x,), (x * 2,)) for layer in layers]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
 def curvature_of_rows(x):
     """Second derivatives and Jacobians of each row; rows in chunks."""
     second = vmap(hessian(lambda row: (row.sin() ** 2).sum()))(x)

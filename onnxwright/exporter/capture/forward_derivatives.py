@@ -17,6 +17,8 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.fakes import kernels_replaced
+
 aten = torch.ops.aten
 
 
@@ -90,18 +92,70 @@ def _joined(tensors: Any, dim: int = 0) -> Any:
 
 
 def _normalized(
-    x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    input: Any,  # noqa: A002 - torch's name
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
 ) -> Any:
     """`layer_norm` by its formula."""
     axes = [-n - 1 for n in range(len(normalized_shape))]
-    centered = x - x.mean(axes, keepdim=True)
+    centered = input - input.mean(axes, keepdim=True)
     found = centered * torch.rsqrt((centered * centered).mean(axes, keepdim=True) + eps)
     found = found if weight is None else found * weight
     return found if bias is None else found + bias
 
 
+def _batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,  # noqa: A002 - torch's name
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """`batch_norm` with known statistics by its formula."""
+    if training or running_mean is None:
+        return functional.batch_norm(
+            input, running_mean, running_var, weight, bias, training, momentum, eps
+        )
+    scale = torch.rsqrt(running_var + eps)
+    scale = scale if weight is None else scale * weight
+    return _scaled(input, scale, (0 if bias is None else bias) - running_mean * scale)
+
+
+def _group_norm(
+    input: Any,  # noqa: A002 - torch's name
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> Any:
+    """`group_norm` by its formula."""
+    rows, channels, *rest = input.shape
+    grouped = input.reshape(rows, num_groups, channels // num_groups, *rest)
+    found = _normalized(grouped, grouped.shape[2:], None, None, eps)
+    return _scaled(found.reshape(input.shape), weight, bias)
+
+
+def _instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,  # noqa: A002 - torch's name
+    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """`instance_norm` by its formula."""
+    if not use_input_stats:
+        return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    return _group_norm(input, input.shape[1], weight, bias, eps)
+
+
+def _scaled(x: Any, scale: Any, shift: Any) -> Any:
+    """A scale and a shift of each channel; None for neither."""
+    column = [-1, *[1] * (x.ndim - 2)]
+    x = x if scale is None else x * scale.view(column)
+    return x if shift is None else x + shift.view(column)
+
+
 _FORMS: dict[Any, Callable[..., Any]] = {
     torch.cat: _joined,
+    functional.batch_norm: _batch_norm,
+    functional.group_norm: _group_norm,
+    functional.instance_norm: _instance_norm,
     functional.layer_norm: _normalized,
     torch.layer_norm: lambda x, shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True: (
         _normalized(x, shape, weight, bias, eps)
@@ -126,16 +180,5 @@ class ForwardForms(TorchFunctionMode):  # type: ignore[misc] # torch's own, with
 @contextmanager
 def zero_tangents_symbolic() -> Iterator[None]:
     """While it lasts, arithmetic on tangents of zeros does not fix sizes."""
-    key = DispatchKey.ZeroTensor
-    before = {op: op.py_kernels.get(key) for op in _KERNELS}
-    for op, kernel in _KERNELS.items():
-        op.py_kernels[key] = kernel
-        op._dispatch_cache.clear()
-    try:
+    with kernels_replaced(DispatchKey.ZeroTensor, _KERNELS):
         yield
-    finally:
-        for op, own in before.items():
-            del op.py_kernels[key]
-            if own is not None:
-                op.py_kernels[key] = own
-            op._dispatch_cache.clear()

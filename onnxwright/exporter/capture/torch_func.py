@@ -22,6 +22,7 @@ from torch.overrides import (
 )
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.fakes import without_fakes
 from onnxwright.exporter.capture.forward_derivatives import ForwardForms
 
 # What torch says of them, and its files that run them.
@@ -129,7 +130,7 @@ def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -
     known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
     sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
     count = len(values)
-    with untraced():
+    with untraced(), without_fakes():
         graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
             *values, *sizes
         )

@@ -28,6 +28,10 @@ def check_schemas(model: onnx.ModelProto) -> None:
     where = f"graph {quoted(model.graph.name)}"
     _nodes(model.graph.node, versions, functions, where)
     for function in model.functions:
+        if function.domain in ("", "ai.onnx"):
+            where = f"function {quoted(function.name)}"
+            raise Damage("structure", where, "it is in the domain of ONNX's own operators",
+                         "put it into a domain of its own")  # fmt: skip
         own = {o.domain: o.version for o in function.opset_import}
         _nodes(function.node, own, functions, f"function {quoted(function.name)}")
 
