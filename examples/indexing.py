@@ -37,6 +37,13 @@ def positive(x: FLOAT["N", "M"]) -> FLOAT["K"]:
     return x[x > 0.0]
 
 
+@script()
+def masked(x: FLOAT["N", "M"], rows: INT64["K"]) -> FLOAT["N", "M"]:
+    x[x < 0.0] = 0
+    x[rows, -1] += 1
+    return x
+
+
 def run(model: onnx.ModelProto, *inputs: np.ndarray) -> np.ndarray:
     """The result of a model in ONNX Runtime."""
     onnx.checker.check_model(model, full_check=True)
@@ -57,6 +64,7 @@ for function, inputs, expected in (
     (column, (x,), x[..., 1, None]),
     (chosen, (x, rows), x[rows]),
     (positive, (x,), x[x > 0]),
+    (masked, (x, rows), np.maximum(x, 0) + np.array([[0, 0, 0, 1], [0] * 4, [0, 0, 0, 1]])),
 ):
     np.testing.assert_array_equal(function(*inputs), expected)
     model = function.to_model_proto()

@@ -6,6 +6,7 @@ Names are loaded when they are first used; importing this package imports no ONN
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from onnxwright import deferred_sympy as _deferred_sympy
@@ -208,13 +209,17 @@ _MODULES = {
     # The function of this name and the module are one: the module can be called.
     "evaluator": "onnxwright.evaluator",
 }
+_NEED_TORCH = ("onnxwright.exporter", "onnxwright.exporter.interop", "onnxwright.torch_onnx")
 _TYPES = "onnxwright.types"
 _OPSETS = "onnxwright.opset"
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return [n for n in __dir__() if not n.startswith("_")]
+        found = importlib.util.find_spec("torch")
+        missing = () if found is not None else _NEED_TORCH
+        every = {**_HOMES, **_MODULES}
+        return [n for n in __dir__() if not n.startswith("_") and every.get(n) not in missing]
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES.get(name)

@@ -14,8 +14,10 @@ from onnxwright.eager import Evaluator, OrtEvaluator, ReferenceEvaluator
 from onnxwright.eager import evaluator as default_as
 from onnxwright.eager import set_default_evaluator as set_default
 from onnxwright.eager.select import current as default
+from onnxwright.errors import EagerError
 
 ORTEvaluator = OrtEvaluator
+EagerModeError = EagerError
 OnnxReferenceRuntimeEvaluator = ReferenceEvaluator
 
 
@@ -36,6 +38,14 @@ def ORTMixedEvaluator(**options: Any) -> OrtEvaluator:  # noqa: N802 - a class i
     return OrtEvaluator(**{"fallback": "reference", **options})
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("ort_evaluator", "ort_mixed_evaluator"):
+        made = (ORTEvaluator if name == "ort_evaluator" else ORTMixedEvaluator)()
+        globals()[name] = made
+        return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class _CallableModule(ModuleType):
     # Without its example, which calls the function by the name that the package has for it.
     __doc__ = (default_as.__doc__ or "").partition("    Example:")[0]
@@ -47,6 +57,7 @@ class _CallableModule(ModuleType):
 sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
+    "EagerModeError",
     "Evaluator",
     "ORTEvaluator",
     "ORTMixedEvaluator",

@@ -87,9 +87,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what the quick loop leaves out; skip what cannot hold with the oldest dependencies."""
     for item in items:
         if item.path.is_relative_to(ROOT) and item.path.relative_to(ROOT).as_posix() in FULL:
             item.add_marker(pytest.mark.full)
+        reason = limit_of(item.nodeid)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _asks_for_a_test(config: pytest.Config) -> bool:
@@ -105,14 +109,6 @@ def pytest_pycollect_makeitem(
         return None
     marks = getattr(obj, "pytestmark", []) if inspect.isfunction(obj) else []
     return [] if any(mark.name == "slow" for mark in marks) else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot hold with the oldest allowed dependencies."""
-    for item in items:
-        reason = limit_of(item.nodeid)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(autouse=True)

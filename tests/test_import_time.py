@@ -51,6 +51,17 @@ PROGRAMS = {
 }
 
 
+def test_without_torch_everything_else_can_be_imported(run_python: Any, tmp_path: Any) -> None:
+    """`from onnxwright import *` leaves out what needs PyTorch."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import sys\nsys.modules['torch'] = None\nfrom onnxwright import *\n"
+        "print(script.__name__, 'export' in globals())"
+    )
+    done = run_python(str(path))
+    assert done.stdout.split() == ["script", "False"], done.stderr
+
+
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_nothing_heavy_is_loaded(run_python: Any, tmp_path: Any, what: str) -> None:
     assert not loaded(run_python, PROGRAMS[what], tmp_path).intersection(HEAVY)

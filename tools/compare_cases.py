@@ -86,10 +86,10 @@ PEERS = (
         "onnxscript",
         "ONNX functions as Python with `@script`, a library of PyTorch's operators (torchlib), an "
         "optimizer and a rewriter. `torch.onnx.export` is built on it.",
-        "It is what PyTorch installs and tests with, its `proto2python` writes text in a tenth of "
-        "the time (and does not prove it), and its rewriter has fusions for `com.microsoft` "
-        "attention that this library does not have. Files written for it run here after "
-        "[replacing the package's name](guide/onnxscript.md).",
+        "It is what PyTorch installs and tests with, its `proto2python` writes text in about "
+        "1/20 of the time (and does not prove it), and its rewriter has fusions for "
+        "`com.microsoft` attention that this library does not have. Files written for it run "
+        "here after [replacing the package's name](guide/onnxscript.md).",
         (
             _case(
                 "Return inside an `if`",

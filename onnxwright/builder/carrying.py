@@ -9,6 +9,7 @@ import onnx_ir as ir
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
 from onnxwright.ir.adapters import from_type_proto
+from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -95,6 +96,8 @@ class Carrier:
         self.name(b, source, made)
         if source.metadata_props:
             value.metadata_props.update(source.metadata_props)
+        if QUANTIZATION in source.meta:
+            value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
         value.doc_string = value.doc_string or source.doc_string
         standard = producer.domain == ""
         kind = meet(made.kind, kind_of(source), trusted=not standard)

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph
 from onnxwright.builder.carrying import Carrier, kind_of, meet
+from onnxwright.builder.constants import array_of_constant
 from onnxwright.builder.context import BuildContext
 from onnxwright.builder.known_loops import known_iterations
 from onnxwright.builder.unrolling import (
@@ -59,6 +60,7 @@ class Replay:
         references: attribute parameters without a value stay references (in function bodies).
         tolerant: a node that cannot be emitted as a checked call is copied as it is.
         verbatim: every node is copied as it is: nothing is simplified, folded or shared.
+        keep_dead: nodes that are copied stay, though nothing may read them.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Replay:
         references: bool = False,
         tolerant: bool = False,
         verbatim: bool = False,
+        keep_dead: bool = False,
     ) -> None:
         self.b = b
         self.imports = imports
@@ -85,6 +88,7 @@ class Replay:
         self.references = references
         self.tolerant = tolerant
         self.verbatim = verbatim
+        self.keep_dead = keep_dead
         # The function whose body is replayed, if it stays a function.
         self.function: Any = None
         self._types: dict[object, list[OnnxType | None]] = {}
@@ -256,6 +260,7 @@ class Replay:
             len(node.outputs),
             overload=node.overload,
             origin=node.metadata_props.get(ORIGIN) or b.origin(),
+            sugar=not self.keep_dead,
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
         b.recorder.use_opset(node.domain, version, None)
@@ -267,6 +272,8 @@ class Replay:
                 value.name = ""
             if n < len(dims) and dims[n] is not None:
                 b.recorder.info(value).shape_value = dims[n]
+        if self.verbatim and node.op_type == "Constant" and not node.domain:
+            b.recorder.info(values[0]).const_value = array_of_constant(node)
         return [b.wrap(v, k) for v, k in zip(values, kinds, strict=True)]
 
     def _copied_types(

@@ -7,8 +7,10 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
+import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import ops as messages
+from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS
@@ -39,6 +41,9 @@ class TracedValue(GraphValue):
         if array is None or array.size != 1:
             self._needed(f"{what} of `{self.value.name or 'a constant'}`")
         return array.item()
+
+    def _forget(self) -> None:
+        self.__class__ = StaleValue
 
     def _needed(self, what: str) -> NoReturn:
         fail(messages.ValueNeededNow(what=what, advice=_ADVICE, span=self.backend.here()))
@@ -85,6 +90,22 @@ class TracedValue(GraphValue):
             with suppress(_NotKnownError):
                 return function(*_arrays(args), **_arrays(kwargs))
         return super().__array_function__(function, types, args, kwargs)
+
+
+class StaleValue(TracedValue):
+    """A view of memory that was written into: reading it is an error."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> ir.Value:  # type: ignore[override]
+        """There is none.
+
+        Raises:
+            ScriptValueError: always (OW868).
+        """
+        here = self.backend.here()
+        fail(WrittenElsewhere(name="this value", written="another value", span=here))
 
 
 class _NotKnownError(Exception):

@@ -57,7 +57,7 @@ def difference(a: Any, b: Any, strict: Strictness | None = None) -> Mismatch | N
     if isinstance(left, onnx.ModelProto) and isinstance(right, onnx.ModelProto):
         return _models(left, right, strict)
     if isinstance(left, onnx.FunctionProto) and isinstance(right, onnx.FunctionProto):
-        return _functions(left, right, strict)
+        return _functions(left, right, strict, named=strict.graph_names)
     assert isinstance(left, onnx.GraphProto)
     assert isinstance(right, onnx.GraphProto)
     return _graphs(left, right, strict)
@@ -157,9 +157,11 @@ def _name(key: tuple[str, str, str]) -> str:
     return f"{key[0]}::{key[1]}" + (f":{key[2]}" if key[2] else "")
 
 
-def _functions(a: onnx.FunctionProto, b: onnx.FunctionProto, strict: Strictness) -> Mismatch | None:
+def _functions(
+    a: onnx.FunctionProto, b: onnx.FunctionProto, strict: Strictness, *, named: bool = True
+) -> Mismatch | None:
     pairs: list[tuple[str, Any, Any]] = [
-        ("the name of the function", _key(a), _key(b)),
+        *([("the name of the function", _key(a), _key(b))] if named else []),
         ("the attribute parameters", sorted(a.attribute), sorted(b.attribute)),
     ]
     if strict.opset_imports:

@@ -15,7 +15,8 @@ class Strictness:
         initializers: the numbers in initializers and constants (their types and shapes always).
         types: types of inputs and outputs.
         value_infos: types written for intermediate values.
-        node_names, graph_names, subgraph_names: names of nodes, of the main graph, of subgraphs.
+        node_names, graph_names, subgraph_names: names of nodes, of the main graph or of
+            a function that is compared by itself, of subgraphs.
         doc_strings: descriptions of everything.
         metadata: `metadata_props` of everything.
         opset_imports: versions of domains.

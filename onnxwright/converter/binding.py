@@ -6,8 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from onnxwright.converter import hir
-from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.items import items_of, map_index, what_it_is
+from onnxwright.converter.memory import check_not_written, forget_others, memory_of
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
     is_dynamic,
@@ -15,6 +18,7 @@ from onnxwright.converter.values import (
 from onnxwright.diagnostics.catalogue import ops, syntax
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
+from onnxwright.semantics.assignment import assign
 from onnxwright.semantics.graph_backend import GraphValue
 
 
@@ -50,8 +54,11 @@ def unpack(low: Lowering, target: hir.TupleTarget, value: Any) -> None:
         after = count - target.star - 1
         middle = items[target.star : len(items) - after]
         items = [*items[: target.star], middle, *items[len(items) - after :]]
-    for part, item in zip(target.items, items, strict=True):
+    for n, (part, item) in enumerate(zip(target.items, items, strict=True)):
+        held = low.frame.env.get(part.id) if isinstance(part, hir.ItemTarget) else None
         bind_target(low, part, item)
+        if isinstance(part, hir.ItemTarget) and isinstance(held, GraphValue):
+            check_not_written(items[n + 1 :], part.id, memory_of(held), target.span)
 
 
 def change_container(
@@ -92,9 +99,27 @@ def bind_item(low: Lowering, target: hir.ItemTarget, value: Any) -> None:
         if changed is not container:
             low.frame.env[target.id] = changed
         return
+    if isinstance(container, (GraphValue, np.ndarray)) and target.id in low.frame.env:
+        write_part(low, target, container, index, value)
+        return
     advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
     construct = f"a part of `{target.id}`"
     fail(syntax.UnsupportedTarget(construct=construct, advice=advice, span=target.span))
+
+
+def write_part(low: Lowering, target: hir.ItemTarget, x: Any, index: Any, value: Any) -> None:
+    """`x[index] = value` of a tensor: `x` is bound to a new one.
+
+    Raises:
+        ScriptError: the index or the value does not fit; names that hold the same memory raise
+            when they are read (OW868).
+    """
+    b = low.at(target.span)
+    before = x if isinstance(x, GraphValue) else b.constant(x)
+    made = assign(b, b.as_weak(before, None), map_index(index, low.value), low.value(value))
+    if isinstance(x, GraphValue):
+        forget_others(low, target.id, x, target.span)
+    bind_name(low, target.id, made)
 
 
 def _count(n: int, noun: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.binding import name_value
+from onnxwright.converter.memory import joined, newly_stale
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
 from onnxwright.converter.regions import Region
 from onnxwright.converter.run_time_lists import (
@@ -95,6 +96,9 @@ def choose(
         if a is _MISSING and c is _MISSING:
             continue
         merged[name] = _merge(low, name, a, c, (first, second), hints, span)
+    for side in (first, second):
+        for name, value in newly_stale(before, side.env).items():
+            merged.setdefault(name, value)
     low.frame.env = {n: v for n, v in before.items() if n in first.env and n in second.env}
     for name in before:
         if name not in first.env or name not in second.env:
@@ -226,7 +230,7 @@ def _merge_leaf(
         like = witness(low, other, side.scope) if to.weak is None and to.dtype is None else None
         side.outputs.append(_in_scope(low, side, functools.partial(bring, low.b, value, to, like)))
     hints.append("" if name.startswith(hir.INTERNAL) else name)
-    return _Output(len(hints) - 1, to)
+    return _Output(len(hints) - 1, to, sides=(x, y))
 
 
 def _leaf_type(low: Lowering, x: Any, side: _Side) -> LeafType | None:
@@ -374,14 +378,21 @@ def _emit_if(
 class _Output:
     """Stands for an output of the If until the node exists."""
 
-    def __init__(self, place: int, kind: LeafType, of: RunTimeList | None = None) -> None:
+    def __init__(
+        self,
+        place: int,
+        kind: LeafType,
+        of: RunTimeList | None = None,
+        sides: tuple[Any, ...] = (),
+    ) -> None:
         self.place = place
+        self.sides = sides
         self.kind = kind
         self.of = of
 
     def read(self, made: Sequence[GraphValue]) -> Any:
         """The output; for a list, the list that has its items."""
-        value = made[self.place]
+        value = joined(made[self.place], *self.sides)
         return value if self.of is None else RunTimeList(self.of.name, self.of.item, value)
 
 

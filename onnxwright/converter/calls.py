@@ -21,6 +21,7 @@ from onnxwright.converter.expressions import expand_items, not_shared
 from onnxwright.converter.frame import Closure, OuterNames
 from onnxwright.converter.inlining import call_closure, inline_python
 from onnxwright.converter.items import items_of
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.numpy_calls import call_numpy, is_numpy
 from onnxwright.converter.run_time_lists import (
     METHODS,
@@ -40,6 +41,7 @@ from onnxwright.opset.op import Op
 from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
 from onnxwright.semantics.literals import as_value, describe
+from onnxwright.semantics.numpy_functions.table import METHODS as ARRAY_METHODS
 from onnxwright.semantics.numpy_functions.table import call_method
 from onnxwright.types.kinds import AttrKind
 
@@ -101,7 +103,8 @@ def apply_function(
         fail(messages.NotCallable(what="a tensor", advice=advice, span=span))
     if isinstance(function, TensorMethod):
         b = low.at(span)
-        return call_method(b, function.name, function.of, args, kwargs)
+        made = call_method(b, function.name, function.of, args, kwargs)
+        return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
     if handler is not None and dynamic:

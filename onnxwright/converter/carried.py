@@ -9,6 +9,12 @@ from typing import Any, Union
 from onnxwright.converter import hir
 from onnxwright.converter.analyze.names import target_names
 from onnxwright.converter.branches import placeholder, witness
+from onnxwright.converter.memory import (
+    check_next_iteration,
+    forget_others,
+    joined,
+    written_names,
+)
 from onnxwright.converter.merge import LeafType, bring, leaf_type, unify
 from onnxwright.converter.regions import Region
 from onnxwright.converter.run_time_lists import (
@@ -53,6 +59,7 @@ class Slot:
     init: Any
     kind: LeafType
     inside: GraphValue | None = None
+    end: Any = None
     like: GraphValue | None = None
 
 
@@ -99,7 +106,11 @@ class Carried:
         self.late: dict[str, Any] = {}
         self.lost: dict[str, Poison] = {}
         self.unstable = ""
+        self.written = written_names(s.body)
         env = low.frame.env
+        for name, span in self.written.items():
+            if isinstance(env.get(name), GraphValue):
+                forget_others(low, name, env[name], span)
         targets = target_names(s.target) if isinstance(s, hir.For) else []
         for name in s.carried:
             value = env.get(name)
@@ -138,8 +149,8 @@ class Carried:
             made = b.recorder.input(
                 slot.name if not slot.name.startswith(hir.INTERNAL) else "carried", slot.kind.kind
             )
-            slot.inside = b.wrap(made, slot.kind.kind, slot.kind.weak)
             init = slot.init
+            slot.inside = joined(b.wrap(made, slot.kind.kind, slot.kind.weak), init)
             if slot.like is not None:
                 b.recorder.info(made).same_dtype_as = slot.like.value
             elif isinstance(init, GraphValue) and init.weak is None and slot.kind.dtype is None:
@@ -199,6 +210,7 @@ class Carried:
         for name in self.s.carried:
             if name not in self.shape and name not in self.lost:
                 stable = self._settle(name, env) and stable
+        check_next_iteration(self.written, env, self.shape)
         return stable and not self._drop_unchanged(env)
 
     def _compare_lists(self, name: str, before: Any, end: Any) -> bool:
@@ -357,6 +369,7 @@ class Carried:
             for slot, value in zip(leaves(before), leaves(end), strict=True):
                 if isinstance(slot, Slot):
                     like = slot.inside if slot.kind.dtype is None else None
+                    slot.end = value
                     made[id(slot)] = bring(self.low.b, value, slot.kind, like)
         return [made[id(slot)] for slot in (*self.carried, *self.scanned)]
 
@@ -391,7 +404,7 @@ class Carried:
     def _after(self, slot: Slot, value: GraphValue) -> Any:
         """What a slot is after the loop."""
         if not isinstance(slot, ListSlot):
-            return value
+            return joined(value, slot.init, slot.end)
         if slot.scan:
             return from_scan(self.low.b, slot.init, value, slot.count, slot.item, slot.name)
         return RunTimeList(slot.name, slot.item, sequence=value)

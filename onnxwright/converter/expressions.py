@@ -13,6 +13,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
@@ -36,7 +37,7 @@ from onnxwright.semantics.literals import (
     rank_of,
     shape_of,
 )
-from onnxwright.semantics.numpy_functions.table import METHODS
+from onnxwright.semantics.numpy_functions.table import METHODS, fresh
 from onnxwright.types.initializers import Initializer
 
 
@@ -118,7 +119,9 @@ def tensor_attribute(low: Lowering, x: GraphValue, node: hir.Attribute) -> Any:
     if node.name == "shape":
         return shape_of_value(b, x)
     if node.name == "T":
-        return emit1(b, "Transpose", (b.as_weak(x, None),)) if rank_of(b, x) not in (0, 1) else x
+        if rank_of(b, x) in (0, 1):
+            return x
+        return as_view(emit1(b, "Transpose", (b.as_weak(x, None),)), x)
     if node.name in ("ndim", "rank"):
         rank = rank_of(b, x)
         if rank is not None:
@@ -226,7 +229,8 @@ def evaluate_unary(low: Lowering, node: hir.Unary) -> Any:
     x = low.value(low.evaluate(node.operand))
     b = low.at(node.span)
     if isinstance(x, GraphValue):
-        return arithmetic.unary(b, node.op, x)
+        made = arithmetic.unary(b, node.op, x)
+        return fresh(b, made) if made is x else made
     if isinstance(x, RunTimeList):
         return arithmetic.unary(b, node.op, has_items(b, x))
     if node.op == "not_" and isinstance(x, (list, tuple, dict)):

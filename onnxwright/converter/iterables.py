@@ -12,6 +12,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import item_at, items_of
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.run_time_lists import RunTimeList, length, settled
 from onnxwright.converter.run_time_lists import item_at as item_of_list
 from onnxwright.converter.state import Lowering
@@ -94,7 +95,8 @@ def iterations_of(low: Lowering, value: Any, span: Span) -> Any:
             return DynamicTripCount(
                 count, lambda n: emit1(low.b, "SequenceAt", (value, index_value(low, n)))
             )
-        return _over_tensor(low, value, span)
+        rows = _over_tensor(low, value, span)
+        return DynamicTripCount(rows.count, lambda n: as_view(rows.item(n), value))
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             fail(messages.NotIterable(what="an array of rank 0", span=span))

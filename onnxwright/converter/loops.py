@@ -24,6 +24,7 @@ from onnxwright.converter.expressions import apply_binary
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import DynamicTripCount, read_iterable
 from onnxwright.converter.logic import negate, run_time_condition, short_circuit
+from onnxwright.converter.memory import newly_stale
 from onnxwright.converter.regions import Region
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
@@ -383,7 +384,9 @@ def _body(
         again = cond_out()
         if again is None:
             again = b.wrap(flag, TensorType(DType.BOOL, ()))
-        stable = state.leave(low.frame.env)
+        stale = newly_stale(before, low.frame.env)
+        before.update(stale)
+        stable = state.leave(low.frame.env) and not stale
         outputs = state.results(low.frame.env) if stable else []
         first = len(outputs) - len(state.scanned) if stable else 0
         names = [slot.name for slot in state.scanned] if stable else []

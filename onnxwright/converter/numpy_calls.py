@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxwright.converter import hir
 from onnxwright.converter.expressions import tensor_attribute
+from onnxwright.converter.memory import as_view
 from onnxwright.converter.run_time_lists import RunTimeList, concatenated
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import is_dynamic
@@ -65,7 +66,11 @@ def call_numpy(
     ufunc = getattr(function, "__self__", None)
     if isinstance(ufunc, np.ufunc):
         return call_ufunc(b, ufunc, function.__name__, args, kwargs)
-    return call_function(b, function, args, kwargs)
+    made = call_function(b, function, args, kwargs)
+    entry = FUNCTIONS[function]
+    if entry.is_view and args and isinstance(args[0], GraphValue):
+        return as_view(made, args[0])
+    return made
 
 
 def _of_list(

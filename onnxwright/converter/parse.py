@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxwright.converter import hir
 from onnxwright.converter.capture import SourceUnit
+from onnxwright.converter.match_statements import UnsupportedPatternError, as_ifs
 from onnxwright.diagnostics.catalogue import syntax as messages
 from onnxwright.diagnostics.diagnostic import Diagnostic, Sink
 from onnxwright.diagnostics.span import Span
@@ -38,7 +39,6 @@ _STATEMENT_ADVICE = {
     "ImportFrom": ("import", "import at the top of the file"),
     "Global": ("global", "a script has no side effects: return the value instead"),
     "Nonlocal": ("nonlocal", "a script has no side effects: return the value instead"),
-    "Match": ("match", "use `if` and `elif`"),
     "TypeAlias": ("type", "define the type outside the script"),
 }
 _EXPRESSION_ADVICE = {
@@ -260,6 +260,18 @@ class _Parser:
         test = self.expr(node.test)
         then, orelse = self.block(node.body), self.block(node.orelse)
         return [hir.If(self.span(node), test, then, orelse)]
+
+    def do_Match(self, node: ast.Match) -> list[hir.Statement]:
+        try:
+            return list(self.block(as_ifs(node)))
+        except UnsupportedPatternError as error:
+            advice = "use `if` and `elif`"
+            span = self.span(error.node)
+            self._refuse(messages.UnsupportedExpression(
+                construct=error.construct, advice=advice, span=span
+            ))  # fmt: skip
+            self.refused_names |= _bound_names(node)
+            return []
 
     def do_For(self, node: ast.For) -> list[hir.Statement]:
         iterable = self.expr(node.iter)
@@ -510,7 +522,7 @@ def _bound_names(node: ast.AST) -> set[str]:
             found.add((part.asname or part.name).split(".")[0])
         elif isinstance(part, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             found.add(part.name)
-        elif isinstance(part, ast.ExceptHandler):
+        elif isinstance(part, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
             found.add(part.name or "")
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import math
 import os
 from pathlib import Path
@@ -22,7 +21,7 @@ from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.loading import checked, is_source, open_model
-from onnxwright.ir.writing import write_file
+from onnxwright.ir.writing import Save
 from onnxwright.semantics.literals import describe
 from onnxwright.types.dtypes import DType
 
@@ -110,9 +109,8 @@ def to_script(
     trial = search(proto, options, name, sugar) if operators else None
     made, module = _text(proto, options, name, sugar, trial)
     if npz is not None and module.arrays:
-        archive = io.BytesIO()
-        np.savez(archive, **module.arrays)
-        write_file(npz, archive.getvalue())
+        with Save(npz) as save:
+            save.commit(lambda file: np.savez(file, **module.arrays))
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
     return made

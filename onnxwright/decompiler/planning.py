@@ -88,7 +88,8 @@ class Plan:
                 if made is None or value.graph is not graph or value in final:
                     return
                 final.append(value)
-                source = made.inputs[0] if made.key == ("", "Identity", "") else None
+                copies = made.key == ("", "Identity", "") and len(made.proto.input) == 1
+                source = made.inputs[0] if copies else None
                 if source is None or value.uses or not self.module.sugar.allows(self.number[made]):
                     continue
                 own = source.graph is graph and source.input_index is None

@@ -127,7 +127,9 @@ class Sugar:
         """Whether an If may be an `if`: of a BOOL, with results that are all read."""
         if node.key != ("", "If", "") or set(node.subgraphs) != {"then_branch", "else_branch"}:
             return False
-        if len(node.proto.attribute) != 2 or self.dtype(node.inputs[0]) is not DType.BOOL:
+        if len(node.proto.attribute) != 2 or len(node.inputs) != 1:
+            return False
+        if self.dtype(node.inputs[0]) is not DType.BOOL:
             return False
         for graphs in node.subgraphs.values():
             if graphs[0].initializers or graphs[0].inputs:

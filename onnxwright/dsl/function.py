@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import dis
-import functools
 import inspect
 import re
 import sys
@@ -18,11 +17,13 @@ from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset.opsets import Opset
+from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.roles import Script, SymbolicValue
 
 if TYPE_CHECKING:
     import onnx
     import onnx_ir
+    from onnx_ir.schemas import OpSignature
 
     from onnxwright.dsl.verbatim import Details
     from onnxwright.types.signature import FunctionSignature
@@ -225,6 +226,13 @@ class ScriptFunction(Script, Generic[P, R]):
     def opset(self) -> Opset:
         """The opset this function belongs to: its domain and version."""
         return Opset(self.domain, self.version)
+
+    @property
+    def op_signature(self) -> OpSignature:
+        """Its signature as `onnx_ir.schemas.OpSignature`, as operators have it."""
+        from onnxwright.dsl.op_signature import op_signature
+
+        return op_signature(self.signature, self.domain, self.name)
 
     # -- compiling ---------------------------------------------------------------------------------
 
@@ -483,7 +491,7 @@ def _local_types(function: FunctionType, depth: int) -> dict[str, Any] | None:
     return {name: around[name] for name in words if name in around}
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_by_code
 def _global_names(code: CodeType) -> tuple[str, ...]:
     """The global names a function reads; `co_names` holds names of attributes too."""
     read = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]

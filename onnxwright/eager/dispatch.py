@@ -23,7 +23,7 @@ from onnxwright.opset.op import BoundCall, Op
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
 from onnxwright.types.dtypes import DType
-from onnxwright.types.roles import SymbolicValue
+from onnxwright.types.roles import CallRecorder, SymbolicValue
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -191,6 +191,11 @@ def _dispatch(
         plain = tuple(raw_value(x) if isinstance(x, Tensor) else x for x in args)
         named = {k: raw_value(x) if isinstance(x, Tensor) else x for k, x in kwargs.items()}
         return calls.call(graph._backend(), op, plain, named, unpacked)
+    recorder = next((x for x in everything if isinstance(x, CallRecorder)), None)
+    if recorder is not None:
+        if unpacked is not None:
+            kwargs = {"_outputs": unpacked, **kwargs}
+        return recorder.record_call(op.domain, op.name, args, kwargs)
     kind = foreign.kind_of(everything, inside=select.running() is not select.TOP)
     signature = op.signature
     if any(not isinstance(x, (np.ndarray, Tensor, int, float, str)) for x in everything):

@@ -5,8 +5,10 @@ Results come back in the kind that went in; inside another script values pass as
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +17,7 @@ from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import foreign, select
 from onnxwright.eager.dispatch import own_list
-from onnxwright.eager.tensor import Tensor, as_array, constant, wrap
+from onnxwright.eager.tensor import ConstantTensor, Tensor, as_array, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.attributes import (
@@ -27,6 +29,7 @@ from onnxwright.opset.attributes import (
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
 from onnxwright.types.roles import BackendValue
@@ -69,7 +72,9 @@ def call_function(
             return call_function(function, signature, args, rest, opset=opset, name=name)
     shown_name = name or str(getattr(function, "__name__", "function"))
     outer = select.running()
-    call = _Call(shown_name, signature, inside=outer is not select.TOP)
+    code = getattr(function, "__code__", None)
+    writes = code is not None and _writes_items(code)
+    call = _Call(shown_name, signature, inside=outer is not select.TOP, writes=writes)
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
     with select.frame(opset or outer.opset, shown_name):
@@ -87,11 +92,27 @@ def _stays_number(spec: Any, value: Any) -> bool:
     return spec is None or (isinstance(spec, ValueSpec) and not spec.types and not spec.typevar)
 
 
+@cached_by_code
+def _writes_items(code: CodeType) -> bool:
+    """Whether a function has `x[i] = value`, itself or in a function inside it."""
+    if any(one.opname in ("STORE_SUBSCR", "STORE_SLICE") for one in dis.get_instructions(code)):
+        return True
+    return any(_writes_items(one) for one in code.co_consts if isinstance(one, CodeType))
+
+
 class _Call:
     """One call: its arguments made tensors and checked, its results likewise."""
 
-    def __init__(self, name: str, signature: FunctionSignature, *, inside: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        signature: FunctionSignature,
+        *,
+        inside: bool = False,
+        writes: bool = False,
+    ) -> None:
         self.name = name
+        self.writes = writes
         self.signature = signature
         # Whether another script calls: as when it is compiled, a scalar represents one element.
         self.inside = inside
@@ -195,6 +216,8 @@ class _Call:
         made = self._tensor(param.name, spec, value)
         if spec is not None:
             self._check(param.name, spec, made)
+        if self.writes and type(made) in (Tensor, ConstantTensor):
+            return wrap(made.value)  # what the function writes into is its own
         return made
 
     def _attribute(self, param: Param, spec: AttributeSpec, value: Any) -> Any:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
+from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.semantics.backend import Backend
-from onnxwright.semantics.numpy_functions.table import FUNCTIONS, call_function
+from onnxwright.semantics.numpy_functions.table import FUNCTIONS
+from onnxwright.semantics.shared_memory import as_views
 from onnxwright.semantics.values import ValueOperators
 from onnxwright.types import tensors as annotation
 from onnxwright.types.dtypes import DType
@@ -58,9 +61,11 @@ class Tensor(ValueOperators, EagerTensorBase):
         (dtype('float32'), <DType.FLOAT: 1>, (2, 2))
     """
 
-    __slots__ = ("__weakref__", "value")
+    __slots__ = ("__weakref__", "_memory", "value")
 
     value: Array
+    # The values that have the same memory in Python: views and what they are views of.
+    _memory: WeakValueDictionary[int, Any] | None
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self.value = as_array(value, dtype)
@@ -71,6 +76,12 @@ class Tensor(ValueOperators, EagerTensorBase):
 
     def _backend(self) -> Backend[Any]:
         return _backend_now()
+
+    def _become(self, made: Tensor) -> None:
+        self.value = made.value
+
+    def _forget(self) -> None:
+        self.__class__ = StaleTensor
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -138,7 +149,7 @@ class Tensor(ValueOperators, EagerTensorBase):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in FUNCTIONS:
-            return call_function(self._backend(), function, args, kwargs)
+            return super().__array_function__(function, types, args, kwargs)
         return function(*_arrays(args), **_arrays(kwargs))  # what ONNX does not have, on arrays
 
     def _only(self) -> Any:
@@ -192,7 +203,8 @@ class Tensor(ValueOperators, EagerTensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         if self.value.ndim == 0:
             fail(messages.ScalarHasNoAxis(verb="iterate over", span=user_span()))
-        return (wrap(np.asarray(row, dtype=self.value.dtype)) for row in self.value)
+        rows = (wrap(np.asarray(row, dtype=self.value.dtype)) for row in self.value)
+        return (as_views(row, self) for row in rows)
 
     def __contains__(self, item: object) -> bool:
         array = item.value if isinstance(item, Tensor) else item
@@ -248,6 +260,21 @@ def _arrays(x: Any) -> Any:
     if isinstance(x, dict):
         return {key: _arrays(item) for key, item in x.items()}
     return type(x)(map(_arrays, x)) if type(x) in (list, tuple) else x
+
+
+class StaleTensor(Tensor):
+    """A view of memory that was written into: reading it is an error."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Array:  # type: ignore[override]
+        """There is none.
+
+        Raises:
+            ScriptValueError: always (OW868).
+        """
+        fail(WrittenElsewhere(name="this tensor", written="another tensor", span=user_span()))
 
 
 class ConstantTensor(Tensor):

@@ -123,6 +123,8 @@ class Recorder:
         # Warnings of what is built; whoever built it issues them when it is sure to stay.
         self.warnings: list[Diagnostic] = []
         self.last_origin: str | None = None
+        # Called with each new node.
+        self.on_node: Callable[[ir.Node], None] | None = None
         self._node_names = Namer()
         # For rollback: every node and opset in order, and how to undo what is not an addition.
         self._tracking = False  # from the first checkpoint on
@@ -395,6 +397,8 @@ class Recorder:
             self.values[value] = ValueInfo(origin=origin)
         if sugar:
             self.sugar.add(node)
+        if self.on_node is not None:
+            self.on_node(node)
         return made
 
     def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:

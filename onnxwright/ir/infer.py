@@ -163,6 +163,11 @@ def infer_by_onnx(call: OpCall, attributes: Any, opset_version: int) -> list[Onn
     """What ONNX's own inference says."""
     signature, inputs = call.signature, call.types
     attributes = list(attributes)
+    if call.name != "Constant" and any(
+        a.is_ref() and a.type is not ir.AttributeType.FLOAT for a in attributes
+    ):
+        # The attribute has a value where the function is called: its default says nothing.
+        return by_variable(signature, call.count, inputs)
     try:
         found = _ask_onnx(call, inputs, attributes, opset_version)
     except ValueError:

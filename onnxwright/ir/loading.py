@@ -14,16 +14,17 @@ from onnx import serialization
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.model_protos import located_proto, named_weights
+from onnxwright.ir.plain_form import plain_form
 from onnxwright.ir.validation import Damage, check_model
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
-from onnxwright.ir.validation.schemas import check_schemas
+from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 
 LIMIT = (1 << 31) - 1
@@ -150,13 +151,17 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     opened = open_model(source, runs=True)
     if not isinstance(opened.proto, onnx.ModelProto):
         not_a_model(opened.proto)
-    if schemas:
-        try:
-            check_schemas(opened.proto)
-        except Damage as damage:
-            raise_damage(damage)
     try:
-        made: Any = ir.from_proto(opened.proto)
+        proto = plain_form(opened.proto, opened.folder)
+        check_graph_parameters(proto)
+        if schemas:
+            check_schemas(proto)
+    except Damage as damage:
+        raise_damage(damage)
+    if proto.training_info:
+        warn(messages.TrainingLeftOut(span=user_span()))
+    try:
+        made: Any = ir.from_proto(proto)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         _unreadable("the model", f"onnx_ir cannot read it: {_first_line(error)}", error)
     if opened.path is not None:
@@ -404,6 +409,7 @@ def _check_ir(model: Any, *, schemas: bool) -> None:
     try:
         check_sorted(proto)
         runnable(proto)
+        check_graph_parameters(proto)
         if schemas:
             check_schemas(proto)
     except Damage as damage:

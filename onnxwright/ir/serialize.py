@@ -15,7 +15,8 @@ import onnx_ir as ir
 # From this IR version on, functions hold types of their values.
 _FUNCTION_VALUE_INFO = 10
 _KIND = ir.AttributeType
-_QUANTIZATION = "quant_parameter_tensor_names"
+QUANTIZATION = "quant_parameter_tensor_names"
+"""The key of the `meta` of a value under which `onnx_ir` keeps its quantization parameters."""
 
 # Attribute kinds whose value goes into one field as it is.
 _PLAIN: dict[ir.AttributeType, str] = {
@@ -164,7 +165,7 @@ def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
     """Add the quantization parameters of a value."""
-    entries = value.meta.get(_QUANTIZATION)
+    entries = value.meta.get(QUANTIZATION)
     if entries:
         made = proto.quantization_annotation.add(tensor_name=value.name)
         for key in sorted(entries):

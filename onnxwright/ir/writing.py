@@ -17,6 +17,7 @@ import contextlib
 import errno
 import hashlib
 import importlib
+import io
 import os
 import re
 import secrets
@@ -24,7 +25,7 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -139,20 +140,29 @@ class Save:
         self._placed[name] = part
         return name
 
-    def commit(self, data: bytes, *, keep: Iterable[str | os.PathLike[str]] = ()) -> None:
+    def commit(
+        self,
+        data: bytes | Callable[[BinaryIO], object],
+        *,
+        keep: Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
         """Put everything in place, the target last, and remove the data of the old one.
 
         Args:
-            data: the contents of the target.
+            data: the contents of the target, or a function that writes them to a file.
             keep: files that are still read, which are not removed though they are old data.
         """
         with self._named():
             if self.target.exists() and not self.target.is_file():
-                self.target.write_bytes(data)  # a device or a pipe
+                with self.target.open("wb") as pipe:  # a device or a pipe
+                    pipe.write(data if isinstance(data, bytes) else _written(data))
                 return
             part = self._new(folder=False)
             assert part.file is not None
-            part.file.write(data)
+            if isinstance(data, bytes):
+                part.file.write(data)
+            else:
+                data(part.file)
             part.flush()
             if self.target.exists():
                 part.path.chmod(stat.S_IMODE(self.target.stat().st_mode))
@@ -196,6 +206,13 @@ class Save:
                 raise
             words = error.strerror or str(error)
             raise type(error)(error.errno or errno.EIO, words, str(self.path)) from error
+
+
+def _written(write: Callable[[BinaryIO], object]) -> bytes:
+    """What a function writes, for files that cannot go back."""
+    held = io.BytesIO()
+    write(held)
+    return held.getvalue()
 
 
 class _Part:
@@ -271,7 +288,7 @@ def _stem(name: str, ending: int) -> str:
 
 
 def _locations(path: Path) -> set[str]:
-    """The first folder or file of each location that an old model names; none if it is no model."""
+    """The first folder or file of each location that an old model names; none if it is none."""
     from onnx import ModelProto, TensorProto
 
     found: set[str] = set()

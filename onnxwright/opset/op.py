@@ -463,9 +463,25 @@ def set_dispatcher(dispatcher: Dispatcher | None) -> Dispatcher | None:
     return before
 
 
+def require_attributes(op: Op, given: Mapping[str, Any]) -> None:
+    """Refuse attributes that lack one the operator needs.
+
+    Args:
+        op: the operator.
+        given: the attributes by name.
+
+    Raises:
+        ScriptTypeError: one is missing (OW510).
+    """
+    for attr in op.signature.attributes.values() if op.signature is not None else ():
+        if attr.required and attr.name not in given:
+            op._fail_attribute(attr)
+
+
 __all__ = [
     "BoundCall",
     "Dispatcher",
     "Op",
+    "require_attributes",
     "set_dispatcher",
 ]

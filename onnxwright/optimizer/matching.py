@@ -302,15 +302,17 @@ class Matcher:
         """Whether nothing outside reads what lies inside."""
         nodes = set(match.nodes.values())
         roots = {match.nodes[r] for r in self.pattern.roots}
-        for node in nodes - roots:
+        for wanted, node in match.nodes.items():
+            if node in roots:
+                continue
             for value in node.outputs:
                 if value.is_graph_output():
-                    self._fail(match, node, node, f"`{value.name}` is an output of the graph")
+                    self._fail(match, wanted, node, f"`{value.name}` is an output of the graph")
                     return False
                 for use in value.uses():
                     if use.node not in nodes:
                         reason = f"`{value.name}` has another reader"
-                        self._fail(match, node, use.node, reason)
+                        self._fail(match, wanted, use.node, reason)
                         return False
         return True
 

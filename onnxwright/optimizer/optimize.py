@@ -9,15 +9,16 @@ from typing import Any, TypeVar
 
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
-from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
+from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -62,6 +63,7 @@ def optimize(
     opset_version: int | None = None,
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
+    prune: bool = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -87,6 +89,7 @@ def optimize(
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
+        prune: whether functions that nothing calls are removed.
         report: return what was done, too.
 
     Returns:
@@ -105,7 +108,8 @@ def optimize(
         ['Relu']
     """
     source, give = _opened(model)
-    version = int(source.graph.opset_imports.get("", 0))
+    imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
+    version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
@@ -123,6 +127,9 @@ def optimize(
         moves_transposes="move_transposes" not in left_out,
     )  # fmt: skip
     made, done = _optimized(source, options)
+    if prune:
+        RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
+    _drop_domains(made, source)
     return (give(made), done) if report else give(made)
 
 
@@ -158,6 +165,7 @@ def _optimized(source: ir.Model, options: _Options) -> tuple[ir.Model, OptimizeR
     if _shared(model, options):
         model = _replayed(model, None, options)  # what reads the same weights now is the same
     _drop_new_types(model, source)
+    _keep_quantization(model, source)
     after = count_operators(model)
     done.nodes = (before.total(), after.total())
     done.operators = compared(before, after)
@@ -193,6 +201,20 @@ def _folded(model: ir.Model, options: _Options) -> ir.Model:
     return model
 
 
+def _drop_domains(model: ir.Model, source: ir.Model) -> None:
+    """Leave out the domains of functions that are gone."""
+    gone = {f.domain for f in source.functions.values()} - {
+        f.domain for f in model.functions.values()
+    }
+    if not gone:
+        return
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for holder in holders:
+        used = {node.domain for node in all_nodes(holder)}
+        for domain in gone - used:
+            holder.opset_imports.pop(domain, None)
+
+
 def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
     """Leave out types of intermediate values that the source does not say: they cost bytes."""
     written = {v.name for n in all_nodes(source.graph) for v in n.outputs if v.type is not None}
@@ -200,6 +222,19 @@ def _drop_new_types(model: ir.Model, source: ir.Model) -> None:
         for value in node.outputs:
             if value.name not in written and not value.is_graph_output():
                 value.type = value.shape = None
+
+
+def _keep_quantization(model: ir.Model, source: ir.Model) -> None:
+    """Keep the scales and zero points that annotations name, though no node reads them."""
+    graph = model.graph
+    values = (*graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs))
+    wanted = {name for v in values for name in (v.meta.get(QUANTIZATION) or {}).values()}
+    for name in wanted - set(graph.initializers) - {v.name for v in values}:
+        value = source.graph.initializers.get(name)
+        if value is not None:
+            kept = ir.Value(name=name, type=value.type, shape=value.shape,
+                            const_value=value.const_value)  # fmt: skip
+            graph.register_initializer(kept)
 
 
 def _replayed(model: ir.Model, rewriter: Rewriter | None, options: _Options) -> ir.Model:
@@ -239,6 +274,13 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     Returns:
         A model of the kind that was given.
 
+    Raises:
+        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
+
+    Warns:
+        OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
+            would add nodes (OW888).
+
     Example:
         >>> import onnx
         >>> from onnxwright.optimizer.rules import rule
@@ -258,13 +300,20 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
     chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    fired: set[str] = set()
+    refusals: dict[str, str] = {}
     for _ in range(MOST_ROUNDS):
         rewriter = Rewriter(chosen, scope, strict=True)
         following = replay_model(source, ReplayOptions(handler=rewriter, verbatim=True))
         _add_functions(following, rewriter)
+        refusals = {**rewriter.refusals, **refusals}
         if not rewriter.fired:
             break
+        fired.update(rewriter.fired)
         source = following
+    for name, reason in refusals.items():
+        if name not in fired:
+            warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
     made: M = give(source)
     return made
 
@@ -353,7 +402,11 @@ def _shown(node: ir.Node) -> str:
 
 
 def find(
-    model: Any, pattern: Rule | Callable[..., Any], *, explain: bool = False, shared: bool = True
+    model: Any,
+    pattern: Rule | Callable[..., Any],
+    *,
+    explain: bool = False,
+    shared: bool | None = None,
 ) -> list[Any]:
     """The places of a model where a pattern lies.
 
@@ -361,7 +414,8 @@ def find(
         model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
         pattern: a rule, or a pattern function.
         explain: return where it almost lies instead, and why it does not.
-        shared: whether interior values may have readers outside of the pattern.
+        shared: whether interior values may have readers outside of the pattern; by default as for
+            a rule when it is applied, and True for a pattern function.
 
     Returns:
         `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
@@ -383,6 +437,8 @@ def find(
         if not isinstance(pattern, Rule)
         else (pattern.for_version(version).patterns)
     )
+    if shared is None:
+        shared = pattern.always if isinstance(pattern, Rule) else True
     found: list[Found] = []
     near: list[NearMiss] = []
     for imports, node in _places(source):

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -16,6 +17,9 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.describe import did_you_mean
+from onnxwright.opset.registry import OpSignature
+from onnxwright.semantics.unpacking import unpacked_into
+from onnxwright.types.roles import CallRecorder
 
 # Each of these doubles the ways a pattern may lie in a graph.
 MOST_COMMUTATIVE = 6
@@ -42,11 +46,27 @@ class Attrs(Mapping[str, Any]):
     """Annotation of a pattern's parameter: all attributes not named otherwise, `**attrs`."""
 
 
-class PatternValue:
-    """A value of a pattern; Python's operators on it make nodes of the pattern."""
+class PatternValue(CallRecorder):
+    """A value of a pattern; operators on it, Python's too, make nodes of the pattern."""
 
     __slots__ = ()
     __array_ufunc__ = None
+
+    def record_call(
+        self, domain: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A node of the pattern, for a call of an operator of an opset (`opset20.Relu(x)`).
+
+        Args:
+            domain: the operator's domain.
+            name: its name.
+            args: the arguments by position.
+            kwargs: the arguments by name, attributes too.
+
+        Returns:
+            Its output, or several.
+        """
+        return _call(name, args, domain, kwargs)
 
     def __add__(self, other: Any) -> Any:
         return _call("Add", (self, other))
@@ -266,11 +286,24 @@ class PatternOps:
         """
         return Literal(value, rtol=rtol)
 
+    def constant(self, array: Any) -> Any:
+        """A constant of the numbers and the shape of an array, within the rounding of its type.
+
+        Args:
+            array: the array, or what numpy makes one of.
+
+        Returns:
+            The constant.
+        """
+        return Literal(np.asarray(array))
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
 
         def apply(*args: Any, **kwargs: Any) -> Any:
+            if "_outputs" not in kwargs:
+                kwargs["_outputs"] = unpacked_into(1) or 1
             return _call(name, args, self._domain, kwargs)
 
         return apply
@@ -281,11 +314,9 @@ def _call(
 ) -> Any:
     given = dict(kwargs or {})
     outputs = int(given.pop("_outputs", 1))
-    signature = None
-    if domain == "":
-        signature = registry.signature("", name, onnx.defs.onnx_opset_version())
-        if signature is None:
-            raise PatternError(f"there is no operator `{name}`{_meant(name)}")
+    signature = _newest(domain, name)
+    if domain == "" and signature is None:
+        raise PatternError(f"there is no operator `{name}`{_meant(name)}")
     inputs = [_operand(a) for a in args]
     if name == "Constant" and not domain and len(given) == 1:
         return Literal(next(iter(given.values())))
@@ -298,6 +329,13 @@ def _call(
     node = PatternNode(name, domain, inputs, given, outputs, _line())
     made = tuple(Output(node, n) for n in range(outputs))
     return made[0] if outputs == 1 else made
+
+
+def _newest(domain: str, name: str) -> OpSignature | None:
+    """The newest schema of a standard operator; None for those of other domains."""
+    if domain != "":
+        return None
+    return registry.signature("", name, onnx.defs.onnx_opset_version())
 
 
 def _meant(name: str) -> str:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from onnxwright.semantics.backend import Backend
+from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import emit1
 from onnxwright.semantics.numpy_functions.table import (
+    FUNCTIONS,
+    METHODS,
     call_function,
     call_method,
     call_ufunc,
 )
+from onnxwright.semantics.shared_memory import as_views
 
 # Functions that ask for what a value has as an attribute.
 _ASKED = {np.shape: "shape", np.ndim: "ndim", np.size: "size"}
@@ -31,7 +34,8 @@ class ArrayMethods:
         raise AssertionError(f"{type(self).__name__} does not say which backend it belongs to")
 
     def _numpy(self, name: str, *args: object, **kwargs: object) -> Any:
-        return call_method(self._backend(), name, self, args, kwargs)
+        made = call_method(self._backend(), name, self, args, kwargs)
+        return as_views(made, self) if METHODS[name].is_view else made
 
     # -- reductions --------------------------------------------------------------------------------
 
@@ -96,7 +100,7 @@ class ArrayMethods:
     @property
     def T(self) -> Any:  # noqa: N802 - numpy's name
         """The transpose: all axes reversed (ONNX Transpose without `perm`)."""
-        return emit1(self._backend(), "Transpose", (self,))
+        return as_views(emit1(self._backend(), "Transpose", (self,)), self)
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The elements in another shape; one size may be -1."""
@@ -175,7 +179,10 @@ class ArrayMethods:
     ) -> Any:
         if function in _ASKED and len(args) == 1 and not kwargs:
             return getattr(args[0], _ASKED[function])
-        return call_function(self._backend(), function, args, kwargs)
+        made = call_function(self._backend(), function, args, kwargs)
+        if FUNCTIONS[function].is_view and args and is_value(args[0]):
+            return as_views(made, args[0])
+        return made
 
 
 __all__ = ["ArrayMethods"]

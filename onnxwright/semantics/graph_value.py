@@ -35,7 +35,10 @@ class GraphValue(ValueOperators, SymbolicValue):
         weak: the Python kind it represents (a number known only at run time), or None.
     """
 
-    __slots__ = ("backend", "kind", "value", "weak")
+    __slots__ = ("__weakref__", "_memory", "backend", "kind", "value", "weak")
+
+    # What shares memory with it in Python, for writing into it; the front ends differ.
+    _memory: Any
 
     def __init__(
         self,
@@ -51,6 +54,9 @@ class GraphValue(ValueOperators, SymbolicValue):
 
     def _backend(self) -> ValueContext:
         return self.backend
+
+    def _become(self, made: GraphValue) -> None:
+        self.value, self.kind, self.weak = made.value, made.kind, made.weak
 
     def __repr__(self) -> str:
         return f"<{self.value.name}: {self.kind if self.kind is not None else 'unknown type'}>"

@@ -86,6 +86,16 @@ def read_index(b: Backend[V], x: V, index: object) -> tuple[list[Item[V]], int]:
     return items, len(items) if split is None else split
 
 
+def is_view_part(part: object) -> bool:
+    """Whether numpy makes a view of `x[part]`: an integer, a slice, a new axis, no array."""
+    if is_value(part):
+        return getattr(part, "rank", None) in (0, None)
+    if isinstance(part, bool):
+        return False
+    kinds = (int, np.integer, slice, type(Ellipsis), Promotable)
+    return part is None or isinstance(part, kinds)
+
+
 def axis_count(item: Item[V]) -> int:
     """How many axes an item is about."""
     # A new axis counts as the axis it makes; a mask of unknown rank is taken to index one axis,

@@ -10,9 +10,12 @@ from typing import Any
 
 from onnxwright.semantics import arithmetic, indexing
 from onnxwright.semantics.array_methods import ArrayMethods
+from onnxwright.semantics.assignment import assign
 from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import is_number_like, own_array
+from onnxwright.semantics.numpy_functions.table import fresh
 from onnxwright.semantics.operands import SYMBOLS
+from onnxwright.semantics.shared_memory import as_views, forget_others, is_view_index
 from onnxwright.types.roles import BackendValue
 
 
@@ -85,19 +88,36 @@ class ValueOperators(ArrayMethods, BackendValue):
         return arithmetic.unary(self._backend(), "neg", self)
 
     def __pos__(self) -> Any:
-        return arithmetic.unary(self._backend(), "pos", self)
+        return self._own(arithmetic.unary(self._backend(), "pos", self))
 
     def __invert__(self) -> Any:
         return arithmetic.unary(self._backend(), "invert", self)
 
     def __abs__(self) -> Any:
-        return arithmetic.unary(self._backend(), "abs", self)
+        return self._own(arithmetic.unary(self._backend(), "abs", self))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return arithmetic.round_half_even(self._backend(), self, digits)
+        return self._own(arithmetic.round_half_even(self._backend(), self, digits))
+
+    def _own(self, made: Any) -> Any:
+        """A result that is this value, as a value of its own: numpy gives a copy."""
+        return fresh(self._backend(), made) if made is self else made
 
     def __getitem__(self, index: object) -> Any:
-        return indexing.subscript(self._backend(), self, index)
+        made = indexing.subscript(self._backend(), self, index)
+        return as_views(made, self) if is_view_index(index) else made
+
+    def __setitem__(self, index: object, value: object) -> None:
+        made = assign(self._backend(), self, index, value)
+        forget_others(self, type(self)._forget)
+        self._become(made)
+
+    def _become(self, made: Any) -> None:  # noqa: ARG002 - subclasses use it
+        """Hold the value that `made` holds."""
+        raise AssertionError(f"{type(self).__name__} does not say how it changes")
+
+    def _forget(self) -> None:
+        """Be unreadable: what this shares memory with was written into."""
 
     def __divmod__(self, other: object) -> Any:
         return self // other, self % other

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxwright.compare.assertions import assert_isomorphic as assert_isomorphic
+    from onnxwright.compare.assertions import (
+        assert_isomorphic_function as assert_isomorphic_function,
+    )
+    from onnxwright.compare.assertions import assert_isomorphic_graph as assert_isomorphic_graph
     from onnxwright.compare.assertions import find_difference as find_difference
     from onnxwright.compare.diffing import Diff as Diff
     from onnxwright.compare.diffing import diff as diff
@@ -19,6 +23,8 @@ _HOMES = {
     "Diff": "onnxwright.compare.diffing",
     "diff": "onnxwright.compare.diffing",
     "assert_isomorphic": "onnxwright.compare.assertions",
+    "assert_isomorphic_function": "onnxwright.compare.assertions",
+    "assert_isomorphic_graph": "onnxwright.compare.assertions",
     "Proof": "onnxwright.testing.proving",
     "prove": "onnxwright.testing.proving",
     "first_difference": "onnxwright.testing.verifying",

@@ -254,6 +254,9 @@ class _Reader:
             return AttributeSpec(AttrKind.GRAPH)
         if origin is np.ndarray:
             return AttributeSpec(AttrKind.TENSOR)
+        if type(origin).__name__ == "TypeAliasType":  # type X[T] = ..., as numpy 2.5's NDArray
+            value: Any = getattr(origin, "__value__", None)
+            return self.read(value[args] if getattr(value, "__parameters__", ()) else value)
         if origin in _SEQUENCES:
             return self.read_sequence(ann, origin, args)
         if origin in _MAPS and len(args) == 2 and args[0] in _KEYS:

@@ -28,6 +28,25 @@ class SymbolicValue(BackendValue):
         raise NotImplementedError
 
 
+class CallRecorder:
+    """A value that takes the calls of operators with it, such as those of a rule's pattern."""
+
+    __slots__ = ()
+
+    def record_call(
+        self, domain: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What a call of an operator gives.
+
+        Args:
+            domain: the operator's domain.
+            name: its name.
+            args: the arguments by position.
+            kwargs: the arguments by name, attributes too.
+        """
+        raise NotImplementedError
+
+
 class EagerTensorBase(BackendValue):
     """The class of eager tensors; as an annotation it means a tensor of any type."""
 

@@ -35,7 +35,6 @@ TORCH = {
     "from torch.onnx import export\n": "from onnxwright.torch_onnx import export\n",
 }
 NOTED = {
-    "from onnxscript import ir\n": (1, "import onnx_ir as ir"),
     "from onnxscript.rewriter import pattern\n": (1, "onnxwright.rewrite"),
     "import onnxscript.optimizer\n": (1, "onnxwright.optimize"),
     "import onnxscript\n\nonnxscript.version_converter\n": (3, "convert_version"),
@@ -128,5 +127,45 @@ def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
     found = migrate(text)
     assert found.text == text
     assert [(note.line, "JitScalarType" in note.text) for note in found.notes] == [(2, True)]
-    both = migrate("from torch import nn, onnx\n")
-    assert "onnxwright.torch_onnx" in both.notes[0].text
+
+
+FILES = Path(__file__).parent / "migrate"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.name for p in FILES.glob("*.py") if not p.name.endswith(".migrated.py"))
+)
+def test_a_whole_file(name: str) -> None:
+    """`x.py` becomes `x.migrated.py`; the lines `# line: text` at its end are the notes."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    made = migrate((FILES / name).read_text(encoding="utf-8"))
+    said = "".join(f"# {n.line}: {n.text}\n" for n in made.notes)
+    wanted = (FILES / name).with_suffix(".migrated.py").read_text(encoding="utf-8")
+    assert made.text + said == wanted
+    compile(made.text, name, "exec")
+    assert migrate(made.text).text == made.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-8"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_encoding_and_line_ends_stay(encoding: str, newline: str, tmp_path: Path) -> None:
+    lines = [
+        f"# -*- coding: {encoding} -*-" if encoding == "latin-1" else "#!/usr/bin/env python",
+        "from torch import nn, onnx",
+        "s = '\xe9'",
+        "from onnxscript import ir, script",
+        "",
+    ]
+    path = tmp_path / "model.py"
+    path.write_bytes(newline.join(lines).encode(encoding))
+    assert main(["migrate", str(path), "--write"]) == 0
+    wanted = [
+        lines[0],
+        "from onnxwright import torch_onnx as onnx",
+        "from torch import nn",
+        lines[2],
+        "import onnx_ir as ir",
+        "from onnxwright import script",
+        "",
+    ]
+    assert path.read_bytes() == newline.join(wanted).encode(encoding)

@@ -32,6 +32,8 @@ GRAPHS = {
     "old op": 'g (float[N] x) => (float[N] y) { y = Upsample<mode = "nearest">(x, x) }',
     "extra attribute": "g (float[N] x) => (float[N] y) { y = Relu<not_there = 3>(x) }",
     "wrong attribute": 'g (float[N] x) => (float[N] y) { y = Softmax<axis = "one">(x) }',
+    "an Identity of several": "g (float[N] x, bool b) => (float[N] y) { y = Identity(x, x, b) }",
+    "an If without an input": "g (float[N] x, bool b) => (float[N] y) { y = If() <then_branch = t () => (float[N] q) { q = Neg(x) }, else_branch = e () => (float[N] r) { r = Abs(x) }> }",
     "missing input": "g (float[N] x) => (float[N] y) { y = Add(x) }",
     "unsorted": "g (float[N] x) => (float[N] y) { y = Neg(a) a = Relu(x) }",
     "dead": "g (float[N] x) => (float[N] y) { y = Neg(x) a = Relu(x) b = Relu(x) }",

@@ -11,6 +11,7 @@ import importlib.util
 import io
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,3 +93,15 @@ TORCH = sorted(p.stem for p in (SITES / "torch_onnx").glob("*.py") if p.stem != 
 @pytest.mark.parametrize("name", TORCH)
 def test_a_call_site_of_torch_onnx(name: str, tmp_path: Path, torch_names: dict[str, Any]) -> None:
     run(SITES / "torch_onnx" / f"{name}.py", tmp_path, torch_names)
+
+
+ONNXSCRIPT = sorted(p.stem for p in (SITES / "onnxscript").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", ONNXSCRIPT)
+def test_a_program_of_onnxscript(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The programs check themselves: what they compute eagerly and in ONNX Runtime."""
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    run(SITES / "onnxscript" / f"{name}.py", tmp_path, {})

@@ -295,9 +295,16 @@ MODULES = {
     "onnx_opset": ["opset1", "opset18", "opset_ai_onnx_ml3", "all_opsets"],
     "onnx_types": ["FLOAT", "INT64", "BFLOAT16", "TensorType", "ONNXType"],
     "values": ["Opset", "Op", "OnnxFunction", "TracedOnnxFunction"],
-    "evaluator": ["default", "default_as", "set_default", "ORTEvaluator", "Evaluator"],
+    "evaluator": [
+        "default",
+        "default_as",
+        "set_default",
+        "ORTEvaluator",
+        "ort_evaluator",
+        "EagerModeError",
+    ],
     "tensor": ["Tensor"],
-    "testing": ["assert_isomorphic"],
+    "testing": ["assert_isomorphic", "assert_isomorphic_function", "assert_isomorphic_graph"],
 }
 
 
@@ -340,3 +347,55 @@ def test_functions_are_exported_as_a_library(tmp_path: Path) -> None:
     assert [f.name for f in model.functions] == ["one", "two"]
     assert not model.graph.node
     onnx.checker.check_model(model)
+
+
+def test_signatures_are_those_of_onnx_ir() -> None:
+    from collections.abc import Sequence
+
+    from onnxwright import FLOAT, opset18, script
+
+    @script()
+    def f(
+        x: FLOAT["N"], *more: FLOAT["N"], low: FLOAT | None = None, axes: Sequence[int], a: int = 3
+    ):
+        return opset18.Sum(x, *more)
+
+    made = f.op_signature
+    assert (made.domain, made.name) == ("this", "f")
+    assert [(p.name, p.required) for p in made.params] == [
+        ("x", True), ("more", True), ("low", False), ("axes", True), ("a", False),
+    ]  # fmt: skip
+    assert [p.variadic for p in made.inputs] == [False, True, False]
+    assert made.get("a").default.value == 3
+
+
+def test_names_of_scripts_do_not_matter_unless_asked_for() -> None:
+    from onnxwright import FLOAT, opset18, script, testing
+
+    @script()
+    def f(x: FLOAT["N"]):
+        """One."""
+        return opset18.Neg(opset18.Relu(x))
+
+    @script()
+    def g(a: FLOAT["N"]):
+        b = opset18.Relu(a)
+        return opset18.Neg(b)
+
+    @script()
+    def h(x: FLOAT["N"]):
+        return opset18.Abs(opset18.Relu(x))
+
+    testing.assert_isomorphic(f, g)
+    testing.assert_isomorphic_function(f, g)
+    testing.assert_isomorphic_graph(f, f.to_model_proto().graph)
+    for different in (
+        lambda: testing.assert_isomorphic(f, h),
+        lambda: testing.assert_isomorphic_function(f, h),
+        lambda: testing.assert_isomorphic_graph(f, h),
+        lambda: testing.assert_isomorphic(f, g, io_names=True),
+        lambda: testing.assert_isomorphic(f, g, graph_names=True),
+        lambda: testing.assert_isomorphic(f.to_function_proto(), g.to_function_proto()),
+    ):
+        with pytest.raises(AssertionError, match="not isomorphic"):
+            different()

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
 
 from torch import nn, randn  # noqa: E402
-from torch.func import functional_call, grad, hessian, jacrev, jvp, vjp, vmap  # noqa: E402
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import ExportError  # noqa: E402
@@ -42,7 +42,7 @@ class GradientThroughModule(nn.Module):
         return {"force": -grad(lambda x: self.inner(x).sum())(x)}
 
 
-@PROGRAMS(_matrix)
+@PROGRAMS(_matrix, dynamic=ROWS)
 class StepOfTraining(nn.Module):
     """Weights are moved against their gradient before they are used."""
 
@@ -62,13 +62,13 @@ class StepOfTraining(nn.Module):
         return functional_call(self.layer, moved, (x,))
 
 
-@PROGRAMS(_matrix)
+@PROGRAMS(_matrix, dynamic=ROWS)
 def gradient_of_rows(x):
     """vmap of grad."""
     return vmap(grad(lambda row: (row**3).sum()))(x)
 
 
-@PROGRAMS(_matrix)
+@PROGRAMS(_matrix, dynamic=ROWS)
 def other_axes(x):
     """vmap over the second axis; a result along the second."""
     return vmap(lambda a, b: (a @ b, a + b), in_dims=(1, 1), out_dims=(0, 1))(x, x)
@@ -80,11 +80,59 @@ def matrices_of_derivatives(x):
     return jacrev(lambda x: x**2)(x), hessian(lambda x: (x**3).sum())(x)
 
 
-@PROGRAMS(_matrix)
+@PROGRAMS(_matrix, dynamic=ROWS)
 def products_of_derivatives(x):
     """vjp and jvp."""
     y, back = vjp(torch.sin, x)
     return back(y), jvp(torch.cos, (x,), (torch.ones_like(x),))
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+class ForwardDerivatives(nn.Module):
+    """Rules with zero tangents of weights, of joined tensors and of norms."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(12, 5), nn.LayerNorm(5), nn.Tanh(), nn.Linear(5, 1))
+
+    def forward(self, x):
+        """A product with the Jacobian and one with the Hessian."""
+
+        def energy(x):
+            return self.net(torch.cat([x, x / 2 - x.sin()], 1))
+
+        slope = jvp(energy, (x,), (torch.ones_like(x),))[1]
+        return slope, jvp(grad(lambda x: energy(x).pow(2).sum()), (x,), (x * 2,))[1]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+class ForwardThroughLayers(nn.Module):
+    """Layers whose forward rule has sizes as integers, and a recurrent one."""
+
+    def __init__(self):
+        super().__init__()
+        self.bn, self.linear = nn.BatchNorm1d(6).eval(), nn.Linear(6, 6)
+        self.gn, self.instance = nn.GroupNorm(3, 6), nn.InstanceNorm1d(6)
+        self.gru = nn.GRU(2, 3, batch_first=True)
+        self.bn.running_mean.uniform_()
+
+    def forward(self, x):
+        """Values and tangents of each."""
+        layers = (
+            self.linear,
+            lambda x: self.gn(self.bn(x)),
+            lambda x: self.instance(x.unsqueeze(-1) * torch.arange(1.0, 4)),
+            lambda x: self.gru(x.reshape(-1, 3, 2))[0],
+            lambda x: torch.stack([x, (x * x + 1).sqrt(), torch.where(x > 0, x, x * 2)]),
+        )
+        return [jvp(layer, (x,), (x * 2,)) for layer in layers]
+
+
+@PROGRAMS(_matrix, dynamic=ROWS)
+def curvature_of_rows(x):
+    """Second derivatives and Jacobians of each row; rows in chunks."""
+    second = vmap(hessian(lambda row: (row.sin() ** 2).sum()))(x)
+    return second, vmap(jacfwd(torch.cos), chunk_size=2)(x)
 
 
 @PROGRAMS(_matrix)

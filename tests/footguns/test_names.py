@@ -637,7 +637,7 @@ def test_print_is_for_eager_only(agree, capsys) -> None:
         ("class C:\n        pass", "OW101"),
         ("yield x", "OW105"),
         ("y = await x", ""),
-        ("x[0] = 1.0", "OW103"),
+        ("x[0].name = 1.0", "OW103"),
         ("x.name = 1.0", "OW103"),
         ("y = {k for k in x}", "OW307"),
         ("break", ""),

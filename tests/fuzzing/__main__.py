@@ -14,17 +14,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tests.fuzzing.runs import KINDS, one
+from tests.harness.node_cases import node_cases
 
-BATCH = {"models": 150, "bytes": 150, "tokens": 60, "kill": 4}
+BATCH = {"models": 150, "structures": 150, "bytes": 150, "tokens": 60, "kill": 4}
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30
+_SILENT = 120
 
 
 def fuzz(
@@ -33,7 +37,7 @@ def fuzz(
     """Run cases of one kind for a time.
 
     Args:
-        kind: "models", "bytes", "tokens" or "kill".
+        kind: one of `KINDS`.
         seed: the seed of the first case; the next one has the next number.
         seconds: how long.
         wrong: called with the kind, the seed and the reason of each case that ended wrong.
@@ -41,6 +45,8 @@ def fuzz(
     Returns:
         How many cases ended how.
     """
+    if kind == "structures":
+        node_cases()  # once, not in each child
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -60,16 +66,26 @@ def _batch(
     child = os.fork()
     if child == 0:
         os.close(read)
-        _child(kind, seed, end, write)
+        try:
+            _child(kind, seed, end, write)
+        finally:
+            os._exit(1)
     os.close(write)
     started = seed
+    # A signal does not interrupt native code, so a child that is silent for too long is ended.
+    watch = threading.Timer(_SILENT, os.kill, (child, signal.SIGKILL))
     with os.fdopen(read) as lines:
+        watch.start()
         for line in lines:
+            watch.cancel()
+            watch = threading.Timer(_SILENT, os.kill, (child, signal.SIGKILL))
+            watch.start()
             started, how, text = json.loads(line)
             if how != "started":
                 counts[how] += 1
                 if how == "WRONG":
                     wrong(kind, started, text)
+    watch.cancel()
     _, status = os.waitpid(child, 0)
     if status != 0:
         counts["WRONG"] += 1

@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,18 +18,26 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 
 import onnxwright as ow
 from onnxwright.cli.main import main
+from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.testing import assert_isomorphic, diff
 from tests.fuzzing.damage import damaged_bytes, mutated, sound_models
+from tests.fuzzing.structures import names_of, structured
 
 SECONDS = 20
 """A case that takes longer than this hangs."""
 
 
+DAMAGE: dict[str, Callable[[random.Random], Any]] = {
+    "models": mutated,
+    "bytes": damaged_bytes,
+    "structures": structured,
+}
 MANY = 100
 """A Loop that was stopped after more iterations than this went on, and would not have ended."""
 
@@ -77,11 +86,57 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 
 
+def _part(rng: random.Random, model: Any) -> Any:
+    names = [*names_of(model), "nothing", ""]
+    return ow.extract(model, rng.choices(names, k=2), [rng.choice(names)])
+
+
+def _rebuilt(_: random.Random, model: Any) -> None:
+    """The script that the model becomes makes the model again."""
+    made = rebuild(ow.to_script(model))
+    with contextlib.suppress(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+        assert_isomorphic(model, made)
+
+
+WIDE: dict[str, Callable[[random.Random, Any], Any]] = {
+    **{name: (lambda _, m, entry=entry: entry(m, m)) for name, entry in ENTRIES.items()},
+    "any version": lambda rng, m: ow.convert_version(m, rng.choice((7, 11, 13, 17, 20, 23, 26))),
+    "optimize for a target": lambda rng, m: ow.optimize(
+        m, target=rng.choice(("any", "onnxruntime")), level=rng.choice(("exact", "rounding"))
+    ),
+    "part": _part,
+    "rebuilt": _rebuilt,
+    "symbols": lambda rng, m: ow.set_shapes(
+        m, {i.name: [rng.choice(("N", "2*N", None, 3))] for i in m.graph.input}
+    ),
+    "rename": lambda rng, m: ow.rename(
+        m, values={rng.choice(names_of(m)): rng.choice(("z", "y", ""))}, dims={"N": "M"}
+    ),
+    "compose": lambda _, m: ow.compose(m, m),
+    "compiled optimized": lambda _, m: ow.CompiledModel(ow.optimize(m)),
+}
+"""What structured damage is given to, as well."""
+WIDE_COMMANDS: tuple[tuple[str, ...], ...] = (
+    *COMMANDS,
+    ("optimize", "{}", "-o", "made.onnx", "--report"),
+    ("optimize", "{}", "-o", "made.onnx", "--inline", "--target", "onnxruntime"),
+    ("convert", "{}", "--opset", "21", "-o", "made.onnx"),
+    ("convert", "{}", "--opset", "11", "-o", "made.onnx"),
+    ("extract", "{}", "--inputs", "x", "--outputs", "y", "-o", "made.onnx"),
+    ("set-shapes", "{}", "--dim", "N=3", "-o", "made.onnx"),
+    ("rename", "{}", "--values", "x=z", "-o", "made.onnx"),
+    ("compose", "{}", "{other}", "-o", "made.onnx"),
+    ("to-script", "{}", "--weights", "npz", "-o", "made.py"),
+    ("show", "{}", "--html", "made.html"),
+)
+
+
 def case(kind: str, seed: int) -> tuple[str, str]:
     """Run one case.
 
     Args:
-        kind: "models" or "bytes".
+        kind: "models", "bytes" or "structures".
         seed: what decides the damage and the entry.
 
     Returns:
@@ -89,18 +144,26 @@ def case(kind: str, seed: int) -> tuple[str, str]:
         and the entry with the reason.
     """
     rng = random.Random(f"{kind} {seed}")
-    model: Any = mutated(rng) if kind == "models" else damaged_bytes(rng)
+    model: Any = DAMAGE[kind](rng)
     other = rng.choice(sound_models())
+    wide = kind == "structures"
+    entries = [*WIDE, *WIDE_COMMANDS] if wide else [*ENTRIES, *COMMANDS]
     with tempfile.TemporaryDirectory() as folder, _quiet(folder) as out:
-        name = rng.choice([*ENTRIES, *map(" ".join, COMMANDS)])
+        drawn = rng.choice(entries)
+        name = drawn if isinstance(drawn, str) else " ".join(drawn)
         try:
-            with _limit():
+            with _limit(), _runs_that_end():
+                if wide and name in WIDE:
+                    WIDE[name](rng, model)
+                    return "done", name
                 if name in ENTRIES:
                     ENTRIES[name](model, other)
                     return "done", name
                 return _command(name, model, other, Path(folder), out)
         except InternalError:
             return "WRONG", f"{name}: {traceback.format_exc()}"
+        except EndlessError:
+            return "endless", name
         except OnnxwrightError as error:
             bad = {c for c in str(error) if not (c.isprintable() or c in "\n\t")}
             return ("WRONG", f"{name}: {bad} in a message") if bad else ("refused", name)
@@ -153,18 +216,55 @@ def _quiet(folder: str) -> Iterator[io.TextIOWrapper]:
         os.chdir(before)
 
 
+class EndlessError(BaseException):
+    """ONNX Runtime was still running the model when it was stopped."""
+
+
+@contextlib.contextmanager
+def _runs_that_end() -> Iterator[None]:
+    """A run of a session ends after a time: no signal is handled while native code runs."""
+    session = ort.capi.onnxruntime_pybind11_state.InferenceSession
+    run = session.run
+
+    def stopped(self: Any, names: Any, feed: Any, options: Any = None) -> Any:
+        options = options or ort.RunOptions()
+        ended: list[bool] = []
+
+        def end() -> None:
+            ended.append(True)
+            options.terminate = True
+
+        watch = threading.Timer(SECONDS / 2, end)
+        watch.start()
+        try:
+            return run(self, names, feed, options)
+        except Exception as error:
+            if ended:
+                raise EndlessError from error
+            raise
+        finally:
+            watch.cancel()
+
+    session.run = stopped
+    try:
+        yield
+    finally:
+        session.run = run
+
+
 @contextlib.contextmanager
 def _limit() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise HangError(f"more than {SECONDS} seconds")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    # Of this process's own time: the machine may be busy.  A case that waits is ended from outside.
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 __all__ = ["COMMANDS", "ENTRIES", "case"]

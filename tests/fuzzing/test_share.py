@@ -6,9 +6,11 @@ import pytest
 
 from tests.fuzzing.runs import one
 
+SHARE = [*((kind, start) for kind in ("models", "bytes") for start in range(0, 120, 30)),
+         ("structures", 0)]  # fmt: skip
 
-@pytest.mark.parametrize("start", range(0, 120, 30))
-@pytest.mark.parametrize("kind", ["models", "bytes"])
+
+@pytest.mark.parametrize(("kind", "start"), SHARE)
 def test_damaged_models_end_well(kind: str, start: int) -> None:
     ends = {seed: one(kind, seed) for seed in range(start, start + 30)}
     wrong = {seed: text for seed, (how, text) in ends.items() if how == "WRONG"}
@@ -25,6 +27,7 @@ FOUND = (
         503544, 503888, 504585, 900064,
     )),
     *(("bytes", seed) for seed in (504291, 504590, 505542)),
+    *(("structures", seed) for seed in (1000, 20299)),
     *(("tokens", seed) for seed in (10060, 500144)),
 )  # fmt: skip
 

@@ -66,17 +66,15 @@ LIMITS = (
     ),
     Limit(
         "onnx",
-        "1.23",
+        "1.22",
         "its printer writes dimensions such as 2*batch without quotes",
-        (
-            "tests/optimizer/model_tools/test_model_tools.py::TestSetShapes::test_dynamic_and_f",
-            "tests/test_docs.py::test_page_is_true[model_tools.md]",
-        ),
+        ("tests/test_docs.py::test_page_is_true[guide/model_tools.md]",),
     ),
     Limit(
         "onnx",
-        "1.23",
-        "its reference evaluator loses values that a body in a body reads from outside",
+        "1.22",
+        "its reference evaluator loses values that a body in a body reads, and adds an axis to "
+        "scan outputs",
         (
             "tests/footguns/test_loops.py::test_a_value_assigned_in_an_if_and_used_only_in_a_nest",
             "tests/footguns/test_models.py::test_nested_def_in_a_nested_def",
@@ -84,37 +82,79 @@ LIMITS = (
         ),
     ),
     Limit(
-        "onnx",
-        "1.23",
-        "its loader of backend cases gives no models",
-        (
-            "tests/builder/test_backend_cases.py::test_a_share_of_the_cases",
-            "tests/eager/test_backend_node_cases.py::test_a_share_of_the_backend_cases_passes",
-            "tests/optimizer/versions/test_backend_cases.py::test_a_share_of_the_cases",
+        "onnxruntime",
+        "1.27",
+        "it refuses products of a transposed float64 tensor (no kernel for its own FusedMatMul)",
+        tuple(
+            f"tests/converter/test_three_ways.py::test_random_programs_agree[{first}]"
+            for first in (0, 25, 100, 125, 175, 275)
         ),
     ),
     Limit(
         "onnxruntime",
         "1.27",
-        "it refuses products of a transposed float64 tensor, and computes some models wrong",
+        "it joins casts to bool by way of int32, so that 0.5 becomes true",
+        tuple(
+            f"tests/builder/test_tracing.py::test_a_program_is_the_same_eager_and_traced[{seed}]"
+            for seed in (5, 49, 53)
+        ),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.27",
+        "it crashes in an Einsum of tensors that are broadcast",
+        ("tests/optimizer/test_traps.py::test_trap[einsum of a broadcast",),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.27",
+        "it refuses a LayerNormalization whose scale is broadcast or has one number",
         (
-            "tests/builder/test_tracing.py::test_a_program_is_the_same_eager_and_traced",
-            "tests/converter/test_three_ways.py::test_random_programs_agree",
-            "tests/optimizer/test_library.py::test_rule[pad_into_average_pool]",
+            "tests/optimizer/test_forms.py::test_form[LayerNormalization without scale and bias]",
+            "tests/optimizer/test_forms.py::test_form[RMSNormalization without a scale]",
+            "tests/optimizer/test_group_normalization.py::test_over_other_axes_it_stays",
             "tests/optimizer/test_library.py::test_rule[layer_normalization]",
             "tests/optimizer/test_library.py::test_rule[rms_normalization]",
-            "tests/optimizer/test_traps.py::test_trap[no axes is nothing",
+        ),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.27",
+        "it has no kernel for Swish, and none for QuantizeLinear of opset 23",
+        (
+            "tests/optimizer/test_library.py::test_rule[swish]",
             "tests/optimizer/versions/test_old_models.py::test_up_and_back[quantized]",
         ),
     ),
     Limit(
         "onnxruntime",
         "1.27",
-        "its words of a failure are others",
+        "its message for a Reshape that does not fit has other words",
         (
             "tests/converter/test_errors.py::test_a_bad_program_gets_exactly_this_text[OW612_fail",
             "tests/converter/test_errors.py::test_a_code_has_a_bad_program_and_a_page[OW612]",
         ),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.28",
+        "its Attention gives NaN, not zeros, for rows that are wholly hidden",
+        (
+            "tests/optimizer/test_attention.py::test_rows_that_are_zeros_when_hidden",
+            "tests/optimizer/test_library.py::test_rule[attention_of_zeros]",
+        ),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.28",
+        "its TreeEnsembleClassifier of two classes with scores of one gives one label to all rows",
+        ("tests/optimizer/versions/test_trees.py::test_one_class_of_two[NONE",),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.30",
+        "it reduces an empty tensor over all axes although noop_with_empty_axes is set",
+        ("tests/optimizer/test_traps.py::test_trap[no axes is nothing",),
     ),
     Limit(
         "onnxruntime",
@@ -125,10 +165,14 @@ LIMITS = (
     Limit(
         "torch",
         "",
-        "the example uses PyTorch",
+        "the example or the program under test uses PyTorch",
         (
+            "tests/cli/test_migrate.py::test_other_names_of_torch_onnx_without_a_counterpart",
+            "tests/cli/test_migrate.py::test_torch_onnx_under_another_name",
             "tests/test_doctests.py::test_docstring_examples[onnxwright.testing.unique_parts]",
             "tests/test_examples.py::test_example_runs[export_failing.py]",
+            "tests/test_examples.py::test_example_runs[export_quantized.py]",
+            "tests/test_examples.py::test_example_runs[observe_calls.py]",
         ),
     ),
     Limit(

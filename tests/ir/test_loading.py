@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, parser
 
 import onnxwright as ow
 from onnxwright.cli.main import main
-from onnxwright.errors import ModelError
+from onnxwright.errors import ModelError, OnnxwrightError
 from onnxwright.ir.loading import open_model
 from onnxwright.testing import assert_isomorphic, diff
 
@@ -176,6 +176,18 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: edited(lambda m: m.graph.output[0].type.map_type.value_type.SetInParent()),
         "OW750",
     ),
+    "the name of an attribute parameter that is not UTF-8": (
+        lambda: (
+            parser.parse_model(
+                f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
+                '<domain: "f", opset_import: ["" : 18]> one <kkkk: float = 1.0> (a) => (c)'
+                " { c = LeakyRelu<alpha: float = @kkkk>(a) }"
+            )
+            .SerializeToString()
+            .replace(b"kkkk", b"\xff" * 4)
+        ),
+        "OW744",
+    ),
     "an operator's name that is not UTF-8": (lambda: not_utf8(b"Relu"), "OW744"),
     "bytes that are not a model": (lambda: b"\x08\x07garbage", "OW741"),
     "no bytes": (lambda: b"", "OW741"),
@@ -259,6 +271,16 @@ def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
 
 
 # What can be shown, written as Python and compared, and not be run or changed.
+def with_graph_parameter() -> onnx.ModelProto:
+    """A function whose node reads its graph from an attribute of the function."""
+    made = parser.parse_model(
+        f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
+        '<domain: "f", opset_import: ["" : 18]> one <body> (a) => (c) { c = Scan(a) }'
+    )
+    made.functions[0].node[0].attribute.add(name="body", type=5, ref_attr_name="body")
+    return made
+
+
 NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
     "a tensor attribute without a tensor": lambda: constant_without("value", 4),
     "a sparse attribute without a tensor": lambda: constant_without("sparse_value", 11),
@@ -283,10 +305,14 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
     "a Loop whose body lacks an output": lambda: model(
         "y = Loop(, , x) <body = b (int64 i, bool c, float[2] v) => (bool c) { r = Neg(v) }>"
     ),
+    "a Loop without the values that its body takes": lambda: model(
+        "y = Loop() <body = b (int64 i, bool c, float[2] v) => (bool c, float[2] r) { r = Neg(v) }>"
+    ),
     "a branch that gives a value from outside": lambda: model(
         "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => (float[2] x) { p = Relu(x) },"
         " else_branch = e () => (float[2] r) { r = Neg(x) }>"
     ),
+    "more outputs than the operator has": lambda: model("y, z = Relu(x)"),
     "a call with too many inputs": lambda: edited(
         lambda m: m.functions.add(name="one", domain="f"), "y = f.one(x)"
     ),
@@ -308,6 +334,24 @@ def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
             change(made)
     for entry in ("show", "diff", "assert_isomorphic", "to_script"):
         ENTRIES[entry](made)
+
+
+def test_a_graph_that_a_call_gives_is_refused_by_what_looks_into_functions() -> None:
+    made = with_graph_parameter()
+    for change in (ow.optimize, lambda m: ow.convert_version(m, 21),
+                   lambda m: ow.set_shapes(m, {"x": [2]})):  # fmt: skip
+        with pytest.raises(ModelError, match="OW744.*an attribute of the function"):
+            change(made)
+    with pytest.raises(OnnxwrightError, match="OW510.*`Scan` needs the attribute `body"):
+        ow.debug(made, [X])  # the call does not give it
+
+
+def test_strings_that_are_not_utf8_are_refused_when_run() -> None:
+    made = parser.parse_model(f"{HEAD} g () => (string[1] y) {{ y = Identity(w) }}")
+    made.graph.initializer.add(name="w", data_type=TensorProto.STRING, dims=[1],
+                               string_data=[b"\xff"])  # fmt: skip
+    with pytest.raises(ModelError, match="tensor `w`.*not UTF-8"):
+        ow.debug(made, [])
 
 
 UNSORTED = {

@@ -117,9 +117,23 @@ def test_functions_are_kept_or_inlined() -> None:
     kept = ow.optimize(model)
     assert operators(kept) == ["f"]
     assert [n.op_type for n in kept.functions[0].node] == ["Relu"]
+    assert len(ow.optimize(model, prune=True).functions) == 1
     inlined = ow.optimize(model, inline=True)
+    assert [o.domain for o in inlined.opset_import] == [""]
     assert operators(inlined) == ["Relu"]
     assert not inlined.functions
+
+
+def test_a_function_whose_result_is_a_constant() -> None:
+    made = ow.optimize(
+        onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
+            g (float[2] x) => (float[2] y) { a = local.f(x)  y = Add(x, a) }
+            <domain: "local", opset_import: ["" : 20]>
+            f (a) => (r) { r = Constant <value = float[2] {1.0, 2.0}> () }"""
+        )
+    )
+    assert ow.CompiledModel(made)(np.ones(2, np.float32)).tolist() == [2, 3]
 
 
 def test_scripts_compile_to_optimized_models() -> None:
@@ -190,3 +204,17 @@ def test_nodes_of_a_graph_have_names_of_their_own() -> None:
     assert names > {"node_MatMul_1", "node_Add_4"}
     feeds = {"x": np.ones((2, 3, 4), np.float32)}
     assert first_difference(model, made, feeds=[feeds]) is None
+
+
+def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "used" : 1, "unused" : 1]>
+        g (float[N] x) => (float[N] y) { y = used.f(x) }
+        <domain: "used", opset_import: ["" : 20]>
+        f (a) => (b) { b = Relu(a) }
+        <domain: "unused", opset_import: ["" : 20]>
+        f (a) => (b) { b = Neg(a) }""")
+    assert len(ow.optimize(model).functions) == 2
+    pruned = ow.optimize(model, prune=True)
+    assert [f.domain for f in pruned.functions] == ["used"]
+    assert [o.domain for o in pruned.opset_import] == ["", "used"]

@@ -330,3 +330,91 @@ def test_options_and_rules_that_are_not_valid() -> None:
         ow.rewrite(model, ow.rule(lambda op, x: op.Relu(x)))
     with pytest.raises(ow.OnnxwrightError, match="OW853"):
         ow.rewrite(model, lambda op, x: op.Relu(x))
+
+
+MICROSOFT = ow.Opset("com.microsoft", 1)
+
+
+def test_operators_of_other_domains() -> None:
+    @ow.rule
+    def fast_gelu(op, x):
+        return MICROSOFT.FastGelu(op.Neg(x))
+
+    @fast_gelu.to
+    def _(op, x):
+        return MICROSOFT.QuickGelu(x, alpha=1.0)
+
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
+        g (float[N] x) => (float[N] y) { n = Neg(x)  y = com.microsoft.FastGelu(n) }""")
+    made = ow.rewrite(model, fast_gelu)
+    assert [(n.domain, n.op_type) for n in made.graph.node] == [("com.microsoft", "QuickGelu")]
+
+
+def test_operators_of_an_opset() -> None:
+    def pattern(op, x):
+        return ow.opset20.Relu(ow.opset18.Neg(x))
+
+    model = parse("g (float[N] x) => (float[N] y) { n = Neg(x)  y = Relu(n) }")
+    assert len(ow.find(model, pattern)) == 1
+
+
+def test_results_are_as_many_as_the_names() -> None:
+    def pattern(op, x, k):
+        values, places = op.TopK(x, k)
+        a, b, c = op.Split(values, num_outputs=3)
+        return op.Sum(a, b, c), places
+
+    model = parse("""g (float[9] x, int64[1] k) => (float[M] y, int64[K] p) {
+        v, p = TopK(x, k)  a, b, c = Split<num_outputs = 3>(v)  y = Sum(a, b, c) }""")
+    assert len(ow.find(model, pattern)) == 1
+
+
+def test_an_array_is_a_constant_of_its_shape() -> None:
+    def pattern(op, x):
+        return x + op.constant([[1.0, 2.0]])
+
+    for shape, count in (("1, 2", 1), ("2", 0)):
+        model = parse(f"""g (float[3, 2] x) => (float[3, 2] y)
+            <float[{shape}] c = {{1.0, 2.0}}> {{ y = Add(x, c) }}""")
+        assert len(ow.find(model, pattern)) == count
+
+
+def test_constants_of_nodes_are_known_to_replacements() -> None:
+    @ow.rule
+    def mean(op, x, axes: ow.Const):
+        return op.ReduceMean(x, axes)
+
+    @mean.to
+    def _(op, x, axes):
+        return None if axes.constant is None else op.ReduceSum(x, axes)
+
+    model = parse("""g (float[3, 2] x) => (float[3, 1] y) {
+        a = Constant<value_ints = [1]>()  y = ReduceMean(x, a) }""")
+    assert operators(ow.rewrite(model, mean)) == ["Constant", "ReduceSum"]
+
+
+def test_find_explains_other_readers_of_a_rule() -> None:
+    text = "g (float[N] x) => (float[N] y, float[N] s) { s = Sigmoid(x)  y = Mul(x, s) }"
+    assert ow.find(parse(text), silu) == []
+    (miss,) = ow.find(parse(text), silu, explain=True)
+    assert (miss.expected, miss.reason) == ("Sigmoid(x)", "`s` is an output of the graph")
+    assert len(ow.find(parse(text), silu, shared=True)) == 1
+
+
+def test_a_rule_that_grows() -> None:
+    def grown(**options):
+        @ow.rule(**options)
+        def relu(op, x):
+            return op.Relu(x)
+
+        @relu.to
+        def _(op, x):
+            return op.Abs(op.Neg(op.Abs(x)))
+
+        return relu
+
+    model = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW888"):
+        assert operators(ow.rewrite(model, grown())) == ["Relu"]
+    assert operators(ow.rewrite(model, grown(grows=True))) == ["Abs", "Neg", "Abs"]

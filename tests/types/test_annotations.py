@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import pytest
+from typing_extensions import TypeAliasType
 
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.annotations import (
@@ -37,6 +38,8 @@ FREE = TypeVar("FREE")
 SHAPED = TypeVar("SHAPED", bound=FLOAT["N"])
 NUMBER = TypeVar("NUMBER", bound=int)
 Alias = typing.NewType("Alias", int)
+Item = TypeVar("Item")
+ListOf = TypeAliasType("ListOf", Sequence[Item], type_params=(Item,))  # as numpy 2.5 has NDArray
 
 
 class EagerLike(EagerTensorBase):
@@ -120,6 +123,7 @@ SPECS: list[tuple[object, str]] = [
     (Optional[Literal["a"]], "Optional[str]"),
     (np.ndarray, "tensor"),
     (npt.NDArray[np.float32], "tensor"),
+    (ListOf[FLOAT], "Sequence[FLOAT]"),
     (onnx.TensorProto, "tensor"),
     (Sequence[onnx.TensorProto], "list of tensors"),
     (onnx.GraphProto, "graph"),

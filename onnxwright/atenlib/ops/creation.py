@@ -154,6 +154,16 @@ def new_zeros(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None 
     return filled(op, size, 0, dtype)
 
 
+@aten("aten::_new_zeros_with_same_feature_meta", rule=like("self"),
+      untested="OpInfo does not have it: forward derivatives of writes make it")  # fmt: skip
+def _new_zeros_with_same_feature_meta(
+    op: Op, self: Value, other: Value, *, self_num_batch_dims: int = 0
+) -> Value:
+    """Zeros of the leading sizes of one tensor and all sizes of another."""
+    shape = [*sizes(op, self)[:self_num_batch_dims], *sizes(op, real_part(other))]
+    return filled(op, shape, 0, self.onnx_dtype)
+
+
 @aten("aten::new_ones", rule=creation(like="self"), tests=[OpTest("new_ones")])
 def new_ones(op: Op, self: Value, size: Sequence[Size], *, dtype: DType | None = None) -> Value:
     """A tensor of ones, of the type of another."""

@@ -410,8 +410,8 @@ class LoopChanges(Diagnostic):
     )
     label: ClassVar[str] = "the number of iterations is known at run time"
     help: ClassVar[str] = (
-        "what goes from one iteration to the next keeps its type and sizes: write results into a "
-        "tensor of the largest size, or iterate a known number of times and leave with `break`"
+        "what goes from one iteration to the next keeps its type and sizes: collect results in a "
+        "list with `append`, or iterate a known number of times and leave with `break`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str
@@ -445,6 +445,23 @@ class SharedWrite(Diagnostic):
     label: ClassVar[str] = "decided by a value"
     help: ClassVar[str] = "write to a copy: `x = x.clone()` before, or `x = x + 1` for `x += 1`"
     error: ClassVar[type[OnnxwrightError]] = ExportError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOfRunTimeLength(Diagnostic):
+    """A list that grew in a loop of a run-time length is used as only a Python list can be."""
+
+    code: ClassVar[str] = "OW844"
+    title: ClassVar[str] = (
+        "a list that grows in a loop with a run-time number of iterations is used by `{use}`"
+    )
+    label: ClassVar[str] = "the items of the list are known at run time only"
+    help: ClassVar[str] = (
+        "in the loop use `append` on the name that the list was made with, and `[-1]`; after it "
+        "`torch.stack`, `torch.cat`, `[...]`, `len` or a loop over the list"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    use: str
 
 
 def _line(span: Span | None) -> str:

@@ -67,6 +67,21 @@ class ModelTooLarge(DamagedModel):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainingLeftOut(Diagnostic):
+    """The training information of a model (`training_info`) is not in what a tool makes of it."""
+
+    code: ClassVar[str] = "OW884"
+    severity: ClassVar[str] = "warning"
+    title: ClassVar[str] = "the training information of the model is left out"
+    label: ClassVar[str] = "changed here"
+    help: ClassVar[str] = (
+        "inference is not affected; keep the original model for its `training_info`, the graphs "
+        "of its initialization and training algorithm"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ModelError
+
+
+@dataclass(frozen=True, kw_only=True)
 class NotAModel(Diagnostic):
     """An object that is neither a model nor the path or the bytes of one."""
 

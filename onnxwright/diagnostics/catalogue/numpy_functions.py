@@ -1,4 +1,4 @@
-"""Messages about numpy's functions and methods on tensors (OW865 on)."""
+"""Messages about numpy's functions and methods on tensors, and writing into tensors (OW865 on)."""
 
 from __future__ import annotations
 
@@ -51,3 +51,32 @@ class NumpyArguments(Diagnostic):
     name: str
     reason: str
     advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenElsewhere(Diagnostic):
+    """A name is read whose memory was written into through another name."""
+
+    code: ClassVar[str] = "OW868"
+    title: ClassVar[str] = "{name} shares memory with {written}, which was written into"
+    label: ClassVar[str] = "read here"
+    help: ClassVar[str] = (
+        "in numpy both would change; values of ONNX do not: take a copy before it is written "
+        "(`y = x.copy()`), or read {written}"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    name: str
+    written: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenShape(Diagnostic):
+    """A value is written into a part of a tensor that it does not fit."""
+
+    code: ClassVar[str] = "OW869"
+    title: ClassVar[str] = "a value of shape {value} does not fit a part of shape {part}"
+    label: ClassVar[str] = "written here"
+    help: ClassVar[str] = "the value is broadcast: its sizes, from the last, are those or one"
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    value: str
+    part: str

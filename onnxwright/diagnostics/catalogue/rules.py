@@ -70,6 +70,22 @@ class BadOptimizerOption(Diagnostic):
     wanted: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class RuleNotUsed(Diagnostic):
+    """A rule given to `rewrite` matches, and its replacement may not be used at any place."""
+
+    code: ClassVar[str] = "OW888"
+    severity: ClassVar[str] = "warning"
+    title: ClassVar[str] = "rule `{rule}` matches and was not used: {reason}"
+    label: ClassVar[str] = "used here"
+    help: ClassVar[str] = (
+        "a replacement has the element types, ranks and known dimensions of what it replaces, and "
+        "no more nodes unless the rule has `grows=True`"
+    )
+    rule: str
+    reason: str
+
+
 __all__ = ["BadOptimizerOption", "BadReplacement", "NotAPattern", "TooManyOrders"]
 
 

@@ -20,7 +20,7 @@ from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.operators import facts
 from onnxwright.opset import registry
-from onnxwright.opset.op import Op
+from onnxwright.opset.op import Op, require_attributes
 from onnxwright.opset.opsets import Opset
 from onnxwright.types.dtypes import DType
 
@@ -213,6 +213,7 @@ class Interpreter:
         attributes: Mapping[str, Any],
         path: tuple[str, ...],
     ) -> Sequence[Value]:
+        require_attributes(op, given)  # the attribute of a function that a call does not give
         bodies = {
             name: self.callable(body, scope, attributes, path, number=op.name != "If")
             if hasattr(body, "node")

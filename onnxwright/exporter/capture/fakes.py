@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,6 +76,11 @@ def _least_squares(mode: Any, func: Any, a: Any, b: Any, rcond: Any = None, **op
     )
 
 
+def _tangent(mode: Any, func: Any, x: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
+    """Zeros for the tangent of what is written into; torch's own reads the place in memory."""
+    return x.new_zeros([*x.shape[:self_num_batch_dims], *other.shape])
+
+
 def _recurrent(
     x: Any, state: Any, params: Any, has_biases: bool, layers: int, dropout: float, train: bool,
     both_ways: bool, batch_first: bool,
@@ -111,31 +116,62 @@ FAKES: dict[Any, Callable[..., Any]] = {
 }
 """Operators that torch runs by others -> what gives a result of the same type and shape."""
 
-RULES: dict[Any, Callable[..., Any]] = {aten.linalg_lstsq.default: _least_squares}
+# What torch runs them by itself; None where it does so in C++.
+_OWN = {op: op.py_kernels.get(DispatchKey.CompositeImplicitAutograd) for op in FAKES}
+
+RULES: dict[Any, Callable[..., Any]] = {
+    aten.linalg_lstsq.default: _least_squares,
+    aten._new_zeros_with_same_feature_meta.default: _tangent,
+}
 """Operators with kernels of their own -> the same, given torch's mode and the operator first."""
 
 
 @contextmanager
 def fakes() -> Iterator[None]:
     """While it lasts, torch takes the operators of `FAKES` and `RULES` as they are."""
-    key = DispatchKey.CompositeImplicitAutograd
     rules = fake_impls.op_implementations_dict
     ruled = [op for op in RULES if op not in rules]
-    before = {op: op.py_kernels.get(key) for op in FAKES}
-    for op, fake in FAKES.items():
-        op.py_kernels[key] = fake
-        op._dispatch_cache.clear()
     rules.update({op: RULES[op] for op in ruled})
     try:
-        yield
+        with kernels_replaced(DispatchKey.CompositeImplicitAutograd, FAKES):
+            yield
     finally:
         for op in ruled:
             del rules[op]
-        for op, kernel in before.items():
-            del op.py_kernels[key]
-            if kernel is not None:
-                op.py_kernels[key] = kernel
-            op._dispatch_cache.clear()
+
+
+@contextmanager
+def without_fakes() -> Iterator[None]:
+    """While it lasts, torch runs the operators of `FAKES` by others again.
+
+    Below autograd the operators themselves are not recorded, only those that run them.
+    """
+    with kernels_replaced(DispatchKey.CompositeImplicitAutograd, _OWN):
+        yield
+
+
+@contextmanager
+def kernels_replaced(key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> Iterator[None]:
+    """While it lasts, operators have other kernels in Python.
+
+    Args:
+        key: torch's key of the dispatch.
+        kernels: operator -> the kernel; None for that of torch in C++.
+    """
+    before = {op: op.py_kernels.get(key) for op in kernels}
+    _set_kernels(key, kernels)
+    try:
+        yield
+    finally:
+        _set_kernels(key, before)
+
+
+def _set_kernels(key: Any, kernels: Mapping[Any, Callable[..., Any] | None]) -> None:
+    for op, kernel in kernels.items():
+        op.py_kernels.pop(key, None)
+        if kernel is not None:
+            op.py_kernels[key] = kernel
+        op._dispatch_cache.clear()
 
 
 @contextmanager

@@ -172,6 +172,10 @@ _SIZED = {
     )
     for name in names
 }  # fmt: skip
+_SIZED_MAKERS = {
+    getattr(torch, name)
+    for name in ("zeros", "ones", "full", "empty", "arange", "linspace", "rand", "randn")
+}
 _WHOLE = (torch.int64, torch.int32)
 _READS = {
     getattr(_T, name) for name in ("item", "__index__", "__bool__", "tolist") if hasattr(_T, name)
@@ -195,6 +199,8 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
             return self._made(func, args[0], kwargs)
+        if func is torch.istft and isinstance(kwargs.get("length"), torch.SymInt):
+            return _inverse_of_length(*args, **kwargs)
         if not self._numbers and not self._kept and func not in _RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
@@ -204,7 +210,10 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         if func in (_T.__getitem__, _T.__setitem__):
             return func(args[0], self._sliced(args[1]), *args[2:], **kwargs)
         if func in _SIZED:
-            return func(*map(self._read, args), **{k: self._read(v) for k, v in kwargs.items()})
+            # The tensor that is given a size stays one, though its value may be known.
+            first = args[:1] if func not in _SIZED_MAKERS else ()
+            rest = map(self._read, args[len(first) :])
+            return func(*first, *rest, **{k: self._read(v) for k, v in kwargs.items()})
         result = func(*args, **kwargs)
         self._follow(func, args, kwargs, result)
         return result
@@ -281,7 +290,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, int]]:
-    """Integers that modules keep as buffers that are not saved, so that they are no state."""
+    """Integers that modules keep as buffers that are not saved, so that they are not state."""
     return [
         (module, name, int(buffer))
         for module in model.modules()
@@ -293,6 +302,27 @@ def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, in
         and type(buffer) in (torch.Tensor, torch.nn.Buffer)
         and buffer.device.type == "cpu"
     ]
+
+
+def _inverse_of_length(
+    frames: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Any:
+    """`istft` of a dynamic length, which torch's operator takes as an integer only."""
+    whole = torch.istft(
+        frames, n_fft, hop_length, win_length, window, False, normalized, onesided, None,
+        return_complex,
+    )  # fmt: skip
+    found = whole[..., n_fft // 2 if center else 0 :]
+    return torch.nn.functional.pad(found, [0, length - found.shape[-1]])
 
 
 def _is_integer(number: Any) -> bool:

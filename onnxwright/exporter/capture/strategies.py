@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
+from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.held_state import Change, held_state_kept
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
@@ -39,9 +40,14 @@ from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
-from onnxwright.exporter.capture.specialization import fixed_values, lost_constants
+from onnxwright.exporter.capture.specialization import (
+    fixed_values,
+    forward_ad_unwound,
+    lost_constants,
+)
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
 from onnxwright.exporter.places import is_of_torch, span_of_error
@@ -82,12 +88,14 @@ class Capture:
         relaxed: whether torch found the bounds of named dimensions by itself.
         decisions: what Python of the user decided by sizes.
         changes: the numbers of Python that the module changed.
+        by_values: what it decides by values.
     """
 
     program: ExportedProgram
     relaxed: bool
     decisions: tuple[Decision, ...]
     changes: tuple[Change, ...] = ()
+    by_values: ValueDecisions = field(default_factory=ValueDecisions)
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -96,6 +104,7 @@ def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         skip_noop_module_casts(),
         sequences_padded(),
         flex_attention_written_out(),
+        torch_func.chunks_joined(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
@@ -112,7 +121,8 @@ def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims
 
 
 def _torch_func(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
+    with zero_tangents_symbolic():
+        return _non_strict(torch_func.without_transformations(model), args, kwargs, dims)
 
 
 class _Source:
@@ -129,6 +139,7 @@ class _Source:
         self.first, self.assume = first, assume
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
+        self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -144,6 +155,7 @@ class _Source:
         found = by_source(run, self.first, self.assume)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
+        self.decisions = ValueDecisions(self.choices, found.rewritten)
         self.answered = frozenset(found.session.used)
         return found.result
 
@@ -217,7 +229,7 @@ def capture(
         waiting = _sources(wanted, None, assume)
     while waiting:
         name, way, inputs, relaxed = waiting.pop(0)
-        if second is not None and way is not _strict:
+        if second is not None and way not in (_strict, _torch_func):
             continue
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
@@ -244,12 +256,20 @@ def capture(
                 waiting = _ways(wanted, "quantized") + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
-        if way is draft or how != "auto" or not fixed_values(found.program):
+        if isinstance(way, _Source):
+            found = dataclasses.replace(found, by_values=way.decisions)
+        with_func = way is _non_strict and torch_func.is_used(found.program)
+        lost = fixed_values(found.program) or (
+            with_func and (relaxed or not _is_resolved(found.program))
+        )
+        if way is draft or how != "auto" or not lost:
             if way is not draft:
                 output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
         second = second or found
+        if with_func:
+            waiting = _ways(wanted, "torch.func") + waiting
     if second is not None:
         return second
     _raise_uncaptured(errors, outcomes)
@@ -272,6 +292,16 @@ class LostConstantError(RuntimeError):
 
 def _is_about_func(error: Exception) -> bool:
     return isinstance(error, LostConstantError) or torch_func.comes_from_it(error)
+
+
+def _is_resolved(program: ExportedProgram) -> bool:
+    """Whether torch can write a program without the transformations of torch.func in it."""
+    try:
+        with TORCH_LOCK, capture_torch_output(), forward_ad_unwound():
+            program.run_decompositions({})
+    except Exception:  # noqa: BLE001 - torch raises many kinds
+        return False
+    return True
 
 
 def _is_about_quantized(error: Exception) -> bool:

@@ -14,12 +14,16 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+from torch._functorch import apis
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
 from torch.overrides import (
     _get_current_function_mode,
     _pop_mode_temporarily,
 )
 from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.capture.fakes import without_fakes
+from onnxwright.exporter.capture.forward_derivatives import ForwardForms
 
 # What torch says of them, and its files that run them.
 _SIGNS = ("functorch", "found a fake tensor in the exported program constant")
@@ -47,6 +51,38 @@ def comes_from_it(error: BaseException | None) -> bool:
     return False
 
 
+def is_used(program: torch.export.ExportedProgram) -> bool:
+    """Whether a captured program has steps of transformations.
+
+    Args:
+        program: the program.
+
+    Returns:
+        Whether a level of torch.func begins in it.
+    """
+    return any(
+        getattr(node.target, "__name__", "").endswith("_increment_nesting")
+        for node in program.graph.nodes
+    )
+
+
+@contextmanager
+def chunks_joined() -> Iterator[None]:
+    """While it lasts, `vmap(chunk_size=...)` takes all rows at once: chunks only save memory."""
+    before = apis.vmap_impl
+
+    def whole(
+        func: Any, in_dims: Any, out_dims: Any, randomness: Any, _: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        return before(func, in_dims, out_dims, randomness, None, *args, **kwargs)
+
+    apis.vmap_impl = whole
+    try:
+        yield
+    finally:
+        apis.vmap_impl = before
+
+
 def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
     """A module that computes what another does, by operators below autograd.
 
@@ -67,7 +103,8 @@ def without_transformations(model: torch.nn.Module) -> torch.nn.Module:
         def flat(*values: Any) -> Any:
             given = dict(zip(names, values, strict=False))
             rest, named = pytree.tree_unflatten(values[len(names) :], spec)
-            result = torch.func.functional_call(inner, given, rest, named)
+            with ForwardForms():
+                result = torch.func.functional_call(inner, given, rest, named)
             leaves, form[:] = _with_form(result)
             return leaves
 
@@ -93,7 +130,7 @@ def traced_below_autograd(function: Callable[..., Any], values: Sequence[Any]) -
     known = getattr(getattr(mode, "tracer", None), "sympy_expr_tracker", {})
     sizes = [entry.value for entry in known.values()]  # the function may have them from elsewhere
     count = len(values)
-    with untraced():
+    with untraced(), without_fakes():
         graph = make_fx(lambda *given: function(*given[:count]), pre_dispatch=False)(
             *values, *sizes
         )

@@ -23,6 +23,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.specialization import forward_ad_unwound
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -89,7 +90,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
 def _resolved(program: ExportedProgram) -> ExportedProgram:
     """What torch's functionalization makes of a program."""
     try:
-        with TORCH_LOCK, warnings.catch_warnings():
+        with TORCH_LOCK, warnings.catch_warnings(), forward_ad_unwound():
             # Torch copies its tree specs by what it deprecates itself.
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             found: ExportedProgram = _with_selects(program).run_decompositions({})

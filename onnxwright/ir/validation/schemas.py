@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.opset.registry import is_known_domain, signature
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def check_schemas(model: onnx.ModelProto) -> None:
@@ -25,8 +28,31 @@ def check_schemas(model: onnx.ModelProto) -> None:
     where = f"graph {quoted(model.graph.name)}"
     _nodes(model.graph.node, versions, functions, where)
     for function in model.functions:
+        if function.domain in ("", "ai.onnx"):
+            where = f"function {quoted(function.name)}"
+            raise Damage("structure", where, "it is in the domain of ONNX's own operators",
+                         "put it into a domain of its own")  # fmt: skip
         own = {o.domain: o.version for o in function.opset_import}
         _nodes(function.node, own, functions, f"function {quoted(function.name)}")
+
+
+def check_graph_parameters(model: onnx.ModelProto) -> None:
+    """Refuse functions that take a graph as an attribute: onnx_ir looks for the graph in the node.
+
+    Args:
+        model: the model.
+
+    Raises:
+        Damage: a node of a function has a graph that the call gives.
+    """
+    for function in model.functions:
+        for node in nodes_of(function.node):
+            for attr in node.attribute:
+                if attr.ref_attr_name and attr.type in _GRAPHS:
+                    where = f"function {quoted(function.name)}, node {quoted(node.op_type)}"
+                    what = f"its graph {quoted(attr.name)} is an attribute of the function"
+                    advice = "inline the function first (`onnx.inliner.inline_local_functions`)"
+                    raise Damage("structure", where, what, advice)
 
 
 def _nodes(
@@ -69,4 +95,4 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None
             raise Damage("structure", where, f"its attribute {quoted(name)} is missing")
 
 
-__all__ = ["check_schemas"]
+__all__ = ["check_graph_parameters", "check_schemas"]

@@ -114,9 +114,9 @@ def _rename_dims(model: ir.Model, dims: Names) -> None:
     graph = model.graph
     every: list[ir.Value] = [*graph.inputs, *graph.initializers.values()]
     for node in all_nodes(graph):
-        every += node.outputs
+        every.extend(node.outputs)
         for inner in subgraphs(node):
-            every += inner.inputs
+            every.extend(inner.inputs)
     for value in every:
         shape = value.shape
         if shape is None:

@@ -64,13 +64,13 @@ def set_shapes(
     made = source.clone()
     before = {v.name or "": _dims_of(v) for v in made.graph.inputs}
     after = _wanted(made.graph, shapes or {}, dims, before)
-    _forget(made)
+    declared = _forget(made)
     _check(source, before, after)
     for value in made.graph.inputs:
         wanted = after[value.name or ""]
         if wanted is not None:
             value.shape = ir.Shape(wanted)
-    _infer(made)
+    _infer(made, declared, before, after)
     return returned(made, model, output)
 
 
@@ -125,22 +125,59 @@ def _is_dim(dim: object) -> bool:
     )
 
 
-def _forget(model: ir.Model) -> None:
-    """Remove the shapes of everything that is computed."""
-    for node in all_nodes(model.graph):
-        for value in node.outputs:
+def _forget(model: ir.Model) -> dict[ir.Value, tuple[Any, ...]]:
+    """Remove the shapes of everything that is computed, and return them."""
+    declared = {}
+    for value in _computed(model):
+        dims = _dims_of(value)
+        if dims is not None:
+            declared[value] = dims
             value.shape = None
-        for inner in subgraphs(node):
-            for value in inner.inputs:
-                value.shape = None
+    return declared
 
 
-def _infer(model: ir.Model) -> None:
-    """Infer and write down the types of all values."""
-    types = ValueTypes(model)
+def _computed(model: ir.Model) -> Iterable[ir.Value]:
+    """The results of nodes, and the inputs of bodies."""
     for node in all_nodes(model.graph):
-        for value in node.outputs:
-            set_type(value, types.kind(value))
+        yield from node.outputs
+        for inner in subgraphs(node):
+            yield from inner.inputs
+
+
+def _infer(
+    model: ir.Model, declared: Mapping[ir.Value, tuple[Any, ...]], before: Known, after: Known
+) -> None:
+    """Infer and write down the types of all values; of the others, what still holds is kept."""
+    types = ValueTypes(model)
+    still = _Kept(before, after)
+    for value in _computed(model):
+        set_type(value, types.kind(value))
+        if value.shape is None and value in declared:
+            value.shape = ir.Shape(still.dims(declared[value]))
+
+
+class _Kept:
+    """What a declared shape says with other shapes of inputs.
+
+    Numbers stay where no number of an input changed; names follow those of inputs.
+    """
+
+    def __init__(self, before: Known, after: Known) -> None:
+        self.renamed: dict[str, Any] = {}
+        self.numbers = True
+        for name, old in before.items():
+            for was, now in zip(old or (), after[name] or (), strict=False):
+                if isinstance(was, str):
+                    self.renamed[was] = now if self.renamed.get(was, now) == now else None
+                elif was != now and isinstance(was, int):
+                    self.numbers = False
+
+    def dims(self, declared: tuple[Any, ...]) -> list[Any]:
+        """The dimensions that a shape has now, None for one that is not known."""
+        return [
+            self.renamed.get(d, d) if isinstance(d, str) else d if self.numbers else None
+            for d in declared
+        ]
 
 
 # -- checking --------------------------------------------------------------------------------------
@@ -185,13 +222,16 @@ def _problems(
         value.shape = None
     types = ValueTypes(trial)
     found = [*types.problems, *_reshapes(trial, types)]
-    return [(node.outputs[0].name or "", node, reason) for node, reason in found]
+    return [
+        ((node.outputs[0].name or "") if node.outputs else "", node, reason)
+        for node, reason in found
+    ]
 
 
 def _reshapes(model: ir.Model, types: ValueTypes) -> Iterable[tuple[ir.Node, str]]:
     """Reshapes to another number of elements."""
     for node in all_nodes(model.graph):
-        if node.op_type == "Reshape" and node.domain == "":
+        if node.op_type == "Reshape" and node.domain == "" and node.inputs and node.outputs:
             before, after = (_count(types.kind(v)) for v in (node.inputs[0], node.outputs[0]))
             if before is not None and after is not None and before != after:
                 yield node, f"{before} elements cannot be reshaped to {after}"

@@ -29,13 +29,24 @@ from onnxwright.optimizer.versions.fits import (
     fitting_types,
 )
 from onnxwright.optimizer.versions.function_bodies import expand, has_body
-from onnxwright.optimizer.versions.snippet import Snippet, reserved_names
+from onnxwright.optimizer.versions.snippet import (
+    Snippet,
+    initializers_for_constants,
+    reserved_names,
+)
 from onnxwright.optimizer.versions.value_types import ValueTypes, attribute_values, constant_of
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
 from onnxwright.types.kinds import TensorType
 
 Holder: TypeAlias = "ir.Graph | ir.Function"
+# For models that import no version of the default domain, and need its operators.
+_WITHOUT_DEFAULT = 13
+# Before, Constant has floating-point types alone.
+_CONSTANTS_OF_ANY_TYPE = 9
+# Runtimes have it before the version that defines it.
+_EXPERIMENTAL = frozenset({"ThresholdedRelu"})
+_INVALID = "repair the model: let it import the version that its operators are written for"
 
 
 class Conversion:
@@ -67,9 +78,13 @@ class Conversion:
         self._refused: set[ir.Node] = set()
         self._where = ""
         self._source = 0
+        self._imports: dict[str, int] = model.graph.opset_imports
 
     def run(self) -> None:
         """Convert the main graph and every function."""
+        imports = self.model.graph.opset_imports
+        if any(self.domain in f.opset_imports for f in self.model.functions.values()):
+            imports.setdefault(self.domain, self.target)  # runtimes inline functions
         self._unit(self.model.graph, "")
         for function in self.model.functions.values():
             self._unit(function, f"function `{function.name}`")
@@ -79,7 +94,10 @@ class Conversion:
         if version is None:
             return
         self._where, self._source = where, version
+        self._imports = unit.opset_imports
         self._function = unit if isinstance(unit, ir.Function) else None
+        if self.target != version:
+            self._refuse_newer(unit, version)
         step = 1 if self.target > version else -1
         while version != self.target:
             changing = self._changes(version, version + step)
@@ -89,6 +107,21 @@ class Conversion:
                         self._node(node, version, version + step)
             version += step
         unit.opset_imports[self.domain] = self.target
+        if not self.domain and self.target < _CONSTANTS_OF_ANY_TYPE and isinstance(unit, ir.Graph):
+            initializers_for_constants(unit, self.target)
+
+    def _refuse_newer(self, unit: Holder, version: int) -> None:
+        """Refuse operators that came with a later version than the one imported."""
+        for node in all_nodes(unit):
+            if (
+                node.domain == self.domain
+                and registry.signature(self.domain, node.op_type, version) is None
+                and node.op_type in registry.op_names(self.domain, registry.newest(self.domain))
+                and node.op_type not in _EXPERIMENTAL
+                and node.op_identifier() not in self.model.functions
+            ):
+                reason = f"version {version} of its opset has no such operator"
+                self._refuse(node, Refused(reason, _INVALID))
 
     def _changes(self, source: int, target: int) -> set[str]:
         names = registry.op_names(self.domain, max(source, target))
@@ -240,8 +273,7 @@ class Conversion:
         types = self._known_types()
         if self._names is None:
             self._names = reserved_names(self.model)
-        default = version if self.domain == "" else self.model.graph.opset_imports.get("", 13)
-        snippet = Snippet(self._names, types, default)
+        snippet = Snippet(self._names, types, version if self.domain == "" else self._default())
         ir_version = self.model.ir_version
         call = Call(
             here,
@@ -254,6 +286,11 @@ class Conversion:
             self.assume,
         )
         return call, snippet
+
+    def _default(self) -> int:
+        """The version of the default domain for nodes that replace those of another domain."""
+        found = self._imports.get("") or self.model.graph.opset_imports.get("")
+        return found or _WITHOUT_DEFAULT
 
     def _put(
         self,
@@ -268,7 +305,10 @@ class Conversion:
             if needed and result is None:
                 raise Refused(f"its output {n} cannot be computed there")
         self.converted += 1
-        return snippet.replace(node, wanted)
+        made = snippet.replace(node, wanted)
+        if self.domain and any(not n.domain for n in all_nodes(made)):
+            self._imports.setdefault("", self._default())
+        return made
 
     # -- problems ----------------------------------------------------------------------------------
 

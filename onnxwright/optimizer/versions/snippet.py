@@ -8,12 +8,15 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.builder.tracing import TracingBackend
+from onnxwright.ir.adapters import tensor as as_tensor
 from onnxwright.ir.builder import Recorder, detach
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.optimizer.versions.value_types import ValueTypes
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.types.dtypes import DType
 
 
 class Snippet:
@@ -115,6 +118,35 @@ class Snippet:
         return nodes
 
 
+def initializers_for_constants(graph: ir.Graph, version: int) -> None:
+    """Make initializers of Constant nodes whose element types a version does not have.
+
+    Args:
+        graph: the graph; its bodies are changed as well.
+        version: the opset version of the graph.
+    """
+    signature = registry.signature("", "Constant", version)
+    assert signature is not None
+    allowed = signature.outputs[0].types
+    for one in (graph, *graph.subgraphs()):
+        for node in [n for n in one if n.op_type == "Constant" and not n.domain]:
+            attr, old = node.attributes.get("value"), node.outputs[0]
+            if attr is None or attr.is_ref() or old.is_graph_output():
+                continue
+            tensor = attr.as_tensor()
+            if DType(int(tensor.dtype)).onnx_name in allowed:
+                continue
+            new = ir.Value(
+                name=old.name, doc_string=old.doc_string, type=ir.TensorType(tensor.dtype),
+                shape=ir.Shape(tensor.shape.numpy()),
+                const_value=as_tensor(tensor.numpy(), old.name or ""),
+            )  # fmt: skip
+            new.metadata_props.update(old.metadata_props)
+            old.replace_all_uses_with(new)
+            one.remove([node], safe=True)
+            one.register_initializer(new)
+
+
 def _remove_unread_constants(values: Sequence[ir.Value]) -> None:
     """Remove Constant nodes that only the node that went had read."""
     for value in values:
@@ -170,4 +202,4 @@ def reserved_names(model: ir.Model) -> Namer:
 
 Build = Callable[[Any], Sequence[GraphValue | None]]
 
-__all__ = ["Snippet", "reserved_names"]
+__all__ = ["Snippet", "initializers_for_constants", "reserved_names"]

@@ -39,7 +39,7 @@ def reshape(b: Backend[V], x: object, *shape: object, order: object = "C") -> V:
     known = b.constant_value(sizes)
     some = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
     follows = any(isinstance(s, int) and s == -1 for s in some)
-    # 0 is a size in numpy; ONNX takes it as "the same size" unless told otherwise.
+    # 0 is a size in numpy; ONNX takes it as "the same size" unless `allowzero` says otherwise.
     if (known is None and not follows) or (known is not None and 0 in known):
         return emit1(b, "Reshape", (value, sizes), allowzero=1)
     return emit1(b, "Reshape", (value, sizes))
@@ -199,4 +199,4 @@ tril = _triangle("tril", 0)
 def copy(b: Backend[V], x: object, order: object = "C") -> V:
     """The same elements, in an array of their own: a new value, for which no node is needed."""
     row_order(b, "copy", order)
-    return b.as_weak(b.as_weak(operand(b, x), "int"), None)
+    return operand(b, x)

@@ -16,7 +16,7 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import numpy_functions as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.semantics.backend import Backend, V
+from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.literals import describe
 from onnxwright.semantics.numpy_functions import (
     elementwise,
@@ -27,6 +27,10 @@ from onnxwright.semantics.numpy_functions import (
 from onnxwright.semantics.numpy_functions.arguments import refuse
 
 Meaning = Callable[..., Any]
+_VIEWS = frozenset(
+    ("reshape", "transpose", "ravel", "squeeze", "swapaxes", "moveaxis", "expand_dims",
+     "broadcast_to", "flip", "split", "array_split")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,11 @@ class Entry:
     meaning: Meaning
     is_method: bool = False
     functions: tuple[str, ...] = ()
+
+    @property
+    def is_view(self) -> bool:
+        """Whether numpy gives a view of its first argument, where it can."""
+        return self.name.removeprefix("np.") in _VIEWS
 
 
 def _both(name: str, meaning: Meaning, *functions: str) -> Entry:
@@ -252,7 +261,15 @@ def _call(b: Backend[Any], entry: Entry, args: Sequence[Any], kwargs: Mapping[st
         reason = str(error)
         advice = f"these are there: {', '.join(_parameters(entry))}"
         refuse(b, entry.name.removeprefix("np."), reason, advice)
-    return entry.meaning(b, *args, **given)
+    made = entry.meaning(b, *args, **given)
+    if entry.is_view:
+        return made
+    return fresh(b, made) if any(made is a for a in args) else made
+
+
+def fresh(b: Backend[V], x: V) -> V:
+    """The same value in an object of its own, for which no node is needed: a copy."""
+    return b.as_weak(b.as_weak(x, "int"), None) if is_value(x) else x
 
 
 @functools.cache

@@ -1,10 +1,20 @@
+from dataclasses import dataclass
+
 from onnxwright import FLOAT, script
-from onnxwright import opset18 as op
+
+
+@dataclass
+class Settings:
+    factor: float = 2.0
+
+
+settings = Settings()
 
 
 @script()
 def f(x: FLOAT["N"]) -> FLOAT["N"]:
-    return op.ScatterElements(x, [0], [1.0])
+    factor = 3.0
+    return x * factor
 
 
 f.to_model_proto()

@@ -1,10 +1,20 @@
+from dataclasses import dataclass
+
 from onnxwright import FLOAT, script
+
+
+@dataclass
+class Settings:
+    factor: float = 2.0
+
+
+settings = Settings()
 
 
 @script()
 def f(x: FLOAT["N"]) -> FLOAT["N"]:
-    x[0] = 1.0
-    return x
+    settings.factor = 3.0
+    return x * settings.factor
 
 
 f.to_model_proto()

@@ -860,7 +860,8 @@ def inputs(count: int = 40) -> list[Any]:
     """Matrices of other sizes and signs."""
     made = []
     for n in range(count):
-        torch.manual_seed(n)
+        # Those of `torch.manual_seed`, without its look at every device.
+        torch.default_generator.manual_seed(n)
         rows = SIZES[n % len(SIZES)]
         scale = (0.02, 0.3, 1.0, 2.0)[n // 3 % 4]
         made.append(torch.randn(rows, 4) * scale + (n % 7 - 3) * 0.25 * scale ** (n % 2))

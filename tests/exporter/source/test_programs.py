@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
-from onnxwright.errors import ExportValueError  # noqa: E402
+from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from tests.exporter.source import programs, random_programs  # noqa: E402
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
@@ -162,6 +162,187 @@ def test_iterables_of_run_time_length(function: Any) -> None:
     for rows, others in ((5, 2), (2, 6), (3, 3), (4, 7)):
         x, y = torch.randn(rows, 2), torch.randn(others, 2)
         torch.testing.assert_close(program(x, y), function(x, y), rtol=1e-4, atol=1e-4)
+
+
+def rows_of_sides(x: Any) -> Any:
+    out = []
+    for r in x:
+        if r.sum() > 0:
+            out.append(r * 2)
+        else:
+            out.append(-r)
+    return torch.stack(out)
+
+
+def rows_of_a_comprehension(x: Any) -> Any:
+    return torch.stack([r * 2 if r.sum() > 0 else -r for r in x], dim=1)
+
+
+def rows_of_a_count(x: Any) -> Any:
+    parts = []
+    for i in range(int((x > 0).sum())):
+        parts.append(x[:1] * i)
+    return torch.cat(parts) if parts else x
+
+
+def rows_of_boxes(x: Any) -> Any:
+    boxes = x[(x[:, 0] > 0).nonzero().squeeze(1)]
+    sums, firsts = [], []
+    for box in boxes:
+        y = box * 2
+        if y.max() > 1:
+            y = y - 1
+        sums.append(y.sum())
+        firsts.append(y[:2])
+    if len(sums) == 0:
+        return x.sum(), x.sum()
+    return torch.stack(sums).sum(), torch.stack(firsts, 1).max()
+
+
+def rows_on_one_side(x: Any) -> Any:
+    kept = [x[0]]
+    for r in x:
+        if r.sum() > 0:
+            kept.append(r)
+            kept.append(r + 1)
+    kept.append(x[0] * 3)
+    return torch.stack(kept), len(kept), kept[-2]
+
+
+def rows_until_one_ends_it(x: Any) -> Any:
+    kept = []
+    total = x.sum() * 0
+    for r in x:
+        total = total + r.sum()
+        kept += [r * total]
+        if r.max() > 1.5:
+            break
+    return torch.stack(kept), total
+
+
+def rows_gone_through_again(x: Any) -> Any:
+    kept = []
+    for r in x:
+        kept.append(r - 1 if r.sum() > 0 else r)
+    total = x[0] * 0
+    for k in kept:
+        total = total * 2 + k
+    return total, torch.stack([k * 3 for k in kept])
+
+
+def numbers_of_rows(x: Any) -> Any:
+    counts = []
+    for r in x:
+        n = 0
+        while r.abs().max() > 0.5:
+            r = r / 2
+            n += 1
+        counts.append(n)
+    return torch.tensor(counts)
+
+
+def rows_while_a_value_says_so(x: Any) -> Any:
+    out = [x]
+    while x.abs().max() > 0.5:
+        x = x / 2
+        out.append(x)
+    return torch.stack(out), len(out)
+
+
+def rows_while_their_last_is_large(x: Any) -> Any:
+    out = [x]
+    for _ in range(int(x.abs().max() * 4)):
+        out.append(out[-1] / 2 if out[-1].sum() > 0 else out[-1] + 1)
+    return torch.stack(out)
+
+
+def rows_of_an_endless_loop(x: Any) -> Any:
+    sums = []
+    while True:
+        sums.append(x.sum() * 2)
+        if x.mean() < 0.25:
+            break
+        elif x.min() > 1:
+            sums.append(x.max())
+        x = x - 0.25
+    return torch.stack(sums), x
+
+
+def rows_kept_by_python_loops(x: Any) -> Any:
+    kept, total = [], x[0] * 0
+    for n in range(4):
+        r = x[0] * n - x[-1]
+        if r.sum() > 0:
+            kept.append(r)
+            if r.max() > 1:
+                kept.append(r / 2)
+    if len(kept) == 0:
+        return x[:1], 0
+    for k in kept:
+        total = total * 2 + k
+    return torch.stack(kept) + total, len(kept)
+
+
+def rows_kept_before_a_loop(x: Any) -> Any:
+    kept = [x[0]]
+    if x.sum() > 0:
+        kept.append(x[-1])
+    while x.abs().max() > 0.5:
+        x = x / 2
+        if x.min() < -0.1:
+            kept.append(x[0])
+    return torch.stack(kept)
+
+
+GROWING = (
+    rows_kept_by_python_loops, rows_kept_before_a_loop,
+    rows_while_a_value_says_so, rows_while_their_last_is_large, rows_of_an_endless_loop,
+    rows_of_sides, rows_of_a_comprehension, rows_of_a_count, rows_of_boxes, rows_on_one_side,
+    rows_until_one_ends_it, rows_gone_through_again, numbers_of_rows,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", GROWING)
+def test_lists_that_grow_in_loops_of_run_time_length(function: Any) -> None:
+    """They are rows of a tensor: joined, counted, indexed, gone through."""
+    module = programs.as_module(function)
+    program = exported(module, torch.randn(3, 4), capture="source")
+    torch.manual_seed(0)
+    for rows in (1, 2, 5, 7):
+        for x in (torch.rand(rows, 4), -torch.rand(rows, 4), torch.randn(rows, 4) * 2):
+            same(program, module, x)
+
+
+def grows_without_bound(x: Any) -> Any:
+    out = [x]
+    while out[-1].abs().max() > 1:
+        out.append(out[-1] / 2)
+    return torch.stack(out)
+
+
+def grows_by_other_sizes(x: Any) -> Any:
+    out = []
+    for r in x:
+        out.append(r[r > 0] if r.sum() > 0 else r)
+    return torch.cat(out)
+
+
+def grows_under_two_names(x: Any) -> Any:
+    out = []
+    other = out
+    for r in x:
+        out.append(r if r.sum() > 0 else -r)
+    return torch.stack(other)
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [(grows_without_bound, "OW844"), (grows_by_other_sizes, "OW841"),
+     (grows_under_two_names, "OW844")],
+)  # fmt: skip
+def test_lists_that_cannot_be_rows_are_refused(function: Any, code: str) -> None:
+    with pytest.raises(ExportError, match=code):
+        exported(programs.as_module(function), torch.randn(3, 4), capture="source")
 
 
 class Experts(torch.nn.ModuleDict):

@@ -215,6 +215,11 @@ class TestSetShapes:
             assert caught.value.diagnostic.operation == blamed
             assert "Reshape" in caught.value.diagnostic.cause
 
+    def test_a_node_without_outputs_is_left(self):
+        model = model_of("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+        model.graph.node.add(op_type="Reshape", input=["x", "x"])
+        assert len(ow.set_shapes(model, {"x": [2]}).graph.node) == 2
+
     def test_shapes_inside_bodies(self):
         made = ow.set_shapes(branches(), {"x": [1, 3, 4]})
         branch = made.graph.node[3].attribute[0].g
@@ -253,6 +258,16 @@ class TestRename:
         made = ow.rename(model, inputs={"x": "y", "y": "x"})
         assert names(made.graph.input) == ["y", "x"]
         assert list(made.graph.node[0].input) == ["y", "x"]
+
+    def test_sizes_inside_bodies(self):
+        model = model_of(
+            "g (float[N] x, bool c) => (float[N] y) { y = Loop (, c, x) <body = b (int64 i,"
+            " bool k, float[N] v) => (bool k2, float[N] w) { k2 = Not(k) w = Neg(v) }> }"
+        )
+        made = checked(ow.rename(model, dims={"N": "batch"}))
+        body = made.graph.node[0].attribute[0].g
+        for value in (*made.graph.input[:1], body.input[2]):
+            assert value.type.tensor_type.shape.dim[0].dim_param == "batch"
 
     @pytest.mark.parametrize("new", ["r", "p", "w", "", "q"])
     def test_taken(self, new):

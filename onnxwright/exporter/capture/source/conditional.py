@@ -8,14 +8,20 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.source.errors import DisagreementError
+from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.lists import (
+    Grown,
+    allocate_rows,
+    as_row,
+    close_other_names,
+    raise_growth,
+)
 from onnxwright.exporter.capture.source.merging import (
     UNSET,
     Merger,
     Pair,
     common_dtype,
     leaves_of,
-    words,
 )
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -49,11 +55,43 @@ def conditional(
     Raises:
         DisagreementError: the results cannot be one value.
     """
+    while True:
+        before = state.read()
+        try:
+            return _conditional(condition, then, orelse, state)
+        except DisagreementError as error:
+            state.write(before)
+            if error.grows is None or not _counted_list(state, before, *error.grows):
+                raise
+
+
+def _counted_list(state: State, before: list[Any], items: list[Any], added: Any) -> bool:
+    """Make a list that grows on one side one of rows; whether this is the place to."""
+    session = current()
+    names = [n for n, value in enumerate(before[: len(state.names)]) if value is items]
+    if session is None or not names or any(loop.carries(items) for loop in session.loops):
+        return False
+    rows = allocate_rows(list(items), as_row(added[0]), 0, 0)
+    for n in names:
+        before[n] = Grown(rows, rows.shape[0])
+    state.write(before)
+    close_other_names(items)
+    return True
+
+
+def _conditional(
+    condition: Any, then: Callable[[], None], orelse: Callable[[], None], state: State
+) -> bool:
     slots = state.open()
     before = state.read()
     parts: list[Part] = []
     found: list[list[Any]] = []
+    growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
+    added = [growth.added for growth in growths]
+    adds: list[list[int]] = []
     for branch in (then, orelse):
+        for growth, so_far in zip(growths, added):
+            growth.added = so_far
         state.write(before)
         with Region() as region:
             branch()
@@ -61,12 +99,17 @@ def conditional(
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             found.append(after)
+            adds.append([growth.added for growth in growths])
     state.write(before)
+    for growth, one, two in zip(growths, *adds):
+        growth.added = max(one, two)
+        growth.certain &= one == two
     merger = Merger()
-    builds = [
-        merger.merge(left, right, slot.name) if slot.live else _constant(old)
-        for slot, old, left, right in zip(slots, before, *found)
-    ]
+    builds = []
+    for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
+        owner = state.owner(n)
+        raise_growth(old if owner is None else owner, left, right, slot.name)
+        builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
     results = choose(condition, parts, merger.pairs)
     session = current()
     for pair, result in zip(merger.pairs, results):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import torch
+
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
@@ -50,8 +55,12 @@ class DisagreementError(RefusedError):
     """
 
     def __init__(self, path: str, left: str, right: str) -> None:
+        # The passes for `return` bind it to a variable of their own.
+        path = re.sub(r"^_ow_result\b", "the result", path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
         self.path, self.left, self.right = path, left, right
+        # A list that grows on one side, and what is added there.
+        self.grows: tuple[list[Any], list[Any]] | None = None
 
     def diagnostic(self) -> Diagnostic:
         """The message for the user."""
@@ -79,6 +88,22 @@ class LoopChangeError(RefusedError):
         )
 
 
+class ListUseError(RefusedError):
+    """A list that grew in a loop of a run-time length is used as only a list of Python can be.
+
+    Args:
+        use: the method or function.
+    """
+
+    def __init__(self, use: str) -> None:
+        super().__init__(f"a list of a run-time length is used by `{use}`")
+        self.use = use
+
+    def diagnostic(self) -> Diagnostic:
+        """The message for the user."""
+        return messages.ListOfRunTimeLength(use=self.use, span=self.span)
+
+
 class SharedWriteError(RefusedError):
     """A branch writes to a tensor that it also reads through another view."""
 
@@ -88,3 +113,18 @@ class SharedWriteError(RefusedError):
     def diagnostic(self) -> Diagnostic:
         """The message for the user."""
         return messages.SharedWrite(span=self.span)
+
+
+def words(value: Any) -> str:
+    """What a message calls a value."""
+    if value is None:
+        return "`None`"
+    if isinstance(value, torch.Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"a tensor of {kind}{[str(n) for n in value.shape]}".replace("'", "")
+    if isinstance(value, list) and type(value) is not list:
+        return "a list of a run-time length"
+    if isinstance(value, (list, tuple, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
+    return text if len(text) < 40 else f"an object of type {type(value).__name__}"

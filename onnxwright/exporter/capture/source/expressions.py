@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,10 @@ RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
-BUILTINS = ("all", "any", "bool", "enumerate", "len", "max", "min", "range", "reversed", "zip")
+BUILTINS = (
+    "all", "any", "bool", "enumerate", "float", "int", "len", "max", "min", "range", "reversed",
+    "zip",
+)  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -41,7 +45,8 @@ def is_static(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Compare):
-        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        same = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        return same and not any(map(_is_truth, node.comparators))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_static(node.operand)
     if isinstance(node, ast.BoolOp):
@@ -120,6 +125,9 @@ class Expressions(ast.NodeTransformer):
         if static or _is_fixed(node):
             return node
         if len(node.ops) == 1:
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+                found = call("is_", node.left, node.comparators[0])
+                return found if isinstance(node.ops[0], ast.Is) else call("not_", found)
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 found = call("contains", node.left, node.comparators[0])
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
@@ -139,6 +147,27 @@ class Expressions(ast.NodeTransformer):
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
         return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`items[n]`: the number may be known at run time only."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not _may_be_number(node.slice):
+            return node
+        return call("item", node.value, node.slice)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """`[f(x) for x in items]`: the items may be known at run time only."""
+        clause = node.generators[0]
+        fixed = clause.ifs or clause.is_async or len(node.generators) > 1 or _is_fixed(node)
+        self.generic_visit(node)
+        if fixed:
+            return node
+        one = ast.Tuple([ast.Name("_ow_item", ast.Load())], ast.Load())
+        inner = ast.ListComp(node.elt, [ast.comprehension(clause.target, one, [], 0)])
+        first = ast.Subscript(inner, ast.Constant(0), ast.Load())
+        item = thunk(first)
+        item.args.args.append(ast.arg("_ow_item"))
+        return call("listed", clause.iter, item)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         """A value in a text."""
@@ -193,6 +222,94 @@ class Expressions(ast.NodeTransformer):
             return name
         owner = self.owner.lstrip("_")
         return f"_{owner}{name}" if owner else name
+
+
+def bound_appends(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which `name.append(x)` binds the name: a loop may make another list of it.
+
+    Args:
+        body: of a function; only names that it binds to lists itself are looked at.
+
+    Returns:
+        The same statements.
+    """
+    made: set[str] = set()
+    for node in _own_nodes(body):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                made |= _lists_of(target, node.value)
+    outer = {n for x in _own_nodes(body) if isinstance(x, (ast.Global, ast.Nonlocal))
+             for n in x.names}  # fmt: skip
+    if made - outer:
+        return [_Appends(made - outer).visit(copy.deepcopy(s)) for s in body]
+    return body
+
+
+def _lists_of(target: ast.expr, value: ast.expr) -> set[str]:
+    """The names that an assignment binds to lists that it makes."""
+    if isinstance(target, ast.Name):
+        return {target.id} if _is_list(value) else set()
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return {n for t, v in zip(target.elts, value.elts) for n in _lists_of(t, v)}
+    return set()
+
+
+def _is_list(node: ast.AST | None) -> bool:
+    """Whether an expression makes a list."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "list"
+    return isinstance(node, (ast.List, ast.ListComp))
+
+
+def _own_nodes(nodes: list[Any]) -> list[ast.AST]:
+    """The nodes of statements outside the functions defined in them."""
+    found: list[ast.AST] = []
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class _Appends(ast.NodeTransformer):
+    """`name.append(x)` as `name = append(name, x)`, for some names."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        c = node.value
+        if not (isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and len(c.args) == 1):
+            return node
+        name = c.func.value
+        if c.func.attr != "append" or c.keywords or not isinstance(name, ast.Name):
+            return node
+        if name.id not in self.names or isinstance(c.args[0], ast.Starred) or _is_fixed(c):
+            return node
+        made = ast.Assign([ast.Name(name.id, ast.Store())], call("append", name, c.args[0]))
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+
+
+def _is_truth(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+
+
+def _may_be_number(index: ast.expr) -> bool:
+    """Whether an index may be a number that is not written out."""
+    others = (ast.Slice, ast.Tuple, ast.List, ast.JoinedStr)
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return not isinstance(index, others) and not isinstance(index, ast.Constant)
 
 
 def _is_fixed(node: ast.AST) -> bool:

@@ -17,10 +17,19 @@ from onnxwright.exporter.capture.source.rewriting import rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
-_MACHINERY = (
+MACHINERY = (
     *(
         f"{TORCH}/{name}"
-        for name in ("_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py")
+        for name in (
+            "_",
+            "export/",
+            "fx/",
+            "utils/",
+            "overrides.py",
+            "__init__.py",
+            "library.py",
+            "nn/modules/container.py",
+        )
     ),
     HOME,
     "<string>",
@@ -52,11 +61,13 @@ class Rewritten:
         codes: the code before -> the code now.
         names: what was rewritten, in order, for the report.
         places: the files, names and lines of these.
+        functions: the functions that have a code, where their name finds them.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     places: set[tuple[str, str, int]] = field(default_factory=set)
+    functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -76,11 +87,17 @@ class Rewritten:
             while outer is not None and code not in outer.f_code.co_consts:
                 outer = outer.f_back
             return outer is not None and self.add(outer)
-        if code.co_name.startswith("_ow_") or _place(code) in self.places:
+        if code.co_name.startswith("_ow_"):
             return False
+        if _place(code) in self.places:
+            # The function that ran was not the one of that name: search them all.
+            return self.functions.pop(code, None) is not None
         self.places.add(_place(code))
         equal = EQUAL.get((code.co_filename, code.co_name))
         self.codes[code] = equal.__code__ if equal else rewritten(code, frame.f_globals)
+        named = _named(frame)
+        if named is not None:
+            self.functions[code] = [named]
         self.names.append(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})")
         for function in _makers(code) if code.co_flags & inspect.CO_NESTED else ():
             maker = function.__code__
@@ -93,21 +110,41 @@ class Rewritten:
         """While it lasts, the functions have their new code."""
         changed: list[tuple[FunctionType, CodeType]] = []
         try:
-            for before, now in self.codes.items():
-                for function in functions_of(before):
-                    changed.append((function, before))
-                    function.__code__ = now
+            searched = [code for code in self.codes if code not in self.functions]
+            found = [f for functions in self.functions.values() for f in functions]
+            for function in found + functions_of(*searched):
+                changed.append((function, function.__code__))
+                function.__code__ = self.codes[function.__code__]
             yield
         finally:
             for function, before in changed:
                 function.__code__ = before
 
 
-def functions_of(code: CodeType) -> list[FunctionType]:
-    """The function objects that have a code.
+def _named(frame: FrameType) -> FunctionType | None:
+    """The function of a frame, if it is a global or a method of its first argument's class."""
+    code = frame.f_code
+    if code.co_flags & inspect.CO_NESTED:
+        return None
+    found: list[Any] = [frame.f_globals.get(code.co_name)]
+    if code.co_argcount:
+        first = frame.f_locals.get(code.co_varnames[0])
+        bases = first.__mro__ if isinstance(first, type) else type(first).__mro__
+        found += [vars(base).get(code.co_name) for base in bases]
+    for value in found:
+        while value is not None:
+            if isinstance(value, FunctionType) and value.__code__ is code:
+                return value
+            inner = getattr(value, "__wrapped__", None) or getattr(value, "__func__", None)
+            value = inner or getattr(value, "fget", None)
+    return None
+
+
+def functions_of(*codes: CodeType) -> list[FunctionType]:
+    """The function objects that have one of some codes.
 
     Args:
-        code: the code.
+        codes: the codes.
 
     Returns:
         Them, wherever they are kept.
@@ -117,9 +154,12 @@ def functions_of(code: CodeType) -> list[FunctionType]:
         >>> functions_of(f.__code__) == [f]
         True
     """
+    if not codes:
+        return []
     with _all_objects():
-        found = gc.get_referrers(code)
-    return [f for f in found if isinstance(f, FunctionType) and f.__code__ is code]
+        found = gc.get_referrers(*codes)
+    wanted = {id(code) for code in codes}
+    return [f for f in found if isinstance(f, FunctionType) and id(f.__code__) in wanted]
 
 
 @contextmanager
@@ -152,6 +192,7 @@ def _makers(code: CodeType) -> list[FunctionType]:
         f
         for f in every
         if type(f) is FunctionType and f.__code__.co_filename == code.co_filename
+        and f.__code__.co_flags & inspect.CO_NEWLOCALS  # some hold the code of a module
         and makes(f.__code__)
     ]  # fmt: skip
 
@@ -192,7 +233,7 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         The innermost frame outside of torch's machinery; None if there is none.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = [f for f in frames if not f.f_code.co_filename.startswith(_MACHINERY)]
+    own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
     return own[-1] if own else None
 
 

@@ -11,7 +11,13 @@ from onnxwright.converter import hir
 from onnxwright.converter.analyze import names as hir_names
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import Expressions, call, is_static, thunk
+from onnxwright.exporter.capture.source.expressions import (
+    RUNTIME,
+    Expressions,
+    call,
+    is_static,
+    thunk,
+)
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -270,10 +276,16 @@ class _Places(ast.NodeVisitor):
             self._add(node.value, None)
         self.generic_visit(node)
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self._add(node.target, None)
+        self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> None:
         f = node.func
         if isinstance(f, ast.Attribute) and f.attr in _CHANGES and _is_path(f.value):
-            self._add(f.value, None)
+            appends = ast.unparse(f) == f"{RUNTIME}.append"
+            self._add(node.args[0] if appends else f.value, None)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.conditional import Outputs
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.source.lists import (
+    Grown,
+    Growth,
+    allocate_rows,
+    as_row,
+    close_other_names,
+    length_of,
+    raise_growth,
+)
 from onnxwright.exporter.capture.source.merging import (
     UNSET,
     Merger,
     common_dtype,
     is_leaf,
     parts_of,
-    words,
 )
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -24,6 +34,7 @@ from onnxwright.exporter.capture.source.regions import (
     Region,
     emit,
     empty,
+    known_symbols,
     operand_values,
 )
 from onnxwright.exporter.capture.source.session import current
@@ -50,6 +61,19 @@ class _Carry:
     shape: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Trips:
+    """How often a loop runs.
+
+    Fields:
+        most: as often at most.
+        certain: whether it runs as often, unless that is below 0.
+    """
+
+    most: Any
+    certain: bool
+
+
 class Loop:
     """A loop in the making.
 
@@ -58,6 +82,8 @@ class Loop:
         body: one iteration.
         state: what an iteration changes.
         counter: the first value of a counter that `test` and `body` take; None without.
+        trips: how often it runs, where that is known before it does.
+        only_counts: whether it is only to count its iterations.
     """
 
     def __init__(
@@ -66,49 +92,122 @@ class Loop:
         body: Callable[[Any], None],
         state: State,
         counter: Any = None,
+        trips: Trips | None = None,
+        only_counts: bool = False,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
+        self.trips, self.only_counts = trips, only_counts
         self.slots = state.open()
         self.before = state.read()
+        # Slots whose list grows -> how.
+        self.growing: dict[int, Growth] = {}
         # Slots whose value is another object after an iteration -> their leaves.
         self.varying: dict[int, list[_Carry]] = {}
+        for n, (slot, value) in enumerate(zip(self.slots, self.before)):
+            if slot.live and isinstance(value, Grown) and value.growth is None:
+                self._start_growth(n, None, value, value.sample(), 1)
         self.numbers: list[_Carry] = []
         if counter is not None:
             self.numbers = [_Carry("the counter", counter, torch.int64, ())]
 
-    def run(self) -> None:
+    def run(self) -> Any:
         """Build the loop; the state has its results afterwards.
+
+        Returns:
+            The counter after the last iteration; None without one.
 
         Raises:
             LoopChangeError: what is carried changes its kind.
         """
         for _ in range(_TRIES):
-            if not self._try():
-                break
+            with self._active():
+                if not self._try():
+                    break
         else:
             path = next(iter(self.varying.values()))[0].path
             raise LoopChangeError(path, "of another type", "of another again")
-        self._build()
+        with self._active():
+            return self._build()
+
+    def carries(self, items: list[Any]) -> bool:
+        """Whether a list of Python was there before the loop."""
+        return self.state.owns(items)
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """While it lasts, lists of before the loop are the loop's to carry."""
+        session = current()
+        assert session is not None
+        session.loops.append(self)
+        try:
+            yield
+        finally:
+            session.loops.remove(self)
 
     # -- what is carried ---------------------------------------------------------------------------
 
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
-        with Region() as region:
-            values = self._start(region)
-            self.state.write(values)
-            self.body(self._count)
-            after = self.state.read()
+        try:
+            with Region() as region:
+                values = self._start(region)
+                self.state.write(values)
+                self.body(self._count)
+                after = self.state.read()
+                self.state.write(self.before)
+                changed = False
+                for n, slot in enumerate(self.slots):
+                    raise_growth(self.state.owner(n), values[n], after[n], slot.name)
+                    if slot.live and after[n] is not values[n]:
+                        changed |= self._vary(n, slot.name, values[n], after[n])
+                region.discard()
+        except DisagreementError as error:
             self.state.write(self.before)
-            changed = False
-            for n, slot in enumerate(self.slots):
-                if slot.live and after[n] is not values[n]:
-                    changed |= self._vary(n, slot.name, values[n], after[n])
-            region.discard()
+            if error.grows is None:
+                raise
+            self._grow(*error.grows, error)
+            return True
+        for n, growth in self.growing.items():
+            if growth.added > growth.most:
+                growth.most, changed = growth.added, True
+                self._allocate(n)
         return changed
+
+    def _grow(self, items: list[Any], added: list[Any], error: DisagreementError) -> None:
+        """Make a list that an iteration adds to one of rows; begin anew."""
+        slots = [n for n, v in enumerate(self.before) if v is items and n not in self.growing]
+        if not slots or not self.slots[slots[0]].live:
+            raise LoopChangeError(error.path, error.left, error.right) from None
+        sample = as_row(added[0])
+        known = known_symbols()
+        sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
+        if any(not free_unbacked_symbols(s) <= known for s in sizes):
+            raise LoopChangeError("an item of the list", "of one size", "of another")
+        self._start_growth(slots[0], items, list(self.before[slots[0]]), sample, len(added))
+
+    def _start_growth(self, n: int, owner: Any, head: Any, sample: Any, most: int) -> None:
+        """Carry a list as rows that iterations add to."""
+        if self.trips is None:
+            self.trips = Trips(self._counted_trips(), True)
+        self.growing[n] = Growth(owner, head, sample, most, counts_only=self.only_counts)
+        self._allocate(n)
+
+    def _counted_trips(self) -> Any:
+        """How often the loop runs, by a loop before it that keeps no list."""
+        before = self.state.read()
+        loop = Loop(
+            lambda _: self.test(None), lambda count: (self.body(None), count + 1)[1], self.state, 0,
+            Trips(0, False), only_counts=True,
+        )  # fmt: skip
+        count = loop.run().item()
+        self.state.write(before)
+        torch._check(count >= 0)
+        return count
 
     def _vary(self, n: int, name: str, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
+        if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
+            raise LoopChangeError(name, "of a loop around this one", "longer")
         merger = Merger()
         try:
             merger.merge(before, after, name)
@@ -131,6 +230,26 @@ class Loop:
         self.varying[n] = carries
         return changed
 
+    def _allocate(self, n: int) -> None:
+        """Begin with a tensor for all that iterations add to a list."""
+        assert self.trips is not None
+        growth = self.growing[n]
+        rows = allocate_rows(growth.head, growth.sample, self.trips.most, growth.most)
+        self.before[n] = Grown(rows, length_of(growth.head), growth)
+        self.varying.pop(n, None)
+
+    def _list_of(self, n: int, value: Any) -> Any:
+        """A list as it is after the loop."""
+        growth = self.growing.get(n)
+        if growth is None or self.trips is None:
+            return value
+        if growth.certain and self.trips.certain and growth.added == growth.most:
+            return Grown(value.rows, value.rows.shape[0])
+        count = value.length.item()
+        torch._check(count >= 0)
+        torch._check(count <= value.rows.shape[0])
+        return Grown(value.rows[:count], count)
+
     def _shape(self, path: str, left: Any, right: Any) -> tuple[Any, ...]:
         """The sizes of a carried leaf: those of a tensor that it is on one side at least."""
         if not isinstance(right, torch.Tensor):
@@ -149,6 +268,8 @@ class Loop:
     def _start(self, region: Region) -> list[Any]:
         """The slots with what is carried as inputs of a region."""
         self._count = None
+        for growth in self.growing.values():
+            growth.added = 0
         for carry in self.numbers:
             self._count = _input(region, carry)
         values = list(self.before)
@@ -162,7 +283,7 @@ class Loop:
 
     # -- the loop ----------------------------------------------------------------------------------
 
-    def _build(self) -> None:
+    def _build(self) -> Any:
         carries = self._carries()
         with Region() as region:
             values = self._start(region)
@@ -182,16 +303,24 @@ class Loop:
                 leaves += [paths[c.path] for c in found]
             traced = (torch.Tensor, *SYMBOLS)
             body = region.close([v for v in leaves if isinstance(v, traced)])
+            if self.only_counts and _draws(body.graph):
+                raise LoopChangeError("the list", "of an unknown length", "of another")
         results = self._emit(test, body, carries, leaves, going)
         taken = iter(results)
         final = list(self.before)
-        if self.numbers:
-            next(taken)
+        count = next(taken) if self.numbers else None
+        if self.only_counts:
+            return count
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = _replaced(after[n], self.slots[n].name, made)
+            final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
             mark_numbers((c.start for c in found), made.values())
+        for n, value in enumerate(final):
+            owner = self.state.owner(n)
+            if owner is not None and any(owner is g.owner for g in self.growing.values()):
+                close_other_names(value)
         self.state.write(final)
+        return count
 
     def _emit(
         self, test: Part, body: Part, carries: list[_Carry], leaves: list[Any], going: Any
@@ -219,8 +348,17 @@ class Loop:
         given = [empty(x.shape, x.dtype) for x in begun]
         results = emit(torch.ops.higher_order.while_loop, parts, args, given)
         for target, value in zip(targets, results[len(carries) :]):
-            target.copy_(value)
+            if not self.only_counts:
+                target.copy_(value)
         return list(results[: len(carries)])
+
+
+def _draws(graph: torch.fx.Graph) -> bool:
+    """Whether a graph draws random numbers: it does not do the same again."""
+    return any(
+        torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        for node in graph.nodes
+    )
 
 
 def mark_numbers(starts: Iterable[Any], results: Iterable[Any]) -> None:
@@ -288,6 +426,8 @@ def as_truth(value: Any) -> Any:
         if value.ndim:
             value = value.reshape(())
         return value if value.dtype == torch.bool else value != 0
+    if isinstance(value, Grown):
+        return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
         return torch.scalar_tensor(value, dtype=torch.bool)
     if isinstance(value, SYMBOLS):

@@ -15,7 +15,9 @@ import torch
 from torch import _prims_common as _prims
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.errors import DisagreementError
+from onnxwright.exporter.capture.source.errors import DisagreementError, words
+from onnxwright.exporter.capture.source.lists import Grown, OtherName
+from onnxwright.exporter.capture.source.one_of import OneOf, is_choosable
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 
 
@@ -74,6 +76,9 @@ class Merger:
                 return lambda _: left
             return self.leaf(left, right, path)
         one, two = parts_of(left), parts_of(right)
+        if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
+            choice = self.leaf(0, 1, path)
+            return lambda results: OneOf(choice(results), (left, right))
         if one is not None and two is not None and type(left) is type(right):
             (keys, values, make), (other_keys, others, _) = one, two
             if keys != other_keys:
@@ -109,7 +114,7 @@ class Merger:
 
 def is_leaf(value: Any) -> bool:
     """Whether a value can be a tensor of the graph."""
-    return isinstance(value, (torch.Tensor, *NUMBERS))
+    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, OtherName)
 
 
 def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], Any]] | None:
@@ -131,6 +136,14 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
         make = (lambda v: type(value)(*v)) if fields else type(value)
         return names, list(value), make
+    if isinstance(value, Grown):
+        growth = value.growth
+        if growth is None:
+            return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
+        return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
+    if isinstance(value, OneOf):
+        items = value._ow_items
+        return [f" of {[id(i) for i in items]}"], [value._ow_place], lambda v: OneOf(v[0], items)
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):
@@ -154,8 +167,14 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
     return None
 
 
+def _keys(parts: tuple[list[str], Any, Any] | None) -> list[str] | None:
+    return None if parts is None else parts[0]
+
+
 def leaves_of(value: Any) -> list[Any]:
     """The tensors and symbolic numbers in a value."""
+    if isinstance(value, OtherName):
+        return []
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         return [value]
     parts = parts_of(value)
@@ -205,18 +224,3 @@ def _kind(dtype: torch.dtype) -> int:
     if dtype.is_complex or dtype.is_floating_point:
         return 3 if dtype.is_complex else 2
     return int(dtype != torch.bool)
-
-
-def words(value: Any) -> str:
-    """What a message calls a value."""
-    if value is UNSET:
-        return str(value)
-    if value is None:
-        return "`None`"
-    if isinstance(value, torch.Tensor):
-        kind = str(value.dtype).removeprefix("torch.")
-        return f"a tensor of {kind}{[str(n) for n in value.shape]}".replace("'", "")
-    if isinstance(value, (list, tuple, dict)):
-        return f"a {type(value).__name__} of {len(value)}"
-    text = repr(value)
-    return text if len(text) < 40 else f"an object of type {type(value).__name__}"

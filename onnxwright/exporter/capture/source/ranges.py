@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 
 
@@ -99,6 +100,8 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
+    if isinstance(items, Grown):
+        return Counted(0, items.length, 1, lambda count: items.rows[count])
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None

@@ -118,8 +118,8 @@ class Region:
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None and not self.closed:
-            # What failed leaves nothing behind.
-            for node in reversed(self._nodes()):
+            # What failed leaves nothing behind but sizes: torch remembers their nodes.
+            for node in reversed(self._without_sizes(self._nodes())):
                 self.tracer.graph.erase_node(node)
             self._restore()
 
@@ -366,7 +366,7 @@ def _merged_size(one: Any, two: Any) -> Any:
     symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
     exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
     free = {u for s in symbols for u in free_unbacked_symbols(s)}
-    if exprs[0] == exprs[1] and (not free or free <= _known_symbols()):
+    if exprs[0] == exprs[1] and (not free or free <= known_symbols()):
         return one
     env = fake_mode().shape_env
     with disable_proxy_modes_tracing():
@@ -376,6 +376,6 @@ def _merged_size(one: Any, two: Any) -> Any:
     return size
 
 
-def _known_symbols() -> set[Any]:
+def known_symbols() -> set[Any]:
     """The sizes known at run time that tensors of the trace have."""
     return {u for x in tracer().tensor_tracker for u in free_unbacked_symbols(x)}

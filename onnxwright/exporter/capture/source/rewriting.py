@@ -19,7 +19,7 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions
+from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
@@ -85,6 +85,7 @@ def _function(
     """A function with its decisions rewritten."""
     body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
     body = [ast.copy_location(s, node) if not hasattr(s, "lineno") else s for s in body]
+    body = bound_appends(body)
     flags = FlagNames()
     structure = Structure(file, flags)
     block = structure.block(body)

@@ -71,6 +71,15 @@ class State:
             slots.append(Slot(label, True, lambda: None))
         return slots
 
+    def owner(self, n: int) -> Any:
+        """The container of a slot; None for other slots."""
+        found = self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
+        return found[0] if found[1] is None else None
+
+    def owns(self, container: Any) -> bool:
+        """Whether a container is one of the slots."""
+        return any(owner is container and name is None for owner, name in self._found)
+
     def read(self) -> list[Any]:
         """The values of all slots."""
         values: list[Any] = []
@@ -99,5 +108,6 @@ class State:
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)
-            elif getattr(owner, name, UNSET) is not value:
+            elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
+                # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnxwright.converter import hir
+from onnxwright.converter.match_statements import UnsupportedPatternError, as_ifs
 from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import loop_exits
 from onnxwright.diagnostics.span import Span
@@ -54,6 +55,11 @@ class Structure:
         span = self.span(s)
         if isinstance(s, ast.If):
             return [hir.If(span, self.piece(s.test), self.block(s.body), self.block(s.orelse))]
+        if isinstance(s, ast.Match):
+            try:
+                return list(self.block(as_ifs(s)))
+            except UnsupportedPatternError:
+                return [hir.Evaluate(span, self.piece(s))]
         if isinstance(s, ast.While):
             body, orelse = self.block(s.body), self.block(s.orelse)
             if isinstance(s.test, ast.Constant):

@@ -8,6 +8,8 @@ from onnxwright.optimizer.versions.rules import (
     down_windows,
     ml,
     neural,
+    scattering,
+    trees,
     windows,
 )
 
@@ -19,5 +21,7 @@ __all__ = [
     "down_windows",
     "ml",
     "neural",
+    "scattering",
+    "trees",
     "windows",
 ]

@@ -49,14 +49,4 @@ def keys_and_values_become_classes(op: Ops, call: Call) -> Any:
     return call.same(op, None, attributes)
 
 
-@up(5, "TreeEnsembleClassifier", "TreeEnsembleRegressor", domain=_ML)
-def trees_stay(op: Ops, call: Call) -> Any:
-    """TreeEnsemble replaces both, with a layout of its own.  Source: ai.onnx.ml 5."""
-    del op, call
-    raise Refused(
-        "version 5 has another operator, TreeEnsemble, with another layout of the trees",
-        "keep ai.onnx.ml at version 4 or lower: other domains keep their version by default",
-    )
-
-
 __all__: list[str] = []

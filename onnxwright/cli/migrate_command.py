@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import io
 import sys
+import tokenize
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,9 +36,12 @@ def add(commands: Commands) -> None:
 
 def _run(given: Namespace) -> int:
     found: dict[str, tuple[str, Migrated]] = {}
+    encodings: dict[str, str] = {}
     for name in given.files:
         try:
-            text = Path(name).read_text(encoding="utf-8")
+            data = Path(name).read_bytes()
+            encodings[name], _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            text = data.decode(encodings[name])
             found[name] = (text, migrate(text))
         except OSError as error:
             raise CliError(f"{name} cannot be read: {error.strerror}") from error
@@ -45,7 +50,7 @@ def _run(given: Namespace) -> int:
     changed = [name for name, (text, made) in found.items() if made.text != text]
     if given.write:
         for name in changed:
-            write(name, found[name][1].text)
+            write(name, found[name][1].text.encode(encodings[name]))
     if given.json:
         print_json(
             [

@@ -1,0 +1,88 @@
+"""What `onnx_ir` has no form for, in one that it has: sparse initializers, the domain `ai.onnx`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxwright.ir.validation import Damage
+from onnxwright.ir.validation.damage import quoted
+from onnxwright.types.dtypes import DType
+
+_LIMIT = (1 << 31) - 1  # bytes of a dense tensor
+
+
+def plain_form(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
+    """A model whose initializers are dense, and whose default domain has the name "".
+
+    Args:
+        model: the model, checked.
+        folder: where its external data is.
+
+    Returns:
+        The model itself where there is nothing to change, else a copy.
+
+    Raises:
+        Damage: a sparse initializer is too large to be dense.
+
+    Example:
+        >>> graph = onnx.parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+        >>> made = onnx.helper.make_model(graph)
+        >>> plain_form(made, Path()) is made
+        True
+    """
+    owners = (model, *model.functions)
+    named = any(o.domain == "ai.onnx" for owner in owners for o in owner.opset_import)
+    bodies = [n for body in (model.graph, *model.functions) for n in body.node]
+    if not named and not any(g.sparse_initializer for g in _graphs(model.graph, bodies)):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for owner in (made, *made.functions):
+        for entry in owner.opset_import:
+            if entry.domain == "ai.onnx":
+                entry.domain = ""
+    bodies = [n for body in (made.graph, *made.functions) for n in body.node]
+    for graph in _graphs(made.graph, bodies):
+        for sparse in graph.sparse_initializer:
+            graph.initializer.append(_dense(sparse, folder))
+        del graph.sparse_initializer[:]
+    return made
+
+
+def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
+    """The main graph, and the graphs of nodes in any depth."""
+    yield main
+    waiting = list(nodes)
+    while waiting:
+        for attr in waiting.pop().attribute:
+            for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
+                yield graph
+                waiting.extend(graph.node)
+
+
+def _dense(sparse: onnx.SparseTensorProto, folder: Path) -> onnx.TensorProto:
+    """A sparse tensor with all of its elements."""
+    name, shape = sparse.values.name, tuple(sparse.dims)
+    dtype = DType(sparse.values.data_type)
+    if math.prod(shape) * dtype.bits / 8 > _LIMIT:
+        where = f"the sparse initializer {quoted(name)}"
+        what = "it is larger than 2 GB with all of its elements"
+        raise Damage("limit", where, what, "only models with smaller ones can be changed")
+    values: Any = numpy_helper.to_array(sparse.values, str(folder))
+    places = numpy_helper.to_array(sparse.indices, str(folder))
+    array = np.zeros(shape, values.dtype)
+    if places.ndim == 1:
+        array.reshape(-1)[places] = values
+    else:
+        array[tuple(places.T)] = values
+    return numpy_helper.from_array(array, name)
+
+
+__all__ = ["plain_form"]

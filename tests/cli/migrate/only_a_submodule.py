@@ -1,0 +1,4 @@
+import onnxscript.optimizer
+
+onnxscript.optimizer.optimize(model)
+f = onnxscript.script()(f)

@@ -1,0 +1,10 @@
+from onnxwright import FLOAT, script
+
+
+@script()
+def f(x: FLOAT["N", 3], row: FLOAT[4]) -> FLOAT["N", 3]:
+    x[0] = row[:3]
+    return x
+
+
+f.to_model_proto()

@@ -1,0 +1,28 @@
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from onnxscript import FLOAT, script
+from onnxscript import opset17 as op
+from onnxscript.values import Opset
+
+
+def run(model, **inputs):
+    model.ir_version = min(model.ir_version, 10)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+contrib = Opset(domain="com.microsoft", version=1)
+
+
+@script()
+def f(x: FLOAT["N", 8], gamma: FLOAT[8], beta: FLOAT[8]) -> FLOAT["N", 8]:
+    y = contrib.SkipLayerNormalization(x, x, gamma, beta, epsilon=1e-5)
+    return op.Relu(y)
+
+
+x = np.random.default_rng(0).standard_normal((1, 3, 8)).astype(np.float32)
+assert [n.op_type for n in f.to_model_proto().graph.node] == ["SkipLayerNormalization", "Relu"]

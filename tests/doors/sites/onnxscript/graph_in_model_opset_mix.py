@@ -1,0 +1,27 @@
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from typing import List, Optional, Sequence, Tuple
+import onnxscript
+from onnxscript import BOOL, DOUBLE, FLOAT, INT64, INT32, graph, script
+from onnxscript import opset18 as op
+
+
+def run(model, **inputs):
+    model.ir_version = min(model.ir_version, 10)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+from onnxscript import opset17
+
+
+@script(default_opset=opset17)
+def inner(x):
+    return opset17.ReduceMean(x, axes=[0], keepdims=0)
+
+
+np.testing.assert_allclose(inner(np.array([1, 3], np.float32)), 2)

@@ -1,0 +1,26 @@
+# warns: OW710 OW710
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from onnxscript import FLOAT, INT64, script
+from onnxscript import opset16 as op
+
+
+def run(model, **inputs):
+    model.ir_version = min(model.ir_version, 10)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+@script(default_opset=op)
+def window(A: FLOAT["N"], start: INT64, stop: INT64) -> FLOAT["K"]:
+    r = A[start:stop]
+    s = r[::2]
+    return s
+
+
+a = np.arange(10, dtype=np.float32)
+np.testing.assert_array_equal(run(window.to_model_proto(), A=a, start=np.array(2), stop=np.array(8))[0], a[2:8:2])

@@ -1,0 +1,47 @@
+# warns: OW710 OW710
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from onnxscript import script
+from onnxscript.onnx_opset import opset15 as op
+from onnxscript.onnx_types import FLOAT, INT64
+
+
+def run(model, **inputs):
+    model.ir_version = min(model.ir_version, 10)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+@script()
+def sumprod(x: FLOAT["N"], N: INT64) -> (FLOAT["N"], FLOAT["N"]):
+    sum = op.Identity(x)
+    prod = op.Identity(x)
+    for i in range(N):
+        sum = sum + x
+        prod = prod * x
+    return sum, prod
+
+
+@script()
+def until(x: FLOAT["N"], N: INT64) -> FLOAT["N"]:
+    total = op.Identity(x)
+    cond = N > 0
+    i = op.Constant(value_int=0)
+    while cond:
+        total = total * 2.0
+        i = i + 1
+        cond = i < N
+    return total
+
+
+x = np.array([1, 2], np.float32)
+a, b = run(sumprod.to_model_proto(), x=x, N=np.array(3))
+np.testing.assert_allclose(a, 4 * x)
+np.testing.assert_allclose(b, x ** 4)
+np.testing.assert_allclose(run(until.to_model_proto(), x=x, N=np.array(3))[0], 8 * x)
+s, p = sumprod(x, np.array(3))
+np.testing.assert_allclose(s, 4 * x)
