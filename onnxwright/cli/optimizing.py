@@ -45,6 +45,7 @@ def add(commands: Commands) -> None:
     made.add_argument("--assume", action="append", metavar="WHAT", default=[],
                       help="nonempty, finite, right_padded, visible or frozen")  # fmt: skip
     made.add_argument("--inline", action="store_true", help="inline model-local functions")
+    made.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
     made.add_argument("--report", action="store_true", help="say what was done")
     add_verify(made)
     add_output(made)
@@ -57,7 +58,7 @@ def _run(given: Namespace) -> int:
     model, report = optimize(
         source, level=given.level, target=given.target, opset_version=given.opset,
         skip=given.skip, keep=[as_utf8(name) for name in given.keep], assume=given.assume,
-        inline=given.inline, report=True,
+        inline=given.inline, prune=given.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
     if given.report:

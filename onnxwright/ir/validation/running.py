@@ -71,7 +71,7 @@ def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int])
     """Refuse an If, Loop, Scan or SequenceMap whose graphs have too few inputs or outputs."""
     extra = _EXTRA.get(node.op_type) if node.domain in ("", "ai.onnx") else None
     if node.op_type == "Scan" and versions.get("ai.onnx", 9) < 9:
-        return  # the lengths of Scan 8 are no input of its graph, and states have a batch
+        return  # the lengths of Scan 8 are not an input of its graph, and states have a batch
     for attr in node.attribute if extra is not None else ():
         if not attr.HasField("g"):
             continue
