@@ -201,6 +201,8 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
         return _tensor_value(value)
     if kind is ir.AttributeType.TENSORS:
         return [_tensor_value(v) for v in value]
+    if isinstance(value, (TensorType, SparseTensorType, SequenceType, OptionalType, MapType)):
+        value = type_proto(value)
     if isinstance(value, onnx.TypeProto):
         return ir.TypeAndShape(
             ir.serde.deserialize_type_proto_for_type(value),
