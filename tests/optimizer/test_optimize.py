@@ -117,7 +117,9 @@ def test_functions_are_kept_or_inlined() -> None:
     kept = ow.optimize(model)
     assert operators(kept) == ["f"]
     assert [n.op_type for n in kept.functions[0].node] == ["Relu"]
+    assert len(ow.optimize(model, prune=True).functions) == 1
     inlined = ow.optimize(model, inline=True)
+    assert [o.domain for o in inlined.opset_import] == [""]
     assert operators(inlined) == ["Relu"]
     assert not inlined.functions
 
@@ -180,3 +182,17 @@ def test_exported_programs_take_weights_afterwards() -> None:
     module.load_state_dict(state)
     made.apply_weights(state)
     assert torch.allclose(made(x), module(x), atol=1e-5)
+
+
+def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "used" : 1, "unused" : 1]>
+        g (float[N] x) => (float[N] y) { y = used.f(x) }
+        <domain: "used", opset_import: ["" : 20]>
+        f (a) => (b) { b = Relu(a) }
+        <domain: "unused", opset_import: ["" : 20]>
+        f (a) => (b) { b = Neg(a) }""")
+    assert len(ow.optimize(model).functions) == 2
+    pruned = ow.optimize(model, prune=True)
+    assert [f.domain for f in pruned.functions] == ["used"]
+    assert [o.domain for o in pruned.opset_import] == ["", "used"]
