@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind
+from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference, BackendValue
 from onnxwright.types.tensors import Tensor, TensorMeta
 
@@ -129,7 +129,7 @@ def _to_type(value: Any) -> object:
     """A type as an annotation says it; a TypeProto as it is given."""
     if is_reference(value) or hasattr(value, "SerializeToString"):
         return value
-    if hasattr(value, "to_type_proto") or hasattr(value, "onnx_name"):
+    if isinstance(value, get_args(OnnxType)):
         return value
     try:
         spec = parse_annotation(value)

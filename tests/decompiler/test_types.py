@@ -112,6 +112,13 @@ def test_attributes_that_are_types_take_annotations() -> None:
     made = nothing.to_model_proto().graph.node[0].attribute[0].tp
     assert made == listed(tensor(5))
     assert nothing() == np.array(False)
+
+    @script()
+    def plain() -> BOOL[()]:
+        return op.OptionalHasElement(op.Optional(type=FLOAT[2]))
+
+    assert plain.to_model_proto().graph.node[0].attribute[0].tp == tensor(2)
+    assert plain() == np.array(False)
     g = GraphBuilder(opset=21)
     assert str(g.op.Optional(type=FLOAT["N"]).kind) == "Optional[FLOAT[N]]"
     with pytest.raises(OnnxwrightError, match="type"):
