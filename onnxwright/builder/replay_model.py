@@ -19,7 +19,7 @@ from onnxwright.builder.constants import SHARED_BYTES
 from onnxwright.builder.replay import Env, Handler, Replay
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 
@@ -126,6 +126,7 @@ class _ModelReplay:
         imports.update(closed.imports)
         if "" in imports or not imports:
             imports[""] = version
+        name_nodes(closed.nodes)
         graph = ir.Graph(
             closed.inputs,
             closed.outputs,
