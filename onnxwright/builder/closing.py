@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
-from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_backend import GraphValue
@@ -260,10 +260,12 @@ def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> 
         outputs = [made if output is value else output for output in outputs]
         nodes.append(node)
     imports = {"": b.opset.version, **closed.imports}
+    nodes += closed.nodes
+    name_nodes(nodes)
     return ir.Graph(
         closed.inputs,
         outputs,
-        nodes=[*nodes, *closed.nodes],
+        nodes=nodes,
         opset_imports=dict(sorted(imports.items())),
         doc_string=doc_string,
     )

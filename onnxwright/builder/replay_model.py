@@ -13,13 +13,14 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.call_types import CallTypes
 from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.closing import Closed, finalize, ir_graph
 from onnxwright.builder.constants import SHARED_BYTES
 from onnxwright.builder.replay import Env, Handler, Replay
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 
@@ -76,6 +77,7 @@ class _ModelReplay:
         self.model = model
         self.options = options
         self.inlined = {k: f for k, f in model.functions.items() if options.inline(f)}
+        self.seen = CallTypes()
         self.kept = {k: f for k, f in model.functions.items() if k not in self.inlined}
 
     def run(self) -> ir.Model:
@@ -99,7 +101,7 @@ class _ModelReplay:
         replay = Replay(
             b, {"": version, **imports}, functions=self.inlined, handler=self.options.handler,
             calls=self.kept, carrier=Carrier(), references=references, tolerant=True,
-            verbatim=self.options.verbatim,
+            verbatim=self.options.verbatim, seen=self.seen,
         )  # fmt: skip
         return b, replay, {}
 
@@ -126,6 +128,7 @@ class _ModelReplay:
         imports.update(closed.imports)
         if "" in imports or not imports:
             imports[""] = version
+        name_nodes(closed.nodes)
         graph = ir.Graph(
             closed.inputs,
             closed.outputs,

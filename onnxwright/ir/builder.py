@@ -18,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type, tensor
 from onnxwright.ir.names import Namer
+from onnxwright.ir.nested import name_nodes
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -279,6 +280,7 @@ class Recorder:
         final = self.own_outputs(outputs)
         self.scopes.pop()
         self.remove_dead(scope.nodes, final)
+        name_nodes(scope.nodes)
         graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
         if self.exact:
             self.graphs[graph.name or ""] = (graph, scope)

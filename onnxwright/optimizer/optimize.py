@@ -37,7 +37,7 @@ M = TypeVar("M")
 # Three to five are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 16
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def optimize(
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
-            "frozen" (weights are not trained again: equal ones are stored once).
+            "frozen" (weights are not trained again: equal ones are stored once),
+            "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
+            also the operators that only these make as fast as the nodes they stand for).
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
