@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.call_types import CallTypes
 from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.closing import Closed, finalize, ir_graph
 from onnxwright.builder.constants import SHARED_BYTES
@@ -76,6 +77,7 @@ class _ModelReplay:
         self.model = model
         self.options = options
         self.inlined = {k: f for k, f in model.functions.items() if options.inline(f)}
+        self.seen = CallTypes()
         self.kept = {k: f for k, f in model.functions.items() if k not in self.inlined}
 
     def run(self) -> ir.Model:
@@ -99,7 +101,7 @@ class _ModelReplay:
         replay = Replay(
             b, {"": version, **imports}, functions=self.inlined, handler=self.options.handler,
             calls=self.kept, carrier=Carrier(), references=references, tolerant=True,
-            verbatim=self.options.verbatim,
+            verbatim=self.options.verbatim, seen=self.seen,
         )  # fmt: skip
         return b, replay, {}
 

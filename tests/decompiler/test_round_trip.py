@@ -124,6 +124,7 @@ NO_MODELS = {
     "OW308_raise.fixed": "its attribute has no default, and raising depends on it",
     "conftest": "its scripts stand in a text that tests write to files",
     "test_lists_in_loops": "its scripts are compiled from a text",
+    "test_locale": "its scripts are in texts that tests write to files",
     "test_loops": "its scripts are compiled from a text",
     "test_onnxscript_names": "its scripts are in texts that tests write to files",
 }
