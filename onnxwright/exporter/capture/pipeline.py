@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.proposed_shapes import written_out
 from onnxwright.exporter.capture.sliding import warn_sliding
+from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.training import warn_training_mode
@@ -51,6 +52,7 @@ class Captured:
         sizes: for which sizes it is right.
         module: what it was captured from; None for a program that was captured before.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
+        by_values: what it decides by values; empty if it was not captured by source.
     """
 
     program: ExportedProgram
@@ -58,6 +60,7 @@ class Captured:
     sizes: Sizes | BranchedSizes = field(default_factory=Sizes)
     module: torch.nn.Module | None = None
     tree: Tree | None = None
+    by_values: ValueDecisions = field(default_factory=ValueDecisions)
 
 
 def capture_model(
@@ -139,7 +142,7 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
-    return Captured(program, names, branched, own, tree)
+    return Captured(program, names, branched, own, tree, found.by_values)
 
 
 def _both_sides(

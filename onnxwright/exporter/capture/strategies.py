@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,6 +41,7 @@ from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
 from onnxwright.exporter.capture.specialization import (
@@ -88,12 +89,14 @@ class Capture:
         relaxed: whether torch found the bounds of named dimensions by itself.
         decisions: what Python of the user decided by sizes.
         changes: the numbers of Python that the module changed.
+        by_values: what it decides by values.
     """
 
     program: ExportedProgram
     relaxed: bool
     decisions: tuple[Decision, ...]
     changes: tuple[Change, ...] = ()
+    by_values: ValueDecisions = field(default_factory=ValueDecisions)
 
 
 def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -138,6 +141,7 @@ class _Source:
         self.first, self.assume = first, assume
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
+        self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
@@ -153,6 +157,7 @@ class _Source:
         found = by_source(run, self.first, self.assume)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
+        self.decisions = ValueDecisions(self.choices, found.rewritten)
         self.answered = frozenset(found.session.used)
         return found.result
 
@@ -253,6 +258,8 @@ def capture(
                 waiting = _ways(wanted, "quantized") + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
+        if isinstance(way, _Source):
+            found = dataclasses.replace(found, by_values=way.decisions)
         with_func = way is _non_strict and torch_func.is_used(found.program)
         lost = fixed_values(found.program) or (
             with_func and (relaxed or not _is_resolved(found.program))

@@ -43,6 +43,7 @@ class ONNXProgram(RunnableProgram):
         sizes: for which sizes of its inputs it is right: ranges and guards.
         module: the module it was captured from; None where `export` was given a program.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
+        by_values: what it decides by values; empty if it was not captured by source.
         report: what happened, step by step.
 
     Source:
@@ -64,6 +65,7 @@ class ONNXProgram(RunnableProgram):
         super().__init__(built, captured, settings)
         self.module = captured.module
         self.tree = captured.tree
+        self.by_values = captured.by_values
         self._captured = captured
         self.model.metadata_props.update(captured.sizes.metadata())
         self.report = report
@@ -120,7 +122,10 @@ class ONNXProgram(RunnableProgram):
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Verification:
-        """Compare the model with PyTorch: by the checker, on inputs, and on inputs of other sizes.
+        """Compare the model with PyTorch: by the checker, on inputs, other sizes, other branches.
+
+        A program that decides by values is run on changed inputs, until each side of each decision
+        has run; `branches` of the result says which did.
 
         Args:
             args, kwargs: inputs of the module; those of the export if none are given.

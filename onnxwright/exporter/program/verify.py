@@ -1,8 +1,9 @@
-"""Whether a model computes what its module computes: checker, runtime, two sets of sizes."""
+"""Whether a model computes what its module computes: checker, runtime, sizes, branches."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.branches import Leaf, leaves, resized
 from onnxwright.exporter.capture.held_state import held_state_kept
+from onnxwright.exporter.capture.source.observing import Branch, ValueDecisions
+from onnxwright.exporter.program.branch_inputs import BranchSearch
 from onnxwright.exporter.program.running import hollow
 from onnxwright.exporter.torch_types import has_no_numbers
 
@@ -40,7 +43,7 @@ class OutputCheck:
 
     Fields:
         name: its place among the flattened results.
-        run: which set of inputs: "given" or "other sizes".
+        run: which set of inputs: "given", "other sizes" or "other branches".
         max_abs, max_rel: the largest absolute and relative difference.
         problem: why it does not do; empty if it does.
     """
@@ -62,12 +65,14 @@ class Verification:
         notes: what was not verified, and why.
         step: where a difference comes from: "capture" (PyTorch's program differs from the module)
             or "translation" (the model differs from PyTorch's program); empty without one.
+        branches: decisions by values, and which of their sides were run.
     """
 
     outputs: list[OutputCheck] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     step: str = ""
+    branches: list[Branch] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -85,7 +90,11 @@ class Verification:
         if not count:
             return "there was nothing to compare"
         agree = "1 output agrees" if count == 1 else f"{count} outputs agree"
-        return f"{agree}, largest difference {worst:.3g}"
+        text = f"{agree}, largest difference {worst:.3g}"
+        if self.branches:
+            ran = sum(len(branch.ran) for branch in self.branches)
+            text += f"; {ran} of {2 * len(self.branches)} sides of decisions by values were run"
+        return text
 
     def __str__(self) -> str:
         lines = [self.summary()]
@@ -172,7 +181,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Check a program: the model itself, the given inputs, and inputs of other sizes.
+    """Check a program: the model itself, the given inputs, other sizes, and other branches.
 
     Args:
         program: an `ONNXProgram`.
@@ -210,10 +219,34 @@ def verify(
             reason = check.run(_sizes_text(leaf), *pytree.tree_unflatten(flat, spec))
             if reason:
                 found.problems.append(f"PyTorch does not run at {_sizes_text(leaf)}: {reason}")
+    _run_branches(check, args, kwargs)
     if tried:
         # None of these sizes is refused by a guard, and the module runs with none of them.
         found.problems.append(f"PyTorch does not run the program on other sizes inputs: {tried}")
     return found
+
+
+def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Compare on inputs that take other branches of decisions by values."""
+    program, found = check.program, check.found
+    decisions: ValueDecisions = program.by_values
+    if program.module is None or not decisions.of_kinds("If", "Loop"):
+        return
+    given = (tuple(args), dict(kwargs))
+    others = list(itertools.islice(other_sizes(program, args, kwargs), 1))
+    smallest = list(itertools.islice(other_sizes(program, args, kwargs, (lambda n: 1,)), 1))
+    with held_state_kept(program.module, [], writes_buffers=True):
+        search = BranchSearch(decisions, _reference(program))
+        for inputs in (given, *others, *smallest):
+            search.add(_copied(inputs))
+        for inputs in search.find((given, *others)):
+            check.run("other branches", *inputs)
+    found.branches = search.branches()
+    found.notes += [
+        f"not verified: {side}; no inputs that were tried take it"
+        for branch in found.branches
+        for side in branch.missing()
+    ]
 
 
 def _sizes_text(leaf: Leaf) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -54,6 +55,8 @@ class DisagreementError(RefusedError):
     """
 
     def __init__(self, path: str, left: str, right: str) -> None:
+        # The passes for `return` bind it to a variable of their own.
+        path = re.sub(r"^_ow_result\b", "the result", path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
         self.path, self.left, self.right = path, left, right
         # A list that grows on one side, and what is added there.

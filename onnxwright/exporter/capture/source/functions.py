@@ -20,7 +20,16 @@ from onnxwright.exporter.places import HOME, TORCH
 MACHINERY = (
     *(
         f"{TORCH}/{name}"
-        for name in ("_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py")
+        for name in (
+            "_",
+            "export/",
+            "fx/",
+            "utils/",
+            "overrides.py",
+            "__init__.py",
+            "library.py",
+            "nn/modules/container.py",
+        )
     ),
     HOME,
     "<string>",
@@ -183,6 +192,7 @@ def _makers(code: CodeType) -> list[FunctionType]:
         f
         for f in every
         if type(f) is FunctionType and f.__code__.co_filename == code.co_filename
+        and f.__code__.co_flags & inspect.CO_NEWLOCALS  # some hold the code of a module
         and makes(f.__code__)
     ]  # fmt: skip
 

@@ -16,17 +16,19 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.choosing import place_of, result_of
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.lists import Grown, append, length_of
 from onnxwright.exporter.capture.source.looping import Loop, Trips, as_truth
 from onnxwright.exporter.capture.source.merging import UNSET
+from onnxwright.exporter.capture.source.one_of import picked
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
-from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.source.session import current, note, refused_here
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
     "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_unset", "listed", "not_", "or_", "shown", "while_",
+    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "or_", "shown", "while_",
 ]  # fmt: skip
 
 
@@ -81,6 +83,8 @@ def if_(
             if answer is not None:
                 session.record("assumed")
     if answer is not None:
+        if written:
+            note("If", answer)
         (then if answer else orelse)()
         return
     assert session is not None
@@ -93,17 +97,42 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     """`then if test else orelse`."""
     answer = decided(test)
     if answer is not None:
+        note("If", answer)
         return (then if answer else orelse)()
-    box = [UNSET]
+    return result_of(functools.partial(if_, test), then, orelse)
 
-    def put(value: Any) -> None:
-        box[0] = value
 
-    state = State(
-        ("the value",), ("the value",), (lambda: box[0],), lambda values: put(values[0]), ()
-    )
-    if_(test, lambda: put(then()), lambda: put(orelse()), state)
-    return box[0]
+def item(value: Any, index: Any) -> Any:
+    """`value[index]`: the item of a list may be known at run time only."""
+    if isinstance(value, _LISTS) and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
+        if current() is not None and _is_unknown(index):
+            return picked(index, list(value))
+    if type(value) is dict and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
+        if current() is not None and _is_unknown(index) and {type(k) for k in value} == {int}:
+            return picked(place_of(index, list(value)), list(value.values()))
+    return value[index]
+
+
+_LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+
+
+def _is_unknown(number: Any) -> bool:
+    """Whether a number is known at run time only."""
+    if not isinstance(number, torch.Tensor):
+        return bool(free_unbacked_symbols(number))
+    t = tracer()
+    proxy = None if t is None or number.numel() != 1 else t.tensor_tracker.get(number)
+    return proxy is not None and proxy.constant is None
+
+
+def is_(value: Any, constant: bool) -> Any:
+    """`value is constant`, of True or False: what stands for a truth value of Python is one."""
+    session = current()
+    if session is None or isinstance(value, bool):
+        return value is constant
+    if isinstance(value, torch.SymBool) or (_is_truth(value) and value in session.numbers):
+        return value if constant else not_(value)
+    return value is constant
 
 
 def not_(value: Any) -> Any:
@@ -283,7 +312,15 @@ def all_(values: Iterable[Any]) -> Any:
 def bool_(value: Any = False) -> Any:
     """`bool(value)`."""
     answer = decided(value)
-    return as_truth(value) if answer is None else answer
+    if answer is not None:
+        return answer
+    truth = as_truth(value)
+    if isinstance(truth, torch.Tensor):
+        truth = truth.clone() if truth is value else truth
+        session = current()
+        assert session is not None
+        session.numbers.add(truth)
+    return truth
 
 
 def _constant(value: Any) -> Callable[[], Any]:
@@ -382,13 +419,16 @@ def while_(
             return test()
         return and_(lambda: not_(broken()), test)
 
+    ran = False
     while True:
         answer = decided(going())
         if answer is None:
             _loop(going, lambda _: body(), state)
             return
         if not answer:
+            note("Loop", ran)
             return
+        ran = True
         body()
 
 
@@ -409,8 +449,8 @@ def for_(
             elif not _looped(run_time, take, body, broken, state):
                 _for_places(places, take, body, broken, state)
             return
-    rest = iter(items)
-    for n, item in enumerate(rest):
+    n = -1
+    for n, item in enumerate(items):
         if broken is not None:
             left = decided(broken())
             if left is None:
@@ -424,9 +464,13 @@ def for_(
                 _unless(broken(), item, take, body, state)
                 continue
             if left:
+                note("If", answer=False)
                 return
         take(item)
         body()
+    note("Loop", n >= 0)
+    if broken is not None:
+        note("If", answer=True)
 
 
 # More iterations that a tensor may end are a loop of the graph, where that works.

@@ -108,5 +108,6 @@ class State:
             elif value is UNSET:
                 if hasattr(owner, name):
                     delattr(owner, name)
-            elif getattr(owner, name, UNSET) is not value:
+            elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
+                # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)

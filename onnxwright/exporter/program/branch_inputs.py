@@ -1,0 +1,158 @@
+"""Inputs that take other branches of a program that decides by values.
+
+What the user gave is changed: signs, sizes of numbers, order, all true, all false.  Integers stay
+between the least and the largest that were given, as they may be indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.capture.source.observing import Answers, Branch, ValueDecisions
+
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _scaled(factor: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: x * factor
+
+
+def _filled(number: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: torch.full_like(x, number)
+
+
+def _mixed(x: torch.Tensor) -> torch.Tensor:
+    """Other numbers about as large, of both signs."""
+    values = torch.randn(x.shape, generator=_generator(), dtype=torch.float64)
+    return (values * (float(x.abs().float().mean()) + 0.1)).to(x.dtype)
+
+
+def _shuffled(x: torch.Tensor) -> torch.Tensor:
+    order = torch.randperm(x.numel(), generator=_generator())
+    return x.flatten()[order].reshape(x.shape)
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+_FLOATS = (
+    _scaled(-1), _scaled(10), _scaled(0.1), _filled(0), _mixed, _filled(1), _filled(-1),
+    _scaled(-10), _scaled(-0.1), lambda x: x + 1, lambda x: x - 1, lambda x: x.abs(),
+    lambda x: -x.abs(), _scaled(100), _shuffled, _scaled(0.01),
+)  # fmt: skip
+_WHOLE = (
+    _shuffled, lambda x: x.min().expand(x.shape), lambda x: x.max().expand(x.shape),
+    lambda x: x.max() + x.min() - x, lambda x: x.flip(-1) if x.ndim else x,
+)  # fmt: skip
+_TRUTHS = (lambda x: ~x, _filled(0), _filled(1), _shuffled)
+
+
+def changed_values(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """Inputs with other values.
+
+    Args:
+        values: tensors, and what else a module takes.
+
+    Yields:
+        As many values, of the same types and sizes: all tensors changed, then one alone.
+
+    Example:
+        >>> from itertools import islice
+        >>> [x.tolist() for (x,) in islice(changed_values([torch.tensor([1.0, 2.0])]), 2)]
+        [[-1.0, -2.0], [10.0, 20.0]]
+    """
+    tensors = [n for n, v in enumerate(values) if isinstance(v, torch.Tensor) and v.numel()]
+    alone = [(n,) for n in tensors] if len(tensors) > 1 else []
+    for places in [tuple(tensors), *alone] if tensors else []:
+        for step in range(len(_FLOATS)):
+            changed = list(values)
+            for n in places:
+                changed[n] = _changed(changed[n], step)
+            yield changed
+
+
+def _changed(value: torch.Tensor, step: int) -> torch.Tensor:
+    rules: Sequence[Callable[[torch.Tensor], torch.Tensor]] = _FLOATS
+    if value.dtype == torch.bool:
+        rules = _TRUTHS
+    elif not value.is_floating_point() and not value.is_complex():
+        rules = _WHOLE
+    return rules[step % len(rules)](value.detach()).to(value.dtype).clone()
+
+
+# Runs of the module in search of inputs for one verification.
+_RUNS = 60
+
+
+class BranchSearch:
+    """The search for inputs that take all sides of a program's decisions.
+
+    Args:
+        decisions: what the program decides by values.
+        module: what it was captured from.
+    """
+
+    def __init__(self, decisions: ValueDecisions, module: Any) -> None:
+        self.decisions, self.module = decisions, module
+        self.answers: Answers = {}
+        self.fixed: Answers = {}
+
+    def add(self, inputs: Inputs) -> bool:
+        """Run the module; whether it decides something as it did not before.
+
+        Args:
+            inputs: of the module; nothing is added if it raises an error.
+        """
+        try:
+            with self.decisions.observed() as answers, torch.no_grad():
+                self.module(*inputs[0], **inputs[1])
+        except Exception:  # noqa: BLE001 - the module does not take these values
+            return False
+        assumed = {c: answers.get(c, set()) for c in self.decisions.of_kinds("assumed")}
+        if not self.fixed:
+            self.fixed = assumed
+        if any(not answer <= self.fixed[c] for c, answer in assumed.items()):
+            return False
+        new = False
+        for choice in self.decisions.of_kinds("If", "Loop"):
+            known = self.answers.setdefault(choice, set())
+            new |= not answers.get(choice, set()) <= known
+            known |= answers.get(choice, set())
+        return new
+
+    @property
+    def complete(self) -> bool:
+        """Whether all sides have run."""
+        return all(len(answers) == 2 for answers in self.answers.values())
+
+    def find(self, starts: Iterable[Inputs]) -> Iterator[Inputs]:
+        """Inputs that take sides that no inputs took before.
+
+        Args:
+            starts: inputs that are changed.
+
+        Yields:
+            Inputs of the module.
+        """
+        runs = 0
+        for start in starts:
+            flat, spec = pytree.tree_flatten(start)
+            for values in changed_values(flat):
+                if self.complete or runs == _RUNS:
+                    return
+                runs += 1
+                changed: Inputs = pytree.tree_unflatten(values, spec)
+                if self.add(pytree.tree_map_only(torch.Tensor, torch.clone, changed)):
+                    yield changed
+
+    def branches(self) -> list[Branch]:
+        """Each decision, and which of its sides ran."""
+        return [
+            Branch(c.kind, c.file, c.line, c.text, frozenset(self.answers.get(c, ())))
+            for c in self.decisions.of_kinds("If", "Loop")
+        ]

@@ -1,0 +1,134 @@
+"""`verify` draws inputs that take other branches of programs that decide by values."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from onnxwright import exporter  # noqa: E402
+from onnxwright.exporter.program.branch_inputs import changed_values  # noqa: E402
+from tests.exporter.source import programs  # noqa: E402
+
+DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
+
+
+def exported(module: Any, *args: Any, **options: Any) -> Any:
+    """A program captured by source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return exporter.export(module, args, capture="source", **options)
+
+
+NAMES = (
+    "if_elif_else",
+    "nested",
+    "ternary",
+    "while_in_while",
+    "for_return",
+    "recursion",
+    "closure",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_sides_that_exist_are_run(name: str) -> None:
+    module = programs.as_module(programs.PROGRAMS[name])
+    found = exported(module, programs.inputs(2)[1], dynamic_shapes=DYNAMIC).verify()
+    assert found.ok
+    missing = [side for branch in found.branches for side in branch.missing()]
+    # `while i < 3` always has an iteration.
+    assert len(found.branches) >= 1
+    assert all("while i < 3" in side for side in missing), missing
+    ran = sum(len(branch.ran) for branch in found.branches)
+    assert f"{ran} of {2 * len(found.branches)} sides" in found.summary()
+
+
+class Weighted(torch.nn.Module):
+    """One side reads a number that may change after the export."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = 2.0
+
+    def forward(self, x, mask, index):
+        if x.mean() < -3:
+            x = x * self.factor
+        if mask.any():
+            x = x + index.sum()
+        return x
+
+
+def weighted_inputs() -> Any:
+    return torch.ones(2, 3), torch.zeros(2, dtype=torch.bool), torch.tensor([3, 5])
+
+
+def test_an_error_on_a_side_that_the_given_inputs_do_not_take_is_found() -> None:
+    module = Weighted().eval()
+    program = exported(module, *weighted_inputs())
+    found = program.verify()
+    assert found.ok
+    assert [sorted(branch.ran) for branch in found.branches] == [[False, True]] * 2
+    module.factor = 3.0
+    found = program.verify()
+    assert not found.ok
+    assert {o.run for o in found.outputs if o.problem} == {"other branches"}
+    assert found.step == "capture"
+
+
+def test_inputs_that_contradict_an_answer_are_not_used() -> None:
+    module = Weighted().eval()
+    program = exported(module, *weighted_inputs(), assume={"x.mean() < -3": False})
+    found = program.verify()
+    assert found.ok, str(found)
+    assert [branch.text for branch in found.branches] == ["if mask.any():"]
+
+
+def never(x: Any) -> Any:
+    if x.isinf().all() and x.sum() > 12345:
+        return x
+    assert x.abs().max() < 50
+    return x + 1
+
+
+def test_sides_that_were_not_run_are_reported() -> None:
+    program = exported(programs.as_module(never), torch.ones(2, 3), verify=True)
+    found = program.report.verification
+    assert found.ok
+    (note,) = found.notes
+    assert "if x.isinf().all()" in note
+    assert "with a true condition" in note
+    assert "1 of 2 sides" in str(program.report.verification)
+
+
+class Counts(torch.nn.Module):
+    """It changes a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.count += 1
+        return x + self.count
+
+
+def test_the_module_is_as_it_was() -> None:
+    module = Counts().eval()
+    program = exported(module, torch.ones(2))
+    assert program.verify().ok
+    assert module.count == 0
+    assert Counts.forward.__code__.co_filename == __file__
+
+
+def test_integers_stay_between_those_that_were_given() -> None:
+    given = [torch.tensor([2, 7, 3]), torch.tensor([True, False]), 4]
+    for values in changed_values(given):
+        assert values[2] == 4
+        assert values[0].dtype == torch.int64
+        assert 2 <= values[0].min() <= values[0].max() <= 7
+        assert values[1].dtype == torch.bool
