@@ -1,9 +1,10 @@
 """Operators of com.microsoft, timed beside the nodes that they take the place of.
 
-Each pair is one small model in two forms, run by the default session (its own optimizations on)
-with one thread and with two, in turn, at the sizes of BERT-base and of a small Llama.
+Each pair is one small model in two forms, run by the default session (its own optimizations on, or
+off with `--plain`) with one thread and with two, in turn, at the sizes of BERT-base and of a small
+Llama.
 
-    python benchmarks/contrib.py [NAME ...]
+    python benchmarks/contrib.py [NAME ...] [--plain]
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Pair(NamedTuple):
     Fields:
         plain: standard operators.
         fused: the operators of com.microsoft.
-        inputs: name -> shape; letters are batch, length, hidden, 4 * hidden, heads, groups, size.
+        inputs: name -> shape; letters are batch, length, hidden, 4 * hidden (f), heads (n), groups,
+            size, channels and image.
         weights: likewise, held by the model.
         opset: the version of the standard opset.
     """
@@ -74,6 +76,16 @@ PAIRS = {
     "QuickGelu (alpha 1)": Pair(
         "s = Sigmoid(x)  y = Mul(x, s)", "y = com.microsoft.QuickGelu<alpha=1.0>(x)",
         {"x": "blf"}, {},
+    ),
+    "FusedConv": Pair(
+        "c = Conv<pads=[1,1,1,1]>(x, w, b)  y = Relu(c)",
+        'y = com.microsoft.FusedConv<pads=[1,1,1,1], activation="Relu">(x, w, b)',
+        {"x": "bcii"}, {"w": "cc33", "b": "c"},
+    ),
+    "FusedGemm": Pair(
+        "c = Gemm(x, w, v)  y = Relu(c)",
+        'y = com.microsoft.FusedGemm<activation="Relu">(x, w, v)',
+        {"x": "lh"}, {"w": "hf", "v": "f"},
     ),
     "SkipLayerNormalization": Pair(
         "a = Add(x, z)  y = LayerNormalization<epsilon=1e-5>(a, w, v)",
@@ -136,7 +148,7 @@ def sizes_of(model: str, batch: int) -> dict[str, int]:
     length, hidden, heads, groups = SIZES[model]
     size = hidden // heads
     return {"b": batch, "l": length, "h": hidden, "f": 4 * hidden, "n": heads, "g": groups,
-            "s": size, "k": groups * size, "3": 3 * hidden}  # fmt: skip
+            "s": size, "k": groups * size, "c": 64, "i": 56, "3": 3}  # fmt: skip
 
 
 def filled(text: str, sizes: dict[str, int]) -> str:
@@ -166,9 +178,12 @@ def model_of(pair: Pair, body: str, sizes: dict[str, int]) -> onnx.ModelProto:
     return model
 
 
-def session(model: onnx.ModelProto, threads: int) -> onnxruntime.InferenceSession:
-    """A default session of so many threads."""
+def session(model: onnx.ModelProto, threads: int, plain: bool) -> onnxruntime.InferenceSession:
+    """A session of so many threads, a default one or one without optimizations."""
     options = onnxruntime.SessionOptions()
+    if plain:
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(
@@ -190,14 +205,18 @@ def in_turn(runs: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
     return [min(t) for t in taken]
 
 
-def measured(pair: Pair, model: str, batch: int, threads: int, seconds: float) -> tuple[float, ...]:
+def measured(
+    pair: Pair, model: str, batch: int, threads: int, seconds: float, plain: bool
+) -> tuple[float, ...]:
     """Milliseconds of the plain and of the fused form, and the largest difference."""
     sizes = sizes_of(model, batch)
     rng = np.random.default_rng(1)
     feeds = {
         n: rng.normal(size=[sizes[c] for c in s]).astype(np.float32) for n, s in pair.inputs.items()
     }
-    both = [session(model_of(pair, body, sizes), threads) for body in (pair.plain, pair.fused)]
+    both = [
+        session(model_of(pair, body, sizes), threads, plain) for body in (pair.plain, pair.fused)
+    ]
     a, b = (s.run(None, feeds)[0] for s in both)
     different = float(np.abs(a - b).max())
     first, second = in_turn([lambda s=s: s.run(["y"], feeds) for s in both], seconds)
@@ -211,6 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="for each measurement")
     parser.add_argument("--batch", type=int, action="append", help="default: 1 and 8")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
+    parser.add_argument("--plain", action="store_true", help="without the session's optimizations")
     parser.add_argument("--model", action="append", choices=list(SIZES))
     options = parser.parse_args(arguments)
     for name, pair in PAIRS.items():
@@ -221,7 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for threads in options.threads or (1, 2):
                     row = f"{name:34} {model:12} batch {batch} threads {threads}"
                     try:
-                        a, b, off = measured(pair, model, batch, threads, options.seconds)
+                        a, b, off = measured(
+                            pair, model, batch, threads, options.seconds, options.plain
+                        )
                     except Exception as error:  # noqa: BLE001 - a kernel refuses: that is a result
                         print(f"{row}  {str(error)[:150]}")
                         continue

@@ -42,7 +42,7 @@ def ours_for_runtime(model: onnx.ModelProto) -> onnx.ModelProto:
     """Our optimizer, with the operators that ONNX Runtime has beside the standard."""
     import onnxwright
 
-    return onnxwright.optimize(model, target="onnxruntime")
+    return onnxwright.optimize(model, target="onnxruntime", assume=["default_session"])
 
 
 def onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:

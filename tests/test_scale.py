@@ -175,6 +175,30 @@ def test_work_is_linear(shape: str, step: str) -> None:
     assert large - middle <= 2.02 * (middle - small), (small, middle, large)
 
 
+def calls(depth: int) -> onnx.ModelProto:
+    """Functions that call the one before twice: inlined, they would have 2 ** depth nodes."""
+
+    def function(n: int) -> onnx.FunctionProto:
+        below = [("x", "a"), ("a", "b")] if n else []
+        nodes = [helper.make_node(f"f{n - 1}", [i], [o], domain="f") for i, o in below]
+        nodes.append(helper.make_node("Exp", ["b" if n else "x"], ["y"]))
+        imports = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
+        return helper.make_function("f", f"f{n}", ["x"], ["y"], nodes, imports)
+
+    model = model_of([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="f")], ["y"])
+    model.opset_import.add(domain="f", version=1)
+    model.functions.extend(map(function, range(depth)))
+    return model
+
+
+@pytest.mark.parametrize("step", ["to_script", "optimize", "convert", "show"])
+def test_functions_that_call_functions_are_linear(step: str) -> None:
+    run = STEPS[step]
+    run(calls(10))
+    small, middle, large = (lines_run(partial(run, calls(depth))) for depth in (10, 13, 16))
+    assert large - middle <= 1.1 * (middle - small), (small, middle, large)
+
+
 def program(count: int) -> str:
     """A script of `count` operators."""
     steps = ("x = op.MatMul(x, w)", "y = op.Relu(x)", "x = op.Add(x, y)", "x = op.Exp(x)")

@@ -92,6 +92,9 @@ LAZY: dict[tuple[str, str], str] = {
         "adapters of opset versions are built with the builder, and a call of another version in a "
         "graph under construction asks for them"
     ),
+    ("onnxwright.builder.running", "onnxwright.eager.ort.compiled_models"): (
+        "a builder runs its graph when somebody asks"
+    ),
     ("onnxwright.cli.*", "onnxwright.*"): "a command loads only what it runs",
 }
 

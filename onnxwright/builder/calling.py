@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,15 +13,22 @@ from onnxwright.builder import neighbourhood
 from onnxwright.builder.names import Names
 from onnxwright.builder.parts import BuilderOps
 from onnxwright.builder.tracing import TracingBackend
+from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.catalogue.models import TypesContradict
 from onnxwright.diagnostics.catalogue.names import NotCallable
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir import adapters
 from onnxwright.opset.op import Op
+from onnxwright.opset.registry import InputParam
 from onnxwright.semantics import calls
+from onnxwright.semantics.calls import parameter_at
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import describe
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType, fits
 
 
 class Calling:
@@ -48,14 +56,19 @@ class Calling:
         name: str | None,
         outputs: int | Sequence[str] | None,
         wanted: int | None,
+        types: Any = None,
     ) -> Any:
         if isinstance(outputs, int):
             wanted, outputs = outputs, None
         elif outputs is not None:
             outputs = [outputs] if isinstance(outputs, str) else list(outputs)
             wanted = len(outputs)
+        elif isinstance(types, (list, tuple)):
+            wanted = len(types)
         backend = self.backend
         before = len(backend.recorder.scope.nodes)
+        if str in map(type, args) or str in map(type, kwargs.values()):
+            args, kwargs = self._by_name(op, args, kwargs)
         try:
             if self.origins:
                 with backend.at(user_span()):
@@ -66,9 +79,97 @@ class Calling:
             signature = None if op.signature is None else str(op.signature)
             given = (*args, *kwargs.values())
             raise self._explain(error, given, signature) from error.__cause__
+        if types is not None:
+            result = self._typed_results(op, result, types)
         if name is not None or outputs is not None:
             return self._name_call(op, result, name, outputs, before)
         return result
+
+    def _by_name(
+        self, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments in which texts are the values of that name.
+
+        A text beside a tensor of texts stays a text, and so does one that is the name of nothing
+        where the operator takes texts.
+        """
+        signature = op.signature
+        known = {} if signature is None else {p.name: p for p in signature.inputs}
+        params: list[InputParam | None] = [None] * len(args)
+        if signature is not None and known:
+            params = [parameter_at(signature, n) for n in range(len(args))]
+        named = {k: known[k] for k, v in kwargs.items() if k in known and type(v) is str}
+        texts = {
+            p.type_str
+            for p, v in (*zip(params, args), *((known[k], kwargs[k]) for k in kwargs if k in known))
+            if p is not None and isinstance(v, GraphValue) and v.dtype is DType.STRING
+        }
+
+        def read(text: Any, param: InputParam | None) -> Any:
+            if type(text) is not str or (param is not None and param.type_str in texts):
+                return text
+            if self._names.find(text) is None:
+                if param is None or "tensor(string)" in param.types:
+                    return text
+            return self.value(text)
+
+        made = [read(v, p) for v, p in zip(args, params)]
+        return made, {**kwargs, **{k: read(kwargs[k], p) for k, p in named.items()}}
+
+    def value(self, name: str) -> GraphValue:
+        """The value of a name.
+
+        Args:
+            name: the name of an input, an initializer or an output of a node.
+
+        Returns:
+            The value.
+
+        Raises:
+            ScriptNameError: there is none (OW541).
+        """
+        found = self._names.find(name)
+        if found is None:
+            close = difflib.get_close_matches(name, self._names.known(), 1)
+            note = neighbourhood.note(neighbourhood.around(self.backend))
+            fail(messages.UnknownValueName(
+                name=name, suggestion=close[0] if close else None, notes=note
+            ))  # fmt: skip
+        return found
+
+    def _typed_results(self, op: Op, result: Any, types: Any) -> Any:
+        """The outputs of a call with the types that the caller knows."""
+        values = result if isinstance(result, tuple) else (result,)
+        given = list(types) if isinstance(types, (list, tuple)) else [types]
+        if len(given) != len(values):
+            fail(messages.WrongOutputNames(
+                operation=op.name,
+                got=f"{len(values)} output{'s' * (len(values) != 1)}",
+                wanted=f"{len(given)} type{'s are' if len(given) != 1 else ' is'}",
+                signature=str(op.signature or op.name),
+            ))  # fmt: skip
+        made = [self._typed(v, read_type(f"an output of {op.name}", t), str(v.value.name))
+                for v, t in zip(values, given, strict=True)]  # fmt: skip
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+    def _typed(self, value: GraphValue, kind: OnnxType | None, shown: str) -> GraphValue:
+        """A value with what is known of its type and what is given.
+
+        Raises:
+            ScriptTypeError: they contradict each other (OW706).
+        """
+        known = value.kind
+        if kind is None:
+            return value
+        if not fits(known, kind):
+            fail(TypesContradict(what="output", name=shown, known=str(known), given=str(kind)))
+        if isinstance(kind, TensorType) and isinstance(known, TensorType):
+            # What is not given is what is known.
+            shape = known.shape if kind.shape is None else kind.shape
+            kind = TensorType(kind.dtype or known.dtype, shape)
+        self.backend.recorder.set_type(value.value, kind)
+        adapters.set_type(value.value, kind)
+        return self.backend.wrap(value.value, kind)
 
     def _name_call(
         self, op: Op, result: Any, name: str | None, outputs: Sequence[str] | None, before: int

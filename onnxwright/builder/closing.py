@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.context import BuildContext
 from onnxwright.ir import adapters
-from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.ir.verify import verify
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_backend import GraphValue
@@ -52,6 +52,7 @@ class ModelFacts:
         metadata: entries of `metadata_props`.
         keep_inputs: whether inputs that nothing reads stay.
         imports: further opsets and their versions.
+        opened: the model that the graph was read from, which says the rest.
     """
 
     name: str = "main"
@@ -61,6 +62,7 @@ class ModelFacts:
     doc_string: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, int] = field(default_factory=dict)
+    opened: ir.Model | None = None
 
 
 def finalize(
@@ -92,7 +94,7 @@ def finalize(
     if names is not None:
         _rename(b, final, names)
     shown = set(final)
-    used = [v for v in b.pool if v.uses() or v in shown]
+    used = [v for v in b.pool if v.uses() or v in shown or v in b.pool.kept]
     for value in used:
         b.pool.name(value)
     imports = _imports(b, scope.nodes)
@@ -201,7 +203,7 @@ def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
         name=facts.name,
         doc_string=facts.doc_string,
     )
-    return ir.Model(
+    made = ir.Model(
         graph,
         ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.known_types()),
         producer_name=facts.producer_name,
@@ -210,6 +212,29 @@ def ir_model(b: BuildContext, closed: Closed, facts: ModelFacts) -> ir.Model:
         functions=facts.functions,
         metadata_props=dict(facts.metadata),
     )
+    if facts.opened is not None:
+        _as_opened(b, made, facts.opened)
+    return made
+
+
+def _as_opened(b: BuildContext, made: ir.Model, opened: ir.Model) -> None:
+    """Say what the model said that the graph was read from."""
+    made.producer_version = opened.producer_version
+    made.domain, made.model_version = opened.domain, opened.model_version
+    graph, source = made.graph, opened.graph
+    graph.doc_string = source.doc_string
+    graph.metadata_props.update(source.metadata_props)
+    for value in graph.initializers.values():
+        kept = b.pool.sources.get(value)
+        if kept is not None:
+            value.metadata_props.update(kept.metadata_props)
+            value.doc_string = kept.doc_string
+    for name, value in source.initializers.items():
+        if value.is_graph_input():
+            ours = next((v for v in graph.inputs if v.name == name), None)
+            if ours is not None:  # the default of an input
+                ours.const_value = value.const_value
+                graph.initializers[name] = ours
 
 
 def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> ir.Graph:
@@ -235,10 +260,12 @@ def ir_graph(b: BuildContext, closed: Closed, doc_string: str | None = None) -> 
         outputs = [made if output is value else output for output in outputs]
         nodes.append(node)
     imports = {"": b.opset.version, **closed.imports}
+    nodes += closed.nodes
+    name_nodes(nodes)
     return ir.Graph(
         closed.inputs,
         outputs,
-        nodes=[*nodes, *closed.nodes],
+        nodes=nodes,
         opset_imports=dict(sorted(imports.items())),
         doc_string=doc_string,
     )

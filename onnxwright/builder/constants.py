@@ -40,6 +40,8 @@ class Pool:
         self.held: dict[ir.Value, tuple[Any, str | None]] = {}
         # Values of another graph that these replace: their notes go with them.
         self.sources: dict[ir.Value, ir.Value] = {}
+        # Values that stay in the model though nothing may read them.
+        self.kept: set[ir.Value] = set()
         self._known: dict[object, ir.Value] = {}
         self._owners: list[Any] = []
 
@@ -217,7 +219,28 @@ class Pool:
         held = self.held[value][0]
         if isinstance(held, np.ndarray):
             return adapters.tensor(held, value.name)
-        return held
+        return held if held.name == value.name else renamed(held, value.name)
+
+
+def renamed(tensor: Any, name: str | None) -> Any:
+    """A tensor under another name; the one it is made from keeps its own.
+
+    Args:
+        tensor: a tensor of onnx_ir; its data is shared, and stays in its file.
+        name: the name.
+
+    Returns:
+        The other tensor.
+    """
+    if isinstance(tensor, ir.ExternalTensor):
+        return ir.ExternalTensor(
+            tensor.location, tensor.offset, tensor.length, tensor.dtype, shape=tensor.shape,
+            name=name or "", doc_string=tensor.doc_string, base_dir=tensor.base_dir,
+        )  # fmt: skip
+    return ir.LazyTensor(
+        lambda: tensor, dtype=tensor.dtype, shape=tensor.shape, name=name,
+        doc_string=tensor.doc_string,
+    )  # fmt: skip
 
 
 class _Place:
@@ -308,4 +331,11 @@ def array_of_constant(node: ir.Node) -> Array | None:
     return constant_array(attributes)
 
 
-__all__ = ["SHARED_BYTES", "Pool", "array_of_constant", "constant_array", "is_trainable"]
+__all__ = [
+    "SHARED_BYTES",
+    "Pool",
+    "array_of_constant",
+    "constant_array",
+    "is_trainable",
+    "renamed",
+]

@@ -24,10 +24,12 @@ class BuildContext(RewriteContext, Protocol):
     Attributes:
         recorder: where nodes go.
         pool: the arrays the graph holds.
+        folds: whether calls become as few nodes as possible; else each is the node written.
     """
 
     recorder: Recorder
     pool: Pool
+    folds: bool
 
     def emit_written(
         self,

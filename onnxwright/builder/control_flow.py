@@ -141,7 +141,7 @@ class _Body:
         attrs: Sequence[ir.Attr],
         types: Sequence[OnnxType | None],
     ) -> tuple[GraphValue, ...]:
-        values = self.b._node(self.op, inputs, list(attrs), types, None, sugar=True)
+        values = self.b._node(self.op, inputs, list(attrs), types, None, sugar=self.b.folds)
         return tuple(self.b.wrap(v, k) for v, k in zip(values, types, strict=True))
 
 
@@ -157,7 +157,7 @@ def _if(
 ) -> tuple[GraphValue, ...]:
     condition = inputs[0]
     assert condition is not None
-    known = site.b.constant_value(condition)
+    known = site.b.constant_value(condition) if site.b.folds else None
     said = "If gives its branches none"
     if known is not None and known.size == 1:
         name = "then_branch" if known.item() else "else_branch"

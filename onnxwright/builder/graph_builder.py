@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder import neighbourhood
-from onnxwright.builder.calling import Calling
 from onnxwright.builder.functions import Functions
+from onnxwright.builder.model_parts import call_model, is_model
 from onnxwright.builder.names import Names
+from onnxwright.builder.opening import fill, read_model
 from onnxwright.builder.parts import BuilderOps, Subgraph
 from onnxwright.builder.results import Results
+from onnxwright.builder.running import Running
+from onnxwright.builder.scopes import Scopes
 from onnxwright.builder.scripts import is_script
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.builder.types import read_type
 from onnxwright.diagnostics.catalogue import builder as messages
-from onnxwright.diagnostics.catalogue.models import TypesContradict
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
@@ -28,11 +29,11 @@ from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
-from onnxwright.types.kinds import AttrKind, TensorType, fits
+from onnxwright.types.kinds import AttrKind
 from onnxwright.types.roles import AttributeReference
 
 
-class GraphBuilder(Calling, Results):
+class GraphBuilder(Running, Results):
     """A graph under construction.
 
     Args:
@@ -43,6 +44,8 @@ class GraphBuilder(Calling, Results):
         producer_name: who makes the model.
         metadata: entries for the model's `metadata_props`.
         origins: whether nodes remember the Python line that made them.
+        fold: whether a call becomes as few nodes as possible; else each call is one node, as it is
+            written, though it could be computed at once, is there already or is read by nothing.
 
     Attributes:
         op: the operators of the default opset.
@@ -77,6 +80,7 @@ class GraphBuilder(Calling, Results):
         producer_name: str = "onnxwright",
         metadata: Mapping[str, str] | None = None,
         origins: bool = False,
+        fold: bool = True,
     ) -> None:
         self._versions = dict(opset) if isinstance(opset, Mapping) else {}
         version = self._versions.get("", DEFAULT_OPSET_VERSION)
@@ -95,12 +99,113 @@ class GraphBuilder(Calling, Results):
         self._opsets: dict[tuple[str, int], BuilderOps] = {("", version): self.op}
         self._names = Names(self.backend)
         self._functions = Functions(self.backend)
+        self._scopes = Scopes(self.backend.recorder)
+        self._opened: ir.Model | None = None
         self._outputs: list[tuple[str, GraphValue]] = []
         self._output_names: set[str] = set()
         self._attributes: list[ir.Attr] = []
         self._made: Any = None
+        self.backend.folds = fold
         self.backend.guard = self._check
         self.backend.adapts_arrays = True
+
+    @classmethod
+    def from_model(cls, model: Any, *, origins: bool = False, fold: bool = True) -> GraphBuilder:
+        """A builder that holds a model already, so that more can be added to it.
+
+        What the model holds stays as it is: nodes, names, weights (which are not read), functions,
+        metadata, outputs.  Its values are found by `value`; see also `inputs` and `outputs`.
+
+        Args:
+            model: a ModelProto, an `onnx_ir.Model`, a path, or an exported program; it is not
+                changed.
+            origins, fold: as for `GraphBuilder`, for what is added.
+
+        Returns:
+            The builder, of the model's opset versions.
+
+        Raises:
+            ModelError: the model is damaged, or the file cannot be read.
+            ModelTypeError: it is none of these (OW752).
+
+        Example:
+            >>> import onnx
+            >>> head = '<ir_version: 10, opset_import: ["" : 21]>'
+            >>> text = head + "g (float[N] x) => (float[N] y) { h = Exp(x)  y = Neg(h) }"
+            >>> g = GraphBuilder.from_model(onnx.parser.parse_model(text))
+            >>> g.output(g.value("h") + g.outputs["y"], "z")
+            >>> made = g.to_model_proto()
+            >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
+            (['Exp', 'Neg', 'Add'], ['y', 'z'])
+        """
+        opened = read_model(model)
+        imports = dict(opened.graph.opset_imports)
+        made = cls(
+            opset=imports, ir_version=opened.ir_version, name=opened.graph.name or "main",
+            doc_string=opened.doc_string, producer_name=opened.producer_name or "",
+            metadata=opened.metadata_props, origins=origins,
+        )  # fmt: skip
+        made._opened = opened
+        made._functions.known.update(opened.functions)
+        results = fill(made.backend, made._names, opened)
+        for value, result in zip(opened.graph.outputs, results, strict=True):
+            made._outputs.append((value.name or "", result))
+            made._output_names.add(value.name or "")
+        made.backend.folds = fold
+        return made
+
+    @property
+    def inputs(self) -> dict[str, GraphValue]:
+        """The inputs of the graph, by name."""
+        found = self.backend.recorder.scopes[0].inputs
+        return {str(v.name): self.backend.value_of(v) for v in found}
+
+    @property
+    def outputs(self) -> dict[str, GraphValue]:
+        """The outputs of the graph so far, by name."""
+        return dict(self._outputs)
+
+    def remove_output(self, name: str) -> None:
+        """Let a value not be an output any more; what nothing else needs is not in the model.
+
+        Args:
+            name: the name of the output.
+
+        Raises:
+            ScriptNameError: there is no output of this name (OW541).
+        """
+        self._check(())
+        if name not in self._output_names:
+            close = difflib.get_close_matches(name, sorted(self._output_names), 1)
+            fail(messages.UnknownValueName(name=name, suggestion=close[0] if close else None))
+        self._outputs = [(n, v) for n, v in self._outputs if n != name]
+        self._output_names.discard(name)
+
+    def scope(self, name: str, kind: Any = None) -> AbstractContextManager[None]:
+        """A module: nodes made inside `with` have its path in their metadata, as in exports.
+
+        Args:
+            name: its name in the module around it, such as `layers.0`.
+            kind: its class, or the name of that.
+
+        Returns:
+            A context manager.
+
+        Raises:
+            ScriptNameError: the name is not a text, or is empty (OW549).
+
+        Example:
+            >>> from onnxwright import FLOAT
+            >>> g = GraphBuilder()
+            >>> x = g.input("x", FLOAT["N"])
+            >>> with g.scope("encoder"), g.scope("layers.0", "Layer"):
+            ...     y = g.op.Relu(x, name="act")
+            >>> g.output(y, "y")
+            >>> node = g.to_model_proto().graph.node[0]
+            >>> {p.key.rsplit(".", 1)[-1]: p.value for p in node.metadata_props}["name_scopes"]
+            "['encoder', 'encoder.layers.0', 'act']"
+        """
+        return self._scopes.inside(name, kind)
 
     @property
     def functions(self) -> dict[tuple[str, str, str], ir.Function]:
@@ -207,18 +312,7 @@ class GraphBuilder(Calling, Results):
         made = self._argument(self.value(value) if isinstance(value, str) else value)
         self._check((made,))
         kind = read_type(name or str(made.value.name), type, shape)
-        if kind is not None:
-            known = made.kind
-            if not fits(known, kind):
-                shown = name or str(made.value.name)
-                fail(TypesContradict(what="output", name=shown, known=str(known), given=str(kind)))
-            if isinstance(kind, TensorType) and isinstance(known, TensorType):
-                # What is not given is what is known.
-                shape = known.shape if kind.shape is None else kind.shape
-                kind = TensorType(kind.dtype or known.dtype, shape)
-            self.backend.recorder.set_type(made.value, kind)
-            adapters.set_type(made.value, kind)
-            made = self.backend.wrap(made.value, kind)
+        made = self._typed(made, kind, name or str(made.value.name))
         chosen = self._names.output(made, name)
         if chosen in self._output_names:
             if name is not None:
@@ -227,27 +321,6 @@ class GraphBuilder(Calling, Results):
         # A value of its own: `x[0] = 1` later changes what `x` holds, not the output.
         self._outputs.append((chosen, self.backend.wrap(made.value, made.kind)))
         self._output_names.add(chosen)
-
-    def value(self, name: str) -> GraphValue:
-        """The value of a name.
-
-        Args:
-            name: the name of an input, an initializer or an output of a node.
-
-        Returns:
-            The value.
-
-        Raises:
-            ScriptNameError: there is none (OW541).
-        """
-        found = self._names.find(name)
-        if found is None:
-            close = difflib.get_close_matches(name, self._names.known(), 1)
-            note = neighbourhood.note(neighbourhood.around(self.backend))
-            fail(messages.UnknownValueName(
-                name=name, suggestion=close[0] if close else None, notes=note
-            ))  # fmt: skip
-        return found
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -277,6 +350,7 @@ class GraphBuilder(Calling, Results):
         version: int | None = None,
         outputs: int | Sequence[str] | None = None,
         name: str | None = None,
+        output_types: Any = None,
     ) -> Any:
         """A call of any operator of any domain.
 
@@ -288,36 +362,69 @@ class GraphBuilder(Calling, Results):
             version: the version of the domain.
             outputs: the names of its outputs, or their number.
             name: the name of the node.
+            output_types: the type of its output, or a list of them, in any form that `input` takes,
+                for an operator without a schema.
 
         Returns:
             One value, or a tuple of them.
 
         Raises:
             ScriptNameError: a name is that of no value (OW541).
-            ScriptTypeError: the call does not fit the schema.
+            ScriptTypeError: the call does not fit the schema, or a type contradicts what is known
+                (OW706).
         """
         op: Op = self.opset(domain, version).opset[op_type]
         given = [self.value(x) if isinstance(x, str) else x for x in inputs]
-        return self._call(op, given, dict(attributes or {}), name, outputs, None)
+        return self._call(op, given, dict(attributes or {}), name, outputs, None, output_types)
 
     def call(self, function: Any, *args: Any, inline: bool = False, **kwargs: Any) -> Any:
         """Call a function: a node that names it, with the function in the model; or its body.
 
+        A model is called too: its nodes are built here for the arguments, its weights become
+        initializers and its functions functions of this model.  All names in it are kept apart from
+        those of the graph; names of sizes are the sizes of the arguments.
+
         Args:
-            function: a script, a FunctionProto, a function of onnx_ir; a plain Python function is
-                called with the arguments, and with `op=` where it has such a parameter.
-            args: its inputs.
+            function: a script, a FunctionProto, a function of onnx_ir; a model: a ModelProto, an
+                `onnx_ir.Model`, a path, or an exported program; a plain Python function is called
+                with the arguments, and with `op=` where it has such a parameter.
+            args: its inputs; for a model or FunctionProto a text is the name of a value.
             inline: build the body here instead of a call node.
             kwargs: its attributes, and inputs by name.
 
         Returns:
             A value, or a tuple of them.
+
+        Raises:
+            ScriptTypeError: the arguments do not fit (OW207).
+            ScriptNameError: a name is that of no value (OW541).
+            ConversionError: a model of another opset version cannot be converted (OW870).
+
+        Example:
+            >>> import onnx
+            >>> from onnxwright import FLOAT
+            >>> head = '<ir_version: 10, opset_import: ["" : 21]>'
+            >>> part = onnx.parser.parse_model(
+            ...     head + "m (float[K] a) => (float[K] b) { b = Exp(a) }"
+            ... )
+            >>> g = GraphBuilder(opset=21)
+            >>> x = g.input("x", FLOAT["N"])
+            >>> y = g.call(part, g.call(part, x))
+            >>> [n.op_type for n in g.backend.recorder.scope.nodes], y.shape
+            (['Exp', 'Exp'], ('N',))
         """
         with self._explained(args):
+            if is_model(function):
+                args = tuple(self.value(a) if isinstance(a, str) else a for a in args)
+                kwargs = {k: self.value(a) if isinstance(a, str) else a for k, a in kwargs.items()}
+                self._check(a for a in (*args, *kwargs.values()) if isinstance(a, GraphValue))
+                return call_model(self.backend, self._functions, function, args, kwargs)
+            is_function = isinstance(function, (onnx.FunctionProto, ir.Function))
+            if is_function:
+                args = tuple(self.value(a) if isinstance(a, str) else a for a in args)
             self._check(a for a in args if isinstance(a, GraphValue))
             if is_script(function) and inline:
                 return self.backend.call_script(function, args, kwargs)
-            is_function = isinstance(function, (onnx.FunctionProto, ir.Function))
             if not is_function and not is_script(function):
                 return self._call_python(function, args, kwargs)
             if inline:

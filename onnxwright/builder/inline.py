@@ -81,6 +81,25 @@ def adapted(
     return tuple(r for r in results if r is not None)
 
 
+def converted_model(model: ir.Model, version: int) -> ir.Model:
+    """A model with another version of the default opset.
+
+    Args:
+        model: the model; it is not changed.
+        version: the version.
+
+    Returns:
+        The converted model.
+
+    Raises:
+        ConversionError: it cannot be converted (OW870).
+    """
+    from onnxwright.optimizer.versions.api import convert_version
+
+    made: ir.Model = convert_version(model, version)
+    return made
+
+
 def _array(b: BuildContext, value: GraphValue) -> np.ndarray[Any, Any] | None:
     """The array a value is known to hold; strings stay values."""
     known = b.constant_value(value)
@@ -100,4 +119,4 @@ def raise_not_convertible(b: BuildContext, op: Op, reason: str) -> NoReturn:
     )
 
 
-__all__ = ["Env", "Replay", "adapted", "call_function"]
+__all__ = ["Env", "Replay", "adapted", "call_function", "converted_model"]

@@ -33,14 +33,16 @@ class Builder(Protocol):
         name: str | None,
         outputs: int | Sequence[str] | None,
         wanted: int | None,
+        types: Any = None,
     ) -> Any: ...
 
 
 class BuilderOps(Ops):
     """The operators of an opset, each call a part of a builder's graph.
 
-    Beside inputs and attributes a call takes `name=`, the name of its node, and `outputs=`, the
-    names of its outputs (or their number).
+    Beside inputs and attributes a call takes `name=`, the name of its node, `outputs=`, the names
+    of its outputs (or their number), and `output_types=`, the type of its output or a list of
+    them, where the operator has no schema.  A text as an input is the name of a value.
     """
 
     def __init__(self, builder: Builder, opset: Opset) -> None:
@@ -55,12 +57,13 @@ class BuilderOps(Ops):
         def apply(*args: Any, **kwargs: Any) -> Any:
             name = kwargs.pop("name", None) if "name" not in taken else None
             outputs = kwargs.pop("outputs", None) if "outputs" not in taken else None
+            types = kwargs.pop("output_types", None) if "output_types" not in taken else None
             if isinstance(kwargs.get("_outputs"), (list, tuple)):
                 outputs = kwargs.pop("_outputs")
             if kwargs.get("_name") is not None:
                 name = kwargs.pop("_name")
             wanted = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
-            return builder._call(op, args, kwargs, name, outputs, wanted)
+            return builder._call(op, args, kwargs, name, outputs, wanted, types)
 
         apply.__name__ = apply.__qualname__ = op.name
         return apply
@@ -84,7 +87,9 @@ class Subgraph:
 
     def output(self, *values: Any) -> None:
         """Outputs of the subgraph, in order: values, numbers or arrays."""
-        self.results += [self.builder._argument(v) for v in values]
+        made = [self.builder._argument(v) for v in values]
+        # Values of their own: `x[0] = 1` later changes what `x` holds, not the output.
+        self.results += [self.builder.backend.wrap(v.value, v.kind, v.weak) for v in made]
 
 
 __all__ = ["BuilderOps", "Subgraph"]

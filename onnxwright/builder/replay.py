@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from onnxwright.builder.body_graphs import body_graph
+from onnxwright.builder.call_types import CallTypes
 from onnxwright.builder.carrying import Carrier, kind_of, meet
 from onnxwright.builder.constants import array_of_constant
 from onnxwright.builder.context import BuildContext
@@ -60,6 +61,8 @@ class Replay:
         references: attribute parameters without a value stay references (in function bodies).
         tolerant: a node that cannot be emitted as a checked call is copied as it is.
         verbatim: every node is copied as it is: nothing is simplified, folded or shared.
+        keep_dead: nodes that are copied stay, though nothing may read them.
+        seen: what is known of calls that stay calls; shared by the replays of one model.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class Replay:
         references: bool = False,
         tolerant: bool = False,
         verbatim: bool = False,
+        keep_dead: bool = False,
+        seen: CallTypes | None = None,
     ) -> None:
         self.b = b
         self.imports = imports
@@ -86,9 +91,10 @@ class Replay:
         self.references = references
         self.tolerant = tolerant
         self.verbatim = verbatim
+        self.keep_dead = keep_dead
         # The function whose body is replayed, if it stays a function.
         self.function: Any = None
-        self._types: dict[object, list[OnnxType | None]] = {}
+        self.seen = seen if seen is not None else CallTypes()
 
     def run(
         self, nodes: Iterable[ir.Node], outputs: Sequence[ir.Value | None], env: Env
@@ -257,6 +263,7 @@ class Replay:
             len(node.outputs),
             overload=node.overload,
             origin=node.metadata_props.get(ORIGIN) or b.origin(),
+            sugar=not self.keep_dead,
         )
         version = b.opset.version if node.domain == "" else self.imports.get(node.domain, 1)
         b.recorder.use_opset(node.domain, version, None)
@@ -339,6 +346,7 @@ class Replay:
             self.b, function.opset_imports, values, self.functions, handler=self.handler,
             calls=self.calls, carrier=self.carrier.inner() if self.carrier is not None else None,
             references=self.references, tolerant=self.tolerant, verbatim=self.verbatim,
+            seen=self.seen,
         )  # fmt: skip
         return inner.run(function, list(function.outputs), env)
 
@@ -367,20 +375,25 @@ class Replay:
         kinds = tuple(None if v is None else v.kind for v in inputs)
         attributes = self.attributes_of(node, {})
         key = (callee.identifier(), kinds, repr(sorted(attributes.items(), key=str)))
-        found = self._types.get(key)
+        found = self.seen.types.get(key)
         if found is None:
             aside = self.b.aside()
             values = [
                 None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
             ]
-            functions = {**self.functions, **self.calls}
-            replay = Replay(aside, {}, functions=functions, references=True, tolerant=True)
+            every = {**self.functions, **self.calls}
+            # What a small function calls is built with it; each large one is built once.
+            small = self.seen.is_small(callee, every)
+            replay = Replay(
+                aside, {}, functions=every if small else {}, calls={} if small else every,
+                references=True, tolerant=True, seen=self.seen,
+            )  # fmt: skip
             try:
                 results = replay.inline(callee, values, attributes)
                 found = [None if r is None else r.kind for r in results]
             except (OnnxwrightError, UnknownError, KeyError):
                 found = [None] * len(callee.outputs)
-            self._types[key] = found
+            self.seen.types[key] = found
         return found
 
     # -- attributes and bodies -----------------------------------------------------------------

@@ -13,13 +13,14 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.builder.call_types import CallTypes
 from onnxwright.builder.carrying import Carrier, kind_of
 from onnxwright.builder.closing import Closed, finalize, ir_graph
 from onnxwright.builder.constants import SHARED_BYTES
 from onnxwright.builder.replay import Env, Handler, Replay
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.ir.builder import Recorder
-from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 
@@ -76,28 +77,14 @@ class _ModelReplay:
         self.model = model
         self.options = options
         self.inlined = {k: f for k, f in model.functions.items() if options.inline(f)}
+        self.seen = CallTypes()
         self.kept = {k: f for k, f in model.functions.items() if k not in self.inlined}
 
     def run(self) -> ir.Model:
         source = self.model.graph
         version = self._version(source.opset_imports)
         b, replay, env = self._start(version, source.opset_imports, references=False)
-        for value in source.inputs:
-            env[value] = _input(b, value)
-        for name, value in source.initializers.items():
-            if value not in env and value.const_value is not None:
-                env[value] = _initializer(b, value, name)
-        taken = dict.fromkeys(_names(source))
-        _reserve(b, taken)
-        for graph in _bodies(source):
-            for name, value in graph.initializers.items():
-                if value not in env and value.const_value is not None:
-                    # Bodies beside each other may have one name twice; here all of them see it.
-                    free = name not in taken and name not in b.recorder.holders
-                    own = name if free else b.recorder.names.unique(name)
-                    env[value] = _initializer(b, value, own)
-        outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
-        assert len(outputs) == len(source.outputs)
+        outputs = filled(b, replay, source, env)
         closed = finalize(b, outputs, _output_names(source), as_they_are=True)
         return self._model(b, closed, version)
 
@@ -114,7 +101,7 @@ class _ModelReplay:
         replay = Replay(
             b, {"": version, **imports}, functions=self.inlined, handler=self.options.handler,
             calls=self.kept, carrier=Carrier(), references=references, tolerant=True,
-            verbatim=self.options.verbatim,
+            verbatim=self.options.verbatim, seen=self.seen,
         )  # fmt: skip
         return b, replay, {}
 
@@ -122,8 +109,6 @@ class _ModelReplay:
         old, source = self.model, self.model.graph
         for value in closed.constants:
             value.const_value = b.pool.as_tensor(value)
-            if value.const_value is not None and value.const_value.name != value.name:
-                value.const_value = _named(value.const_value, value.name)
             kept = b.pool.sources.get(value)
             if kept is not None:
                 value.metadata_props.update(kept.metadata_props)
@@ -143,6 +128,7 @@ class _ModelReplay:
         imports.update(closed.imports)
         if "" in imports or not imports:
             imports[""] = version
+        name_nodes(closed.nodes)
         graph = ir.Graph(
             closed.inputs,
             closed.outputs,
@@ -197,6 +183,37 @@ class _ModelReplay:
         return made
 
 
+def filled(b: TracingBackend, replay: Replay, source: ir.Graph, env: Env) -> list[GraphValue]:
+    """Make the inputs, initializers and nodes of a graph in an empty one, with their names.
+
+    Args:
+        b: the backend of the empty graph.
+        replay: how nodes are made.
+        source: the graph.
+        env: the values that replace those of the graph; it is filled.
+
+    Returns:
+        The outputs.
+    """
+    for value in source.inputs:
+        env[value] = _input(b, value)
+    for name, value in source.initializers.items():
+        if value not in env and value.const_value is not None:
+            env[value] = initializer(b, value, name)
+    taken = dict.fromkeys(_names(source))
+    _reserve(b, taken)
+    for graph in _bodies(source):
+        for name, value in graph.initializers.items():
+            if value not in env and value.const_value is not None:
+                # Bodies beside each other may have one name twice; here all of them see it.
+                free = name not in taken and name not in b.recorder.holders
+                own = name if free else b.recorder.names.unique(name)
+                env[value] = initializer(b, value, own)
+    outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
+    assert len(outputs) == len(source.outputs)
+    return outputs
+
+
 def _output_names(graph: ir.Graph) -> list[str]:
     return [v.name or "" for v in graph.outputs]
 
@@ -207,22 +224,23 @@ def _input(b: TracingBackend, value: ir.Value) -> GraphValue:
     return made
 
 
-def _initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
-    """An initializer: small integers are read, everything else may be trained, and is not."""
+def initializer(b: TracingBackend, value: ir.Value, name: str) -> GraphValue:
+    """An initializer: small integers are read, everything else may be trained, and is not.
+
+    Args:
+        b: the backend.
+        value: an initializer of another graph.
+        name: its name.
+
+    Returns:
+        The value of this graph.
+    """
     tensor: Any = value.const_value
     if tensor.dtype in _LITERALS and tensor.nbytes <= SHARED_BYTES:
         made = b.pool.literal(tensor, name, value)
     else:
         made = b.pool.weight(tensor, name, value)
     return b.value_of(made)
-
-
-def _named(tensor: Any, name: str | None) -> Any:
-    """A tensor under another name; the one it is made from keeps its own."""
-    return ir.LazyTensor(
-        lambda: tensor, dtype=tensor.dtype, shape=tensor.shape, name=name,
-        doc_string=tensor.doc_string,
-    )  # fmt: skip
 
 
 def copy_value(source: ir.Value, made: ir.Value) -> None:
@@ -269,4 +287,4 @@ def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
         yield from subgraphs(node)
 
 
-__all__ = ["INFERRED", "ReplayOptions", "copy_value", "replay_model"]
+__all__ = ["INFERRED", "ReplayOptions", "copy_value", "filled", "initializer", "replay_model"]

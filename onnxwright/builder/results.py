@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onnxwright.builder.closing import ModelFacts
 from onnxwright.builder.functions import CALLED, Functions
+from onnxwright.builder.scopes import Scopes
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
@@ -38,6 +39,8 @@ class Results:
     metadata: dict[str, str]
     _versions: dict[str, int]
     _functions: Functions
+    _scopes: Scopes
+    _opened: ir.Model | None
     _outputs: list[tuple[str, GraphValue]]
     _attributes: list[ir.Attr]
     _made: Any
@@ -67,9 +70,11 @@ class Results:
                 doc_string=self.doc_string,
                 metadata=self.metadata,
                 imports={d: v for d, v in self._versions.items() if d},
+                opened=self._opened,
             )
-            values = [v for _, v in self._outputs]
+            values, named = [v for _, v in self._outputs], self._scopes.named()
             self._made = self.backend.to_ir_model(values, [n for n, _ in self._outputs], facts)
+            self._scopes.write(named)
         return self._made
 
     @collector_paused()
@@ -106,12 +111,13 @@ class Results:
         """
         if self._made is None:
             self._require_outputs()
-            values = [v for _, v in self._outputs]
+            values, named = [v for _, v in self._outputs], self._scopes.named()
             names = [n for n, _ in self._outputs]
             graph = self.backend.to_ir_graph(values, names, self.doc_string)
             self._made = ir.Function(
                 domain, name, overload, graph=graph, attributes=self._attributes
             )
+            self._scopes.write(named)
             # What it calls goes with it into the model that it is called in.
             self._made.meta[CALLED] = list(self._functions.known.values())
         return self._made  # type: ignore[no-any-return]

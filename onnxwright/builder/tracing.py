@@ -30,6 +30,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
+from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import AttrKind, OnnxType, TensorType
 from onnxwright.types.roles import AttributeReference
 from onnxwright.types.shapes import Shape
@@ -74,6 +75,8 @@ class TracingBackend(GraphBackend):
         self.adapts_arrays = False
         # Whether only that is folded which every machine computes to the same bits.
         self.folds_exactly = False
+        # Whether calls become as few nodes as possible; else each call is the node that is written.
+        self.folds = True
         # Asked before each call whether its inputs may be used.
         self.guard: Callable[[Sequence[GraphValue | None]], None] | None = None
 
@@ -221,17 +224,28 @@ class TracingBackend(GraphBackend):
                     return adapted(self, op, inputs, attributes, outputs)
                 op = self.opset[op.name]
             if facts(op.name).has_bodies:
-                return control_flow.build(self, op, inputs, attributes, outputs)
+                results = control_flow.build(self, op, inputs, attributes, outputs)
+                return tuple(map(self._own, results))
             if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
+                if not self.folds:
+                    return self._constant_node(op, attributes)
                 return (self.constant(constant_array(attributes)),)
         call = self._call(op, inputs, attributes, outputs)
-        if call is not None and op.domain == "":
+        if call is not None and op.domain == "" and self.folds:
             if len(call.types) != len(inputs):
                 raise AssertionError("inputs and their types go together")
             simple = simplify(self, call, list(inputs))
             if simple is not None:
-                return (simple,)
+                return (self._own(simple),)
         return self.build(op, call, inputs, attributes, outputs)
+
+    def _own(self, value: GraphValue) -> GraphValue:
+        """The same value as an object of its own: `y = x * 1` is not `x`, where `y[0]` is set."""
+        made = self.wrap(value.value, value.kind, self.weak_kind(value))
+        asked = getattr(value, "asked", None)
+        if asked is not None:
+            made.asked = asked
+        return made
 
     def build(
         self,
@@ -243,7 +257,7 @@ class TracingBackend(GraphBackend):
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator that is not its input: shared, folded, or those of a node."""
         recorder = self.recorder
-        key = self._key(op, inputs, attributes, outputs)
+        key = self._key(op, inputs, attributes, outputs) if self.folds else None
         if key is not None:
             for scope in reversed(recorder.scopes):
                 found = scope.shared.get(key)
@@ -252,15 +266,25 @@ class TracingBackend(GraphBackend):
         attrs = self._attributes(op, attributes)
         types = self._types(op, call, inputs, attrs) or [None] * outputs
         known = values_of(call, types) if call is not None and op.domain == "" else None
-        made = self._without_node(op, call, types, attrs, known)
+        made = self._without_node(op, call, types, attrs, known) if self.folds else None
         if made is None:
-            values = self._node(op, inputs, attrs, types, call, sugar=True, dims=known or ())
+            # Nodes that were written as they are stay, though nothing may read them.
+            values = self._node(op, inputs, attrs, types, call, sugar=self.folds, dims=known or ())
             made = tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
-            if known is not None and len(made) == 1:
+            if known is not None and len(made) == 1 and self.folds:
                 self._share_shape(types[0], known[0], made)
         if key is not None:
             recorder.scope.shared[key] = tuple(v.value for v in made)
         return made
+
+    def _constant_node(self, op: Op, attributes: Mapping[str, object]) -> tuple[GraphValue, ...]:
+        """The output of a Constant that stays a node; what it holds is known."""
+        array = constant_array(attributes)
+        kind = TensorType(DType.from_numpy(array.dtype), array.shape)
+        attrs = self._attributes(op, attributes)
+        (value,) = self._node(op, (), attrs, [kind], None, sugar=False)
+        self.recorder.info(value).const_value = array
+        return (self.wrap(value, kind),)
 
     def _without_node(
         self,
@@ -358,8 +382,9 @@ class TracingBackend(GraphBackend):
         Returns:
             The model; it owns the graph, so nothing can be built after it.
         """
-        closed = finalize(self, outputs, names)
-        return ir_model(self, closed, facts or ModelFacts())
+        facts = facts or ModelFacts()
+        closed = finalize(self, outputs, names, as_they_are=facts.opened is not None)
+        return ir_model(self, closed, facts)
 
     def to_ir_graph(
         self,

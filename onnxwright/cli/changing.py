@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from onnxwright.cli.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.files import check_file, check_folder, load, write_model
 from onnxwright.cli.grammar import add_json, command
+from onnxwright.diagnostics.text import as_utf8
 
 if TYPE_CHECKING:
     from onnxwright.cli.grammar import Commands
@@ -191,7 +192,7 @@ def _extract(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import extract
 
     model = model_of(given.model)
-    write_result(given, extract(model, given.inputs.split(","), given.outputs.split(",")))
+    write_result(given, extract(model, _names(given.inputs), _names(given.outputs)))
     return OK
 
 
@@ -199,7 +200,8 @@ def _compose(given: Namespace) -> int:
     from onnxwright.optimizer.model_tools import compose
 
     pairs = [_pair(text, "--connect") for text in given.connect or ()] or None
-    made = compose(model_of(given.model), model_of(given.second), pairs, prefix=given.prefix)
+    prefix = given.prefix and as_utf8(given.prefix)
+    made = compose(model_of(given.model), model_of(given.second), pairs, prefix=prefix)
     write_result(given, made)
     return OK
 
@@ -223,7 +225,7 @@ def _rename(given: Namespace) -> int:
 
     names = {}
     for kind in ("inputs", "outputs", "values", "dims"):
-        texts = [text for text in (getattr(given, kind) or "").split(",") if text]
+        texts = [text for text in _names(getattr(given, kind) or "") if text]
         names[kind] = dict(_pair(text, f"--{kind}") for text in texts)
     if not any(names.values()):
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
@@ -238,8 +240,12 @@ def _rename(given: Namespace) -> int:
     return _write_verified(given, source, made)
 
 
+def _names(text: str) -> list[str]:
+    return as_utf8(text).split(",")
+
+
 def _pair(text: str, option: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
+    name, sign, value = as_utf8(text).partition("=")
     if not sign or not name:
         raise CliError(f"{option} takes NAME=VALUE, not {text}")
     return name, value
@@ -250,7 +256,7 @@ def _number(text: str) -> int | str:
 
 
 def _domain(text: str) -> tuple[str, int]:
-    name, _, number = text.rpartition("=")
+    name, _, number = as_utf8(text).rpartition("=")
     if not name or not number.isdecimal():
         raise CliError(f"--domain takes DOMAIN=N, such as ai.onnx.ml=3, not {text}")
     return name, int(number)

@@ -13,6 +13,7 @@ from onnxwright.cli.console import OK, CliError, print_json
 from onnxwright.cli.files import is_too_large, write_model
 from onnxwright.cli.grammar import add_json, command
 from onnxwright.cli.programs import MAKER, find_program, split_target
+from onnxwright.diagnostics.text import as_utf8
 from onnxwright.errors import OnnxwrightError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def read_type(text: str) -> tuple[str, Any]:
     from onnxwright.types.dtypes import DType
     from onnxwright.types.kinds import TensorType
 
-    match = re.fullmatch(r"([^=]+)=\s*(\w+)\s*(?:\[(.*)\])?", text.strip())
+    match = re.fullmatch(r"([^=]+)=\s*(\w+)\s*(?:\[(.*)\])?", as_utf8(text).strip())
     if match is None or match[2] not in DType.__members__:
         raise CliError(f"--type takes NAME=TYPE, such as x=FLOAT[N, 3], not {text}")
     shape: tuple[int | str | None, ...] | None = None
@@ -153,7 +154,7 @@ def read_type(text: str) -> tuple[str, Any]:
 
 
 def _attribute(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
+    name, equals, value = as_utf8(text).partition("=")
     if not equals:
         raise CliError(f"--attribute takes NAME=VALUE, such as axis=1, not {text}")
     try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from onnxwright.cli.console import CliError
+from onnxwright.diagnostics.text import as_utf8
 
 if TYPE_CHECKING:
     # What `add_subparsers` returns.
@@ -128,7 +129,7 @@ def sizes(pairs: Sequence[str] | None) -> dict[str, int]:
     """
     found = {}
     for pair in pairs or ():
-        name, _, size = pair.rpartition("=")
+        name, _, size = as_utf8(pair).rpartition("=")
         if not name or not size.isdigit():
             raise CliError(f"--dim takes NAME=SIZE, such as N=4, not {pair}")
         found[name] = int(size)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from onnxwright.cli.console import OK, CliError, print_json, wants_color
 from onnxwright.cli.files import load, write
 from onnxwright.cli.grammar import add_color, add_dims, add_json, add_sources, command, sizes
+from onnxwright.cli.running import add_inputs, check_provider, gather, traced
 
 if TYPE_CHECKING:
     from onnxwright.cli.grammar import Commands
@@ -46,12 +47,17 @@ def add(commands: Commands) -> None:
         commands,
         "view",
         "open a model in a browser: in Netron if it is installed, else our page",
-        ["onnxwright view model.onnx", "onnxwright view model.onnx -o page.html"],
+        [
+            "onnxwright view model.onnx",
+            "onnxwright view model.onnx -o page.html",
+            "onnxwright view model.onnx --page --random --dim N=2",
+        ],
         _view,
     )
     made.add_argument("model", metavar="MODEL", help="a file, FILE.py:fn, or - for a pipe")
     made.add_argument("-o", "--output", metavar="FILE", help="write our page and open nothing")
     add_sources(made)
+    add_inputs(made)
     made.add_argument("--page", action="store_true", help="our page, Netron or not")
     made.add_argument("--no-browser", action="store_true", help="print the address only")
 
@@ -85,12 +91,17 @@ def _show(given: Namespace) -> int:
 
 def _view(given: Namespace) -> int:
     loaded = load(given.model, function=True)
+    run = None
+    if given.inputs or given.random:  # our page shows the values that the nodes give
+        check_provider(given)
+        run = traced(loaded, gather(loaded, given), given, keep="all")
+        given.page = True
     netron = importlib.util.find_spec("netron") is not None
     if netron and not given.output and not given.page and loaded.path is not None:
         return _netron(loaded.path, given.no_browser)
     from onnxwright.viz import show
 
-    page = show(loaded.proto, sources=given.sources).html()
+    page = show(loaded.proto, sources=given.sources, values=run).html()
     if given.output:
         write(given.output, page)
         return OK

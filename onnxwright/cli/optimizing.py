@@ -14,6 +14,7 @@ from onnxwright.cli.changing import (
     write_result,
 )
 from onnxwright.cli.grammar import command
+from onnxwright.diagnostics.text import as_utf8
 
 if TYPE_CHECKING:
     from onnxwright.cli.grammar import Commands
@@ -44,6 +45,7 @@ def add(commands: Commands) -> None:
     made.add_argument("--assume", action="append", metavar="WHAT", default=[],
                       help="nonempty, finite, right_padded, visible or frozen")  # fmt: skip
     made.add_argument("--inline", action="store_true", help="inline model-local functions")
+    made.add_argument("--prune", action="store_true", help="remove functions that nothing calls")
     made.add_argument("--report", action="store_true", help="say what was done")
     add_verify(made)
     add_output(made)
@@ -55,7 +57,8 @@ def _run(given: Namespace) -> int:
     source = model_of(given.model)
     model, report = optimize(
         source, level=given.level, target=given.target, opset_version=given.opset,
-        skip=given.skip, keep=given.keep, assume=given.assume, inline=given.inline, report=True,
+        skip=given.skip, keep=[as_utf8(name) for name in given.keep], assume=given.assume,
+        inline=given.inline, prune=given.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
     if given.report:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxwright.cli.console import CliError
+from onnxwright.diagnostics.text import as_utf8
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.roles import Script
 
@@ -75,7 +76,7 @@ def split_target(argument: str) -> tuple[Path, str] | None:
     if argument.endswith(".py"):
         return Path(argument), ""
     head, _, name = argument.rpartition(":")
-    return (Path(head), name) if head.endswith(".py") else None
+    return (Path(head), as_utf8(name)) if head.endswith(".py") else None
 
 
 MAKER = "make_model"

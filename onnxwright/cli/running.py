@@ -146,7 +146,7 @@ def _run(given: Namespace) -> int:
     start = time.perf_counter()
     table = None
     if given.trace:
-        table = _trace(loaded, inputs, given)
+        table = traced(loaded, inputs, given)
         outputs = dict(table.outputs)
     else:
         outputs = outputs_of(loaded, inputs, given.evaluator, given.provider)
@@ -172,7 +172,8 @@ def _run(given: Namespace) -> int:
     return OK
 
 
-def _trace(loaded: Loaded, inputs: dict[str, Any], given: Namespace) -> Any:
+def traced(loaded: Loaded, inputs: dict[str, Any], given: Namespace, keep: str = "none") -> Any:
+    """Run a model node by node, with a bar; `keep` says which values stay, as for `debug`."""
     check_weights(loaded)
     from onnxwright.eager import OrtEvaluator, debug, evaluator
 
@@ -183,8 +184,8 @@ def _trace(loaded: Loaded, inputs: dict[str, Any], given: Namespace) -> Any:
             return debug(
                 loaded.source,
                 inputs,
-                keep="none",
-                stop_on=given.stop_on,
+                keep=keep,
+                stop_on=getattr(given, "stop_on", None),
                 on_value=lambda _record, _value: bar.step(),
                 sources=given.sources,
             )

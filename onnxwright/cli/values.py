@@ -10,6 +10,7 @@ from typing import Any
 
 from onnxwright.cli.console import CliError, width
 from onnxwright.cli.files import check_file
+from onnxwright.diagnostics.text import as_utf8
 from onnxwright.ir.text import clean
 
 _SHOWN = 1000  # elements of an output that JSON holds
@@ -100,13 +101,14 @@ def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any
         found = getattr(_file(path, None), "name", "")
         name = found if found in kinds else next(free, text)
         return [(name, _value(_file(path, kinds.get(name))))]
+    name = as_utf8(name)
     kind = kinds.get(name)
     if Path(rest).suffix == ".npz":
         return [(name, _sequence([array for _, array in _archive(Path(rest))], kind, text))]
     if Path(rest).suffix in (".npy", ".pb"):
         return [(name, _value(_file(Path(rest), kind)))]
     try:
-        literal = json.loads(rest)
+        literal = json.loads(as_utf8(rest))
     except json.JSONDecodeError as error:
         message = f"{text}: neither a .npy, .npz or .pb file nor numbers such as [1, 2]"
         raise CliError(message) from error

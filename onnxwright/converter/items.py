@@ -34,6 +34,8 @@ from onnxwright.semantics.literals import (
 )
 from onnxwright.semantics.shared_memory import is_view_index
 
+ITEM_LIMIT = 1 << 16
+
 
 def what_it_is(x: Any) -> str:
     """A short name of an evaluated object, for messages."""
@@ -117,6 +119,11 @@ def _list_item(low: Lowering, x: RunTimeList, index: Any, span: Span, b: GraphBa
     return made
 
 
+def _count(r: range) -> int:
+    """How many numbers a range has; `len` gives up beyond 64 bits."""
+    return max(0, (r.stop - r.start + r.step - (1 if r.step > 0 else -1)) // r.step)
+
+
 def items_of(low: Lowering, value: Any, span: Span) -> list[Any]:
     """Everything in an iterable whose length is known when compiling."""
     value = low.value(value)
@@ -142,6 +149,8 @@ def items_of(low: Lowering, value: Any, span: Span) -> list[Any]:
         low.needed_now(f"the length of attribute `{value.name}`", span)
     if is_iterator(value):
         low.regions.change(value, "iterating over it", span)
+    if isinstance(value, range) and (count := _count(value)) > ITEM_LIMIT:
+        fail(control_flow.TooManyIterations(count=count, limit=ITEM_LIMIT, span=span))
     try:
         return [low.import_value(v) for v in value]
     except TypeError:

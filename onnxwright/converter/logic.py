@@ -200,10 +200,21 @@ def short_circuit(
     return arithmetic.logical(b, op, left, other)
 
 
-def reached_arms(low: Lowering, tests: list[hir.Expr]) -> tuple[list[int], list[GraphValue]]:
+def reached_arms(
+    low: Lowering,
+    tests: list[hir.Expr],
+    before: Callable[[int], None] = lambda _: None,
+    after: Callable[[], None] = lambda: None,
+) -> tuple[list[int], list[GraphValue]]:
     """Which arms of a chain can be reached, and for each whether it or one before it is.
 
     Tests run in order and, where they can fail, only if none before them was true.
+
+    Args:
+        low: the lowering.
+        tests: the tests.
+        before: runs what is before a test, given its number.
+        after: called when a test is evaluated.
 
     Returns:
         The numbers of the arms, the last one without a test of its own; and for the others
@@ -214,8 +225,10 @@ def reached_arms(low: Lowering, tests: list[hir.Expr]) -> tuple[list[int], list[
     for n, test in enumerate(tests):
         span = test.span
 
-        def truth(test: hir.Expr = test) -> Any:
+        def truth(test: hir.Expr = test, n: int = n) -> Any:
+            before(n)
             value = low.evaluate(test)
+            after()
             if not is_dynamic(value) or isinstance(value, (list, tuple, dict)):
                 return low.python(test.span, bool, value)
             return run_time_condition(low, value, test.span, scalar=True)

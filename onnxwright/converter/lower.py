@@ -113,7 +113,7 @@ def _lower(
                 else AttributeRef(p.name, p.spec.kind, optional=_may_be_none(p))
             )
             continue
-        kind = input_types.get(p.name) or input_type(p)
+        kind = input_types.get(p.name) or input_type(p, exact=context.verbatim)
         if main and p.default is None and p.name not in input_types:
             env[p.name] = None  # an optional input nobody asked for
             continue
@@ -178,13 +178,16 @@ def _finish(
     )
 
 
-def input_type(p: Param) -> OnnxType | None:
-    """The type of a value parameter, as far as its annotation says."""
+def input_type(p: Param, *, exact: bool = False) -> OnnxType | None:
+    """The type of a value parameter, as far as its annotation says.
+
+    `Optional[...]` is an input that may be absent; with `exact` it is ONNX's optional type.
+    """
     if not isinstance(p.spec, ValueSpec) or not p.spec.types:
         return None
     first = p.spec.types[0]
     if len(p.spec.types) == 1:
-        return first
+        return p.spec.exact if exact else first
     shapes = {k.shape if isinstance(k, TensorType) else None for k in p.spec.types}
     if all(isinstance(k, TensorType) for k in p.spec.types) and len(shapes) == 1:
         return TensorType(None, shapes.pop())

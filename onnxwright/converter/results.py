@@ -19,7 +19,7 @@ from onnxwright.semantics.backend import Promotable, is_value
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value, describe, is_number_like, own_array
 from onnxwright.types.annotations import ValueSpec
-from onnxwright.types.kinds import SequenceType, TensorType, fits
+from onnxwright.types.kinds import OptionalType, SequenceType, TensorType, fits
 from onnxwright.types.signature import FunctionSignature
 
 
@@ -100,7 +100,8 @@ def _result_value(
         if only is None and not isinstance(item, GraphValue) and _kind(item) is not None:
             return _weak_constant(low, item, made)
         return made
-    if kinds and item.kind is not None and not any(fits(item.kind, k) for k in kinds):
+    fitting = [*kinds, *map(OptionalType, kinds)] if spec is not None and spec.optional else kinds
+    if kinds and item.kind is not None and not any(fits(item.kind, k) for k in fitting):
         shown = str(spec)
         fail(messages.ReturnType(name=name, got=str(item.kind), wanted=shown, span=span))
     return item

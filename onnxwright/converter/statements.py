@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from onnxwright.converter import hir
@@ -10,7 +13,13 @@ from onnxwright.converter.annotations import annotated_type
 from onnxwright.converter.binding import bind_target
 from onnxwright.converter.branches import choose
 from onnxwright.converter.expressions import make_closure
-from onnxwright.converter.logic import CHAIN_LIMIT, reached_arms, run_time_condition
+from onnxwright.converter.logic import (
+    CHAIN_LIMIT,
+    may_fail,
+    reached_arms,
+    run_time_condition,
+)
+from onnxwright.converter.regions import NESTING_LIMIT
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import is_dynamic
 from onnxwright.diagnostics.catalogue import control_flow as messages
@@ -50,13 +59,13 @@ def _check_annotation(low: Lowering, s: hir.Assign, value: Any) -> None:
 def execute_if(low: Lowering, s: hir.If) -> None:
     """An `if`: decided when compiling, or an If."""
     tests, blocks = _chain(s)
-    if len(tests) > CHAIN_LIMIT:
-        depth = low.dynamic_depth
-        low.dynamic_depth = depth + 1
-        try:
-            flat_chain(low, tests, blocks, list(s.live_out), s.span)
-        finally:
-            low.dynamic_depth = depth
+    long = _chain_with_statements(s)
+    deep = len(tests) <= CHAIN_LIMIT and len(long.tests) + len(low.regions.stack) > NESTING_LIMIT
+    if len(tests) > CHAIN_LIMIT or deep:
+        if deep:
+            speculative_chain(low, long, s)
+        else:
+            flat_chain(low, tests, blocks, s)
         return
     test = low.evaluate(s.test)
     if not is_dynamic(test):
@@ -82,15 +91,83 @@ def execute_if(low: Lowering, s: hir.If) -> None:
         low.dynamic_depth = depth
 
 
-def flat_chain(
-    low: Lowering, tests: list[hir.Expr], blocks: list[hir.Block], live: list[str], span: Span
-) -> None:
+@dataclass
+class _Chain:
+    """An `elif` chain that has statements before some of its tests.
+
+    Attributes:
+        before: the statements before each test.
+        tests: the tests.
+        blocks: the blocks, the last one that of `else`.
+    """
+
+    before: list[hir.Block] = field(default_factory=list)
+    tests: list[hir.Expr] = field(default_factory=list)
+    blocks: list[hir.Block] = field(default_factory=list)
+
+
+def _chain_with_statements(s: hir.If) -> _Chain:
+    """The longest chain whose statements and tests may run although an earlier test is true."""
+    found = _Chain([()], [s.test], [s.then])
+    while s.orelse and isinstance(s.orelse[-1], hir.If):
+        *statements, inner = s.orelse
+        assert isinstance(inner, hir.If)
+        plain = all(
+            isinstance(x, hir.Assign)
+            and not may_fail(x.value)
+            and all(isinstance(t, hir.NameTarget) for t in x.targets)
+            for x in statements
+        )
+        if not plain or may_fail(inner.test):
+            break
+        s = inner
+        found.before.append(tuple(statements))
+        found.tests.append(s.test)
+        found.blocks.append(s.then)
+    found.blocks.append(s.orelse)
+    return found
+
+
+def speculative_chain(low: Lowering, chain: _Chain, s: hir.If) -> None:
+    """A chain too deep for a file as a balanced tree: what comes before a test always runs.
+
+    Each block sees the names as they are at its own test.
+    """
+    outer = low.frame.env
+    seen: list[dict[str, Any]] = []
+    low.frame.env = dict(outer)
+    try:
+        known, bounds = reached_arms(
+            low,
+            chain.tests,
+            lambda n: low.execute(chain.before[n]),
+            lambda: seen.append(dict(low.frame.env)),
+        )
+        seen.append(low.frame.env)
+    finally:
+        low.frame.env = outer
+
+    def block(n: int) -> None:
+        low.frame.env = dict(seen[n])
+        low.execute(chain.blocks[n])
+
+    balanced(low, bounds, [functools.partial(block, n) for n in known], s)
+
+
+def flat_chain(low: Lowering, tests: list[hir.Expr], blocks: list[hir.Block], s: hir.If) -> None:
     """A long `elif` chain as a balanced tree: the depth of a model file is limited."""
     known, bounds = reached_arms(low, tests)
+    balanced(low, bounds, [functools.partial(low.execute, blocks[n]) for n in known], s)
+
+
+def balanced(
+    low: Lowering, bounds: list[GraphValue], blocks: list[Callable[[], None]], s: hir.If
+) -> None:
+    """One of several blocks: the first whose bound is true, else the last."""
 
     def one_of(first: int, last: int) -> None:
         if first == last:
-            low.execute(blocks[known[first]])
+            blocks[first]()
             return
         middle = (first + last) // 2
         choose(
@@ -98,11 +175,16 @@ def flat_chain(
             bounds[middle],
             lambda: one_of(first, middle),
             lambda: one_of(middle + 1, last),
-            live,
-            span,
+            list(s.live_out),
+            s.span,
         )
 
-    one_of(0, len(known) - 1)
+    depth = low.dynamic_depth
+    low.dynamic_depth = depth + (len(blocks) > 1)
+    try:
+        one_of(0, len(blocks) - 1)
+    finally:
+        low.dynamic_depth = depth
 
 
 def execute_expression(low: Lowering, s: hir.Evaluate) -> None:

@@ -13,7 +13,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import from_type_proto, type_proto
 from onnxwright.types import annotations as known_annotations
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import SequenceType, TensorType
+from onnxwright.types.kinds import MapType, OnnxType, OptionalType, SequenceType, TensorType
 
 Array = np.ndarray[Any, Any]
 # Arrays of more elements are written as bytes, not as numbers.
@@ -106,15 +106,27 @@ def type_expression(proto: onnx.TypeProto, uses: set[str]) -> str | None:
     kind = from_type_proto(proto)
     if kind is None or not same_type(type_proto(kind), proto):
         return None
+    if isinstance(kind, OptionalType):
+        return _wrapped("Optional", kind.elem, uses)
+    return _expression(kind, uses)
+
+
+def _expression(kind: OnnxType | None, uses: set[str]) -> str | None:
     if isinstance(kind, SequenceType):
-        if not isinstance(kind.elem, TensorType) or kind.elem == TensorType():
-            return None
-        inner = _tensor(kind.elem, uses)
-        if inner is not None:
-            uses.add("Sequence")
-            return f"Sequence[{inner}]"
-        return None
+        return _wrapped("Sequence", kind.elem, uses)
+    if isinstance(kind, MapType):
+        inner = _expression(kind.value, uses)
+        key = {DType.INT64: "int", DType.STRING: "str"}.get(kind.key)
+        return f"dict[{key}, {inner}]" if key is not None and inner is not None else None
     return _tensor(kind, uses) if isinstance(kind, TensorType) else None
+
+
+def _wrapped(name: str, elem: OnnxType | None, uses: set[str]) -> str | None:
+    inner = _expression(elem, uses)
+    if inner is None:
+        return None
+    uses.add(name)
+    return f"{name}[{inner}]"
 
 
 def _tensor(kind: TensorType, uses: set[str]) -> str | None:

@@ -46,6 +46,7 @@ def _imports(uses: set[str], renaming: dict[str, str]) -> list[str]:
     """The import statements: the standard library, other packages, this one."""
     standard = ["from collections.abc import Sequence"] if "Sequence" in uses else []
     standard += ["from pathlib import Path"] if "Path" in uses else []
+    standard += ["from typing import Optional"] if "Optional" in uses else []
     others = [f"import {name}" for name in ("ml_dtypes",) if name in uses]
     others += ["import numpy as np"] if "np" in uses else []
     others += ["import onnx"] if "onnx" in uses else []

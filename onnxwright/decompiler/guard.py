@@ -11,9 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _IMPORTS = {"numpy": "np", "onnx": None, "ml_dtypes": None}
-_FROM = frozenset({"onnxwright", "pathlib", "collections.abc"})
+_FROM = frozenset({"onnxwright", "pathlib", "collections.abc", "typing"})
 _BUILTINS = frozenset(
-    {"object", "bool", "complex", "int", "float", "str", "list", "tuple", "range", "__file__"}
+    {
+        "object",
+        "bool",
+        "complex",
+        "int",
+        "float",
+        "str",
+        "list",
+        "tuple",
+        "dict",
+        "range",
+        "__file__",
+    }
 )
 _STATEMENTS = (
     ast.Module, ast.Expr, ast.Assign, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Pass,

@@ -92,8 +92,8 @@ class Module:
     def __post_init__(self) -> None:
         self.names.reserve(
             "np", "onnx", "ml_dtypes", "op", "script", "Details", "External", "Opset", "Op",
-            "Sequence", "graph", "initializer", "make_model", "make_function", "weights", "Path",
-            "data",
+            "Sequence", "Optional", "graph", "initializer", "make_model", "make_function",
+            "weights", "Path", "data",
             *(kind.name for kind in DType),
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ import onnx
 
 from onnxwright.compare.equality import attribute_kind
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
+from onnxwright.decompiler.arrays import type_expression
 from onnxwright.decompiler.attributes import plain_value, value_expression
 from onnxwright.decompiler.graph_metadata import Facts
 from onnxwright.decompiler.layout import WIDTH, Expr, Group, data, join, listed, text
@@ -15,6 +16,7 @@ from onnxwright.decompiler.pieces import Piece, binary, number_piece, subscript,
 from onnxwright.decompiler.places import Places, origin_of
 from onnxwright.decompiler.planning import Plan
 from onnxwright.ir.builder import ORIGIN
+from onnxwright.types.kinds import AttrKind
 
 _A = onnx.AttributeProto
 
@@ -165,6 +167,11 @@ class Writer:
             if not graphs:
                 return None
             return graphs[0] if kind == _A.GRAPH else listed(graphs)
+        if kind == _A.TYPE_PROTO:
+            param = getattr(signature, "attributes", {}).get(attr.name)
+            if param is None or param.kind is not AttrKind.TYPE_PROTO or attr.doc_string:
+                return None
+            return type_expression(attr.tp, self.module.uses)
         value = plain_value(attr, signature)  # type: ignore[arg-type]
         if value is None:
             return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Union
 
 from onnxwright.diagnostics.span import Span, source_line
-from onnxwright.diagnostics.text import clean
+from onnxwright.diagnostics.text import as_utf8, clean
 
 Sources = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]], None]
 
@@ -46,7 +46,7 @@ def origin_text(span: Span) -> str:
         >>> origin_text(Span("/home/model.py", 12, 11, 12, 12))
         'model.py:12:12'
     """
-    name = _base(span.file)
+    name = as_utf8(_base(span.file))
     _compiled.setdefault(name, {}).setdefault(span.file, set()).add(span.line)
     return f"{name}:{span.line}:{span.col + 1}"
 

@@ -30,6 +30,31 @@ def clean(text: str) -> str:
     )
 
 
+def as_utf8(text: str) -> str:
+    r"""Text that Python decoded with the encoding of the locale, decoded as UTF-8 instead.
+
+    In the C locale, paths and arguments hold surrogates for the bytes beyond ASCII.  A model cannot
+    hold these.
+
+    Args:
+        text: a path, or an argument of a command.
+
+    Returns:
+        The text; a byte that is not UTF-8 becomes a question mark in a diamond.
+
+    Example:
+        >>> as_utf8("caf\udcc3\udca9.py")
+        'café.py'
+    """
+    if text.isascii():
+        return text
+    try:
+        raw = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, which stands for no byte
+        raw = text.encode("utf-8", "replace")
+    return raw.decode("utf-8", "replace")
+
+
 def clean_lines(text: str) -> str:
     r"""Lines of printable characters: like `clean`, but line ends stay.
 
@@ -48,4 +73,4 @@ def clean_lines(text: str) -> str:
     return "".join(c if c in "\n\t" else clean(c) for c in text)
 
 
-__all__ = ["clean", "clean_lines"]
+__all__ = ["as_utf8", "clean", "clean_lines"]

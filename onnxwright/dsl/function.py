@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import dis
-import functools
 import inspect
 import re
 import sys
@@ -18,6 +17,7 @@ from onnxwright.diagnostics.diagnostic import located
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.opset.opsets import Opset
+from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.roles import Script, SymbolicValue
 
 if TYPE_CHECKING:
@@ -491,7 +491,7 @@ def _local_types(function: FunctionType, depth: int) -> dict[str, Any] | None:
     return {name: around[name] for name in words if name in around}
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_by_code
 def _global_names(code: CodeType) -> tuple[str, ...]:
     """The global names a function reads; `co_names` holds names of attributes too."""
     read = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]

@@ -166,10 +166,10 @@ class _Writer:
         types: dict[str, OnnxType | None] = {}
         for spec, value in zip(returns, low.outputs, strict=False):
             if isinstance(spec, ValueSpec) and len(spec.types) == 1:
-                types[value.name or ""] = spec.types[0]
+                types[value.name or ""] = spec.exact
         for p in low.script.signature.params:
             if not p.is_attribute:
-                types[self.final.get(p.name, p.name)] = input_type(p)
+                types[self.final.get(p.name, p.name)] = input_type(p, exact=True)
         for info in (*made.input, *made.output):
             kind = types.get(info.name)
             if kind is not None and not info.HasField("type"):
@@ -298,7 +298,7 @@ class _Writer:
             elif given is not None:
                 spec = parse_annotation(given)
                 if isinstance(spec, ValueSpec) and spec.types:
-                    info.type.CopyFrom(adapters.type_proto(spec.types[0]))
+                    info.type.CopyFrom(adapters.type_proto(spec.exact or spec.types[0]))
                 else:
                     info.type.CopyFrom(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
             facts = details.values.get(python, {})

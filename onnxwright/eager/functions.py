@@ -6,7 +6,6 @@ Results come back in the kind that went in; inside another script values pass as
 from __future__ import annotations
 
 import dis
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
@@ -30,6 +29,7 @@ from onnxwright.opset.attributes import (
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.code_cache import cached_by_code
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, fits
 from onnxwright.types.roles import BackendValue
@@ -72,7 +72,8 @@ def call_function(
             return call_function(function, signature, args, rest, opset=opset, name=name)
     shown_name = name or str(getattr(function, "__name__", "function"))
     outer = select.running()
-    writes = _writes_items(getattr(function, "__code__", None))
+    code = getattr(function, "__code__", None)
+    writes = code is not None and _writes_items(code)
     call = _Call(shown_name, signature, inside=outer is not select.TOP, writes=writes)
     kind = foreign.kind_of((*args, *kwargs.values()), inside=outer is not select.TOP)
     positional, named = call.bind(args, kwargs)
@@ -91,11 +92,9 @@ def _stays_number(spec: Any, value: Any) -> bool:
     return spec is None or (isinstance(spec, ValueSpec) and not spec.types and not spec.typevar)
 
 
-@functools.cache
-def _writes_items(code: CodeType | None) -> bool:
+@cached_by_code
+def _writes_items(code: CodeType) -> bool:
     """Whether a function has `x[i] = value`, itself or in a function inside it."""
-    if code is None:
-        return False
     if any(one.opname in ("STORE_SUBSCR", "STORE_SLICE") for one in dis.get_instructions(code)):
         return True
     return any(_writes_items(one) for one in code.co_consts if isinstance(one, CodeType))

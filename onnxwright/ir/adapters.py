@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.types.annotations import AttrKind
+from onnxwright.types.annotations import AttrKind, ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
     MapType,
@@ -201,6 +201,8 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
         return _tensor_value(value)
     if kind is ir.AttributeType.TENSORS:
         return [_tensor_value(v) for v in value]
+    if kind is ir.AttributeType.TYPE_PROTO:
+        value = _type_value(value)
     if isinstance(value, onnx.TypeProto):
         return ir.TypeAndShape(
             ir.serde.deserialize_type_proto_for_type(value),
@@ -211,6 +213,18 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
     if kind is ir.AttributeType.GRAPH and not isinstance(value, ir.Graph):
         raise TypeError(f"a function or a graph is needed, not {type(value).__name__}")
     return value
+
+
+def _type_value(value: Any) -> Any:
+    """A type or an annotation as a TypeProto; what is one already as it is."""
+    if isinstance(value, (onnx.TypeProto, ir.TypeAndShape)):
+        return value
+    if not isinstance(value, get_args(OnnxType)):
+        spec = parse_annotation(value)
+        value = spec.exact if isinstance(spec, ValueSpec) else None
+        if value is None:
+            raise TypeError("a type is needed")
+    return type_proto(value)
 
 
 def _tensor_value(value: Any) -> Any:

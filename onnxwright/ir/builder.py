@@ -18,6 +18,7 @@ from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.adapters import set_type, tensor
 from onnxwright.ir.names import Namer
+from onnxwright.ir.nested import name_nodes
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, TensorType
@@ -122,6 +123,8 @@ class Recorder:
         # Warnings of what is built; whoever built it issues them when it is sure to stay.
         self.warnings: list[Diagnostic] = []
         self.last_origin: str | None = None
+        # Called with each new node.
+        self.on_node: Callable[[ir.Node], None] | None = None
         self._node_names = Namer()
         # For rollback: every node and opset in order, and how to undo what is not an addition.
         self._tracking = False  # from the first checkpoint on
@@ -277,6 +280,7 @@ class Recorder:
         final = self.own_outputs(outputs)
         self.scopes.pop()
         self.remove_dead(scope.nodes, final)
+        name_nodes(scope.nodes)
         graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
         if self.exact:
             self.graphs[graph.name or ""] = (graph, scope)
@@ -393,6 +397,8 @@ class Recorder:
             self.values[value] = ValueInfo(origin=origin)
         if sugar:
             self.sugar.add(node)
+        if self.on_node is not None:
+            self.on_node(node)
         return made
 
     def constant(self, array: np.ndarray[Any, Any], origin: str | None = None) -> ir.Value:

@@ -1,4 +1,4 @@
-"""The graphs inside nodes: those in attributes, and nodes at any depth."""
+"""The graphs inside nodes, nodes at any depth, and names of the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -44,3 +44,36 @@ def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
     yield graph
     for node in all_nodes(graph):
         yield from subgraphs(node)
+
+
+def name_nodes(nodes: Iterable[ir.Node]) -> None:
+    """Give nodes that will be one graph names of their own; runtimes refuse a name that is twice.
+
+    Nodes without a name get those that a graph of onnx_ir would give them, unless another node has
+    the name; of nodes with the same name, the first one keeps it.
+
+    Args:
+        nodes: all nodes of the graph.
+
+    Example:
+        >>> x = ir.Value(name="x")
+        >>> nodes = [ir.Node("", "Relu", [x]), ir.Node("", "Abs", [x], name="node_Relu_0")]
+        >>> name_nodes(nodes)
+        >>> [n.name for n in nodes]
+        ['node_Relu_1', 'node_Relu_0']
+    """
+    taken: set[str] = set()
+    unnamed: list[ir.Node] = []
+    for node in nodes:
+        if node.name is None or (node.name and node.name in taken):
+            unnamed.append(node)
+        else:
+            taken.add(node.name)
+    if not taken:
+        return
+    count = 0
+    for node in unnamed:
+        while (name := f"node_{node.op_type}_{count}") in taken:
+            count += 1
+        count += 1
+        node.name = name

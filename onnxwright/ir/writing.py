@@ -288,7 +288,7 @@ def _stem(name: str, ending: int) -> str:
 
 
 def _locations(path: Path) -> set[str]:
-    """The first folder or file of each location that an old model names; none if it is no model."""
+    """The first folder or file of each location that an old model names; none if it is none."""
     from onnx import ModelProto, TensorProto
 
     found: set[str] = set()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from onnxwright.errors import OnnxwrightError
+from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import AttrKind
+from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference, BackendValue
 from onnxwright.types.tensors import Tensor, TensorMeta
 
@@ -124,6 +125,21 @@ def _to_str(value: Any) -> object:
     raise WrongTypeError
 
 
+def _to_type(value: Any) -> object:
+    """A type as an annotation says it; a TypeProto as it is given."""
+    if is_reference(value) or hasattr(value, "SerializeToString"):
+        return value
+    if isinstance(value, get_args(OnnxType)):
+        return value
+    try:
+        spec = parse_annotation(value)
+    except OnnxwrightError:
+        raise WrongTypeError from None
+    if not isinstance(spec, ValueSpec) or spec.exact is None:
+        raise WrongTypeError
+    return spec.exact
+
+
 def _to_tensor(value: Any) -> object:
     """Numbers, strings and nested lists of them as an array; tensors as they are given.
 
@@ -212,6 +228,7 @@ _NORMALIZE: dict[AttrKind, Callable[[Any], object]] = {
     AttrKind.FLOATS: _listed(_to_float),
     AttrKind.STRINGS: _listed(_to_str),
     AttrKind.TENSOR: _to_tensor,
+    AttrKind.TYPE_PROTO: _to_type,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import ReplayOptions, replay_model
 from onnxwright.builder.tracing import TracingBackend
@@ -23,7 +23,8 @@ from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
-from onnxwright.optimizer.matching import Match, Matcher, Near
+from onnxwright.optimizer.match import Match, Near
+from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
@@ -37,7 +38,7 @@ M = TypeVar("M")
 # Three to five are enough for nearly every model; each is linear in the size of the model.
 MOST_ROUNDS = 16
 TARGETS = ("any", "onnxruntime")
-ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen")
+ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def optimize(
     opset_version: int | None = None,
     fold_limit: int = FOLD_LIMIT,
     inline: bool | Callable[[ir.Function], bool] = False,
+    prune: bool = False,
     report: bool = False,
 ) -> Any:
     """A smaller and faster model that computes the same.
@@ -82,10 +84,13 @@ def optimize(
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
-            "frozen" (weights are not trained again: equal ones are stored once).
+            "frozen" (weights are not trained again: equal ones are stored once),
+            "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
+            also the operators that only these make as fast as the nodes they stand for).
         opset_version: the version of the standard opset afterwards; by default that of the model.
         fold_limit: bytes that a result of weights alone may add to the model.
         inline: whether calls of model-local functions are inlined: all, or those it says.
+        prune: whether functions that nothing calls are removed.
         report: return what was done, too.
 
     Returns:
@@ -123,6 +128,9 @@ def optimize(
         moves_transposes="move_transposes" not in left_out,
     )  # fmt: skip
     made, done = _optimized(source, options)
+    if prune:
+        RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
+    _drop_domains(made, source)
     return (give(made), done) if report else give(made)
 
 
@@ -192,6 +200,20 @@ def _folded(model: ir.Model, options: _Options) -> ir.Model:
         RemoveUnusedNodesPass()(model)
     fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
     return model
+
+
+def _drop_domains(model: ir.Model, source: ir.Model) -> None:
+    """Leave out the domains of functions that are gone."""
+    gone = {f.domain for f in source.functions.values()} - {
+        f.domain for f in model.functions.values()
+    }
+    if not gone:
+        return
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for holder in holders:
+        used = {node.domain for node in all_nodes(holder)}
+        for domain in gone - used:
+            holder.opset_imports.pop(domain, None)
 
 
 def _drop_new_types(model: ir.Model, source: ir.Model) -> None:

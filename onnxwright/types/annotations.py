@@ -27,6 +27,7 @@ from onnxwright.types.kinds import (
     AttrKind,
     MapType,
     OnnxType,
+    OptionalType,
     SequenceType,
     TensorType,
 )
@@ -87,6 +88,13 @@ class ValueSpec:
     types: tuple[OnnxType, ...] = ()
     typevar: str | None = None
     optional: bool = False
+
+    @property
+    def exact(self) -> OnnxType | None:
+        """The one type that it says, `Optional[...]` being ONNX's optional type; else None."""
+        if len(self.types) != 1:
+            return None
+        return OptionalType(self.types[0]) if self.optional else self.types[0]
 
     def __str__(self) -> str:
         text = " | ".join(str(t) for t in self.types) or "Tensor"

@@ -187,6 +187,22 @@ def _step(
 
 
 def _shape(scene: _Scene, block: Block, step: Step, held: Mapping[str, Weight]) -> _Shape:
+    link = f"#f{scene.anchors[step.callee]}" if step.callee in scene.anchors else ""
+    title = _title(block, step, held, scene.sources)
+    return _Shape(css_of(step), lines_of(block, step, held), title, link)
+
+
+def lines_of(block: Block, step: Step, held: Mapping[str, Weight]) -> tuple[str, ...]:
+    """What is written in the box of a node.
+
+    Args:
+        block: the graph that it is in.
+        step: the node.
+        held: the weights that it may read, by name.
+
+    Returns:
+        The operator, up to three weights, and the type of the result.
+    """
     lines = [short(step.op, _WIDEST)]
     constant = step.op == "Constant"
     if constant:
@@ -197,17 +213,18 @@ def _shape(scene: _Scene, block: Block, step: Step, held: Mapping[str, Weight]) 
     kinds = [block.types.get(name) for name in step.outputs if name]
     if len(kinds) == 1 and kinds[0] is not None and not constant:
         lines.append(short(f"{kinds[0]}", _WIDEST))
-    css = "node"
+    return tuple(lines)
+
+
+def css_of(step: Step) -> str:
+    """The class of the box of a node, which chooses its colours."""
     if step.callee is not None:
-        css = "call"
-    elif step.blocks:
-        css = "flow"
-    elif constant:
-        css = "const"
-    elif facts(step.op).heavy:
-        css = "heavy"
-    link = f"#f{scene.anchors[step.callee]}" if step.callee in scene.anchors else ""
-    return _Shape(css, tuple(lines), _title(block, step, held, scene.sources), link)
+        return "call"
+    if step.blocks:
+        return "flow"
+    if step.op == "Constant":
+        return "const"
+    return "heavy" if facts(step.op).heavy else "node"
 
 
 def _title(block: Block, step: Step, held: Mapping[str, Weight], sources: Sources) -> str:
@@ -301,4 +318,4 @@ def _box(shape: _Shape, left: float, top: float, wide: float, high: float) -> st
     return f'<a href="{shape.link}">{body}</a>' if shape.link else body
 
 
-__all__ = ["draw", "source_text"]
+__all__ = ["css_of", "draw", "lines_of", "source_text"]

@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 import html
-from typing import Protocol
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
 
+from onnxwright.diagnostics.origins import Sources
+from onnxwright.viz.page_data import page_data
 from onnxwright.viz.summary import Summary
 from onnxwright.viz.view import View
 
 _STYLE = """
 body{font:14px system-ui,sans-serif;margin:0;color:#1f2328;background:#fff}
-header,section{padding:12px 20px}h1{font-size:18px;margin:4px 0}h2{font-size:14px;margin:4px 0}
+header,section{padding:8px 20px}h1{font-size:18px;margin:4px 0}h2{font-size:14px;margin:4px 0}
+h3{font-size:12px;color:#57606a;margin:8px 0 2px}summary{cursor:pointer}
 table{border-collapse:collapse}td{padding:1px 14px 1px 0;vertical-align:top}
 td:first-child{color:#57606a;white-space:nowrap}
-.frame{border:1px solid #d0d7de;height:70vh;overflow:hidden;cursor:grab}
-.frame svg{width:100%;height:100%}
 pre{font:12px ui-monospace,Menlo,Consolas,monospace;overflow:auto;background:#f6f8fa;padding:10px}
+.bar{display:flex;gap:8px;align-items:center;padding:4px 20px}
+.bar input{width:22em;padding:3px 6px}.bar button,.bar select,aside button{font:inherit}
+main{display:flex;height:78vh;border-top:1px solid #d0d7de;border-bottom:1px solid #d0d7de}
+#ow-svg{flex:1;min-width:0;height:100%;cursor:grab;touch-action:none}
+aside{width:380px;overflow:auto;border-left:1px solid #d0d7de;padding:8px 14px;font-size:13px}
+aside td{padding-right:8px;overflow-wrap:anywhere}aside tr.bad td{color:#cf222e;font-weight:bold}
+aside .link{display:inline-block;border:0;background:none;color:#0969da;cursor:pointer;padding:0;
+text-align:left}#ow-found .link{display:block}#ow-found{max-height:30%;overflow:auto}
+.hint{color:#57606a}
+#ow-svg text{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+user-select:none}
+#ow-svg .op,#ow-svg .head{font-weight:bold}#ow-svg .more{fill:#555}
+#ow-svg rect{rx:4;ry:4;fill:#f6f8fa;stroke:#57606a}
+.box{cursor:pointer}#ow-svg .io rect{fill:#dafbe1;stroke:#1a7f37;rx:11;ry:11}
+#ow-svg .const rect{fill:#fff;stroke:#8c959f;stroke-dasharray:3 2}
+#ow-svg .heavy rect{fill:#ddf4ff;stroke:#0969da}#ow-svg .call rect{fill:#fbefff;stroke:#8250df}
+#ow-svg .fold rect{fill:#eaeef2;stroke:#424a53}#ow-svg .bad rect{fill:#ffebe9;stroke:#cf222e}
+#ow-svg .frame>rect{fill:#8c959f;fill-opacity:.07;stroke:#8c959f}
+#ow-svg .frame.flow>rect{fill:#d4a72c;stroke:#9a6700}
+#ow-svg .toggle{cursor:pointer}#ow-svg .toggle rect{fill:#fff;rx:2;ry:2;stroke:#424a53}
+#ow-svg .wire{fill:none;stroke:#8c959f}#ow-svg .wire.lit{stroke:#0969da;stroke-width:2.5}
+#ow-svg .chosen>rect{stroke:#0969da;stroke-width:3}
 """
-# Wheel to zoom, drag to move; without it the picture is shown whole.  A picture too large to be
-# read whole is shown at its own size, from its first input on.
-_SCRIPT = """
-const s=document.querySelector('.frame svg');
-if(s){const b=s.viewBox.baseVal,f=s.getBoundingClientRect();let d=null;
-if(Math.max(b.width/f.width,b.height/f.height)>2){
-const c=document.querySelector('.frame .io rect'),m=c?c.x.baseVal.value+c.width.baseVal.value/2:0;
-b.x=m-f.width/2;b.width=f.width;b.height=f.height;}
-s.addEventListener('wheel',e=>{e.preventDefault();const k=e.deltaY<0?0.85:1/0.85;
-const r=s.getBoundingClientRect(),px=b.x+b.width*(e.clientX-r.left)/r.width,
-py=b.y+b.height*(e.clientY-r.top)/r.height;
-b.x=px-(px-b.x)*k;b.y=py-(py-b.y)*k;b.width*=k;b.height*=k;},{passive:false});
-s.addEventListener('pointerdown',e=>{d=[e.clientX,e.clientY]});
-addEventListener('pointerup',()=>{d=null});
-addEventListener('pointermove',e=>{if(!d)return;const r=s.getBoundingClientRect();
-const q=Math.max(b.width/r.width,b.height/r.height);
-b.x-=(e.clientX-d[0])*q;b.y-=(e.clientY-d[1])*q;d=[e.clientX,e.clientY];});}
+_CANVAS = """\
+<div class="bar"><input id="ow-search" type="search" placeholder="Search operators, names, modules"
+aria-label="Search"><span id="ow-count"></span><select id="ow-graph" aria-label="Graph"></select>
+<button id="ow-fold">Fold all</button><button id="ow-unfold">Unfold all</button>
+<button id="ow-fit">Whole graph</button></div>
+<main><svg id="ow-svg" role="img" aria-label="graph"><defs><marker id="ow-tip" viewBox="0 0 8 8"
+refX="8" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse"
+orient="auto"><path d="M0 0L8 4L0 8z"
+fill="#6e7781"/></marker></defs><g id="ow-scene"></g></svg>
+<aside><div id="ow-found"></div><div id="ow-detail"></div></aside></main>
 """
 # From this size on a notebook shows the listing instead of the picture.
 _LARGE = 400
@@ -57,25 +76,33 @@ class Showable(Protocol):
         """The picture."""
 
 
-def page(shown: Showable) -> str:
-    """A page that needs nothing but a browser.
+def page(shown: Showable, sources: Sources = None, values: Mapping[str, Any] | None = None) -> str:
+    """A page that needs nothing but a browser, which lays the graph out.
 
     Args:
         shown: the model.
+        sources: Python files, or folders of them, whose lines may be shown.
+        values: values of the main graph by name, of a run.
 
     Returns:
         An HTML document.
     """
     title = html.escape(shown.view.title or "model")
+    data = json.dumps(page_data(shown.view, sources, values or {}), separators=(",", ":"))
+    # Nothing in it may end the element that it is in.
+    data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    script = Path(__file__).with_name("viewer.js").read_text(encoding="utf-8")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         f"<style>{_STYLE}</style></head><body>\n"
-        f"<header><h1>{title}</h1>{_figures(shown)}</header>\n"
-        f'<section><div class="frame">{_picture(shown)}</div></section>\n'
-        f"<section><h2>Listing</h2><pre>{html.escape(shown.text())}</pre></section>\n"
-        f"<script>{_SCRIPT}</script></body></html>\n"
+        f"<header><h1>{title}</h1><details><summary>Figures</summary>{_figures(shown)}</details>"
+        f"</header>\n{_CANVAS}"
+        f"<section><details><summary>Listing</summary><pre>{html.escape(shown.text())}</pre>"
+        "</details></section>\n"
+        f'<script type="application/json" id="ow-data">{data}</script>\n'
+        f"<script>{script}</script></body></html>\n"
     )
 
 

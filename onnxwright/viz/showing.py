@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from onnxwright.diagnostics.origins import Sources
+from onnxwright.eager.debugging.debugger import Debug
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.writing import write_file
 from onnxwright.viz.drawing import draw
@@ -30,14 +31,22 @@ class Shown:
         model: what `show` was given.
         dims: sizes of symbolic dimensions for the estimates.
         sources: Python files, or folders of them, whose lines are shown where the model names them.
+        values: what a run gave: `debug(model, inputs)`, or values by name.
     """
 
     def __init__(
-        self, model: Any, dims: Mapping[str, int] | None = None, sources: Sources = None
+        self,
+        model: Any,
+        dims: Mapping[str, int] | None = None,
+        sources: Sources = None,
+        values: Mapping[str, Any] | Debug | None = None,
     ) -> None:
         self._proto = read(model)
         self._sources = sources
         self._dims = dict(dims or {})
+        if isinstance(values, Debug):
+            values = {**values.inputs, **values.values, **values.outputs}
+        self._values = dict(values or {})
 
     @cached_property
     def view(self) -> View:
@@ -73,12 +82,15 @@ class Shown:
         return draw(self.view, self._sources)
 
     def html(self) -> str:
-        """A page of its own: figures, picture and listing; it needs nothing but a browser.
+        """A page of its own: figures, graph and listing; it needs nothing but a browser.
+
+        Modules of PyTorch and the graphs of If, Loop and Scan can be folded, nodes can be searched,
+        and a click on a node shows its types, weights, attributes, Python line and values.
 
         Returns:
             An HTML document.
         """
-        return page(self)
+        return page(self, self._sources, self._values)
 
     def save(self, path: str | Path) -> None:
         """Write a file: `.svg` the picture, `.html` the page, anything else the listing.
@@ -131,7 +143,13 @@ def on_terminal(stream: IO[str]) -> bool:
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
-def show(model: Any, *, dims: Mapping[str, int] | None = None, sources: Sources = None) -> Shown:
+def show(
+    model: Any,
+    *,
+    dims: Mapping[str, int] | None = None,
+    sources: Sources = None,
+    values: Mapping[str, Any] | Debug | None = None,
+) -> Shown:
     """Look at a model or function.
 
     Args:
@@ -140,6 +158,8 @@ def show(model: Any, *, dims: Mapping[str, int] | None = None, sources: Sources 
         dims: sizes of symbolic dimensions for estimates, such as `{"N": 1}`.
         sources: Python files, or folders of them, whose lines the picture shows where the model
             names them; those that this process compiled from are shown anyway.
+        values: what a run gave, which the page shows beside the types: `debug(model, inputs)`, or
+            values by name.
 
     Returns:
         An object whose text is a typed listing; `.summary` has figures, `.svg()` a picture,
@@ -155,7 +175,7 @@ def show(model: Any, *, dims: Mapping[str, int] | None = None, sources: Sources 
         graph g(x: FLOAT[2]) -> (y: FLOAT[2])
             y: FLOAT[2] = Relu(x)
     """
-    return Shown(model, dims, sources)
+    return Shown(model, dims, sources, values)
 
 
 __all__ = ["Shown", "notebook", "on_terminal", "show"]

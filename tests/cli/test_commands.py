@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -156,6 +157,12 @@ def test_view_writes_our_page(command: Any, models: Path) -> None:
     path = Path(done.stdout.strip())
     assert path.parent == models
     assert "Listing" in path.read_text(encoding="utf-8")
+
+
+def test_view_runs_the_model_where_inputs_are_given(command: Any, models: Path) -> None:
+    done = command("view", "one model.onnx", "--random", "--dim", "N=2", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'\["value","FLOAT\[', (models / "page.html").read_text(encoding="utf-8"))
 
 
 def test_to_script_gives_a_program_that_compiles_to_the_model(command: Any, models: Path) -> None:

@@ -42,7 +42,28 @@ def _nested(n: int) -> str:
     return "    y = x\n" + "".join(heads) + "    " * (n + 1) + "y = x + 1\n    return y\n"
 
 
+def _between(n: int) -> str:
+    arms = [f"    x = x + {k}\n    if i == {k}:\n        return x + 0\n" for k in range(n)]
+    return "".join(arms) + "    return x - 1\n"
+
+
+def _else_blocks(n: int, first: str = "z") -> str:
+    """`else:` blocks that begin with a statement."""
+    heads = ["", *("    " * k for k in range(1, n + 1))]
+    text = "    y = x\n    z = 0.0\n"
+    for k in range(n):
+        indent = "    " + heads[k]
+        text += f"{indent}if i == {k}:\n{indent}    y = x + z\n{indent}else:\n"
+        text += f"{indent}    {first} = {first} + 2.0\n"
+    return text + "    " * (n + 1) + "y = -x\n    return y\n"
+
+
 COMPILED = {
+    "between_40": (_between(40), 5, 15),
+    "between_end": (_between(40), 99, 779),
+    "else_blocks_40": (_else_blocks(40), 39, 78),
+    "else_blocks_end": (_else_blocks(40), 40, None),
+    "between_static": (_between(40).replace("if i ==", "if 20 =="), 0, 210),
     "elif_12": (_elif(12), 5, 5),
     "elif_32": (_elif(32), 31, 31),
     "elif_100": (_elif(100), 64, 64),
@@ -63,6 +84,11 @@ COMPILED = {
     ),
 }
 REFUSED = {
+    "items_2_63": ("    return op.Concat(*[x * k for k in range(2**63)], axis=0)\n", "OW317"),
+    "items_2_17": (
+        "    return op.Concat(*[x * k for k in range(2**17, 0, -1)], axis=0)\n",
+        "OW317",
+    ),
     "nested_31": (_nested(31), "OW319"),
     "nested_60": (_nested(60), "OW319"),
     "sum_1600": ("    return x" + " + x" * 1600 + "\n", "OW319"),

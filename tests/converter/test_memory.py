@@ -41,11 +41,15 @@ def test_scripts_loaded_anew_are_freed(tmp_path: Path) -> None:
     alive, sizes = [], []
     for n in range(36):
         path = tmp_path / f"m{n if n % 4 else 0}.py"  # now and then the same file, else a new one
-        path.write_text(SOURCE, encoding="utf-8")
+        # Another number each time: equal code objects are one key of a dict.
+        path.write_text(SOURCE.replace("1.0", f"{n}.5"), encoding="utf-8")
         script = load(path)
         script.to_model_proto()
         script(np.ones(3, np.float32))
         alive += [weakref.ref(script), weakref.ref(script.function)]
+        helper = script.function.__globals__["helper"].function
+        alive += [weakref.ref(helper.__code__), weakref.ref(script.function.__code__)]
+        del helper
         del script
         if n in (23, 35):  # more files than trees are kept
             gc.collect()

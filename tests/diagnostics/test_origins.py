@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -191,19 +190,3 @@ def test_texts_of_a_model_are_cleaned(tmp_path: Path) -> None:
     for text in texts:
         bad = {c for c in text if not (c.isprintable() or c in "\n\t")}
         assert not bad, text
-
-
-@pytest.mark.parametrize("command", ["show", "to-script", "run", "diff"])
-def test_commands_work_in_the_c_locale(command: str, tmp_path: Path) -> None:
-    made = model("é.py:1:1")
-    made.graph.name = made.graph.node[0].name = made.doc_string = "é"
-    path = tmp_path / "é.onnx"
-    path.write_bytes(made.SerializeToString())
-    more = {"run": ["--random", "--dim", "N=2"], "diff": [str(path)]}.get(command, [])
-    keep = {k: v for k, v in os.environ.items() if k in ("PATH", "PYTHONPATH", "HOME")}
-    done = subprocess.run(
-        [sys.executable, "-m", "onnxwright", command, str(path), *more],
-        env={**keep, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr

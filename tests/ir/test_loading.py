@@ -176,6 +176,18 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: edited(lambda m: m.graph.output[0].type.map_type.value_type.SetInParent()),
         "OW750",
     ),
+    "the name of an attribute parameter that is not UTF-8": (
+        lambda: (
+            parser.parse_model(
+                f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
+                '<domain: "f", opset_import: ["" : 18]> one <kkkk: float = 1.0> (a) => (c)'
+                " { c = LeakyRelu<alpha: float = @kkkk>(a) }"
+            )
+            .SerializeToString()
+            .replace(b"kkkk", b"\xff" * 4)
+        ),
+        "OW744",
+    ),
     "an operator's name that is not UTF-8": (lambda: not_utf8(b"Relu"), "OW744"),
     "bytes that are not a model": (lambda: b"\x08\x07garbage", "OW741"),
     "no bytes": (lambda: b"", "OW741"),
@@ -293,6 +305,9 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
     "a Loop whose body lacks an output": lambda: model(
         "y = Loop(, , x) <body = b (int64 i, bool c, float[2] v) => (bool c) { r = Neg(v) }>"
     ),
+    "a Loop without the values that its body takes": lambda: model(
+        "y = Loop() <body = b (int64 i, bool c, float[2] v) => (bool c, float[2] r) { r = Neg(v) }>"
+    ),
     "a branch that gives a value from outside": lambda: model(
         "c = Cast<to = 9>(x) y = If(c) <then_branch = t () => (float[2] x) { p = Relu(x) },"
         " else_branch = e () => (float[2] r) { r = Neg(x) }>"
@@ -329,6 +344,14 @@ def test_a_graph_that_a_call_gives_is_refused_by_what_looks_into_functions() -> 
             change(made)
     with pytest.raises(OnnxwrightError, match="OW510.*`Scan` needs the attribute `body"):
         ow.debug(made, [X])  # the call does not give it
+
+
+def test_strings_that_are_not_utf8_are_refused_when_run() -> None:
+    made = parser.parse_model(f"{HEAD} g () => (string[1] y) {{ y = Identity(w) }}")
+    made.graph.initializer.add(name="w", data_type=TensorProto.STRING, dims=[1],
+                               string_data=[b"\xff"])  # fmt: skip
+    with pytest.raises(ModelError, match="tensor `w`.*not UTF-8"):
+        ow.debug(made, [])
 
 
 UNSORTED = {

@@ -117,7 +117,9 @@ def test_functions_are_kept_or_inlined() -> None:
     kept = ow.optimize(model)
     assert operators(kept) == ["f"]
     assert [n.op_type for n in kept.functions[0].node] == ["Relu"]
+    assert len(ow.optimize(model, prune=True).functions) == 1
     inlined = ow.optimize(model, inline=True)
+    assert [o.domain for o in inlined.opset_import] == [""]
     assert operators(inlined) == ["Relu"]
     assert not inlined.functions
 
@@ -180,3 +182,39 @@ def test_exported_programs_take_weights_afterwards() -> None:
     module.load_state_dict(state)
     made.apply_weights(state)
     assert torch.allclose(made(x), module(x), atol=1e-5)
+
+
+def test_nodes_of_a_graph_have_names_of_their_own() -> None:
+    """ONNX Runtime refuses two nodes of one name; exporters write names that new nodes get, too."""
+    held = ", ".join(
+        f"float[4,2] w{n} = {{1,2,3,4,5,6,7,{k}}}, float[2] b{n} = {{1,{k}}}"
+        for k, n in enumerate("abc")
+    )
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[N,3,4] x) => (float[N,3,2] r) <{held}> {{
+            d = MatMul(x, wa)  p = Add(d, ba)  e = MatMul(x, wb)  q = Add(e, bb)
+            f = MatMul(x, wc)  s = Add(f, bc)  r = Sum(p, q, s) }}"""
+    )
+    model.graph.node[1].name, model.graph.node[6].name = "node_MatMul_1", "node_Add_4"
+    made = ow.optimize(model)
+    assert [n.op_type for n in made.graph.node] == ["MatMul", "Add", "Split", "Sum"]
+    names = {n.name for n in made.graph.node}
+    assert len(names) == 4
+    assert names > {"node_MatMul_1", "node_Add_4"}
+    feeds = {"x": np.ones((2, 3, 4), np.float32)}
+    assert first_difference(model, made, feeds=[feeds]) is None
+
+
+def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "used" : 1, "unused" : 1]>
+        g (float[N] x) => (float[N] y) { y = used.f(x) }
+        <domain: "used", opset_import: ["" : 20]>
+        f (a) => (b) { b = Relu(a) }
+        <domain: "unused", opset_import: ["" : 20]>
+        f (a) => (b) { b = Neg(a) }""")
+    assert len(ow.optimize(model).functions) == 2
+    pruned = ow.optimize(model, prune=True)
+    assert [f.domain for f in pruned.functions] == ["used"]
+    assert [o.domain for o in pruned.opset_import] == ["", "used"]

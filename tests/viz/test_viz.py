@@ -322,7 +322,8 @@ def test_without_the_engine_the_extra_is_named_and_the_rest_works(
     with pytest.raises(ImportError, match=r"onnxwright\[viz\]"):
         shown.svg()
     assert "graph nested" in shown._repr_html_()
-    assert "onnxwright[viz]" in shown.html()
+    assert "onnxwright[viz]" in shown._repr_html_()
+    assert 'id="ow-svg"' in shown.html()
     assert "Softmax" in str(shown)
 
 

@@ -36,7 +36,8 @@ from onnxwright.eager.tensor import Tensor, as_array
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
-from onnxwright.ir.loading import not_a_model, open_model
+from onnxwright.ir.loading import not_a_model, open_model, raise_damage
+from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.types.roles import BackendValue
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     Returns:
         The proto, and a reader for external data (None where there is none).
     """
-    from onnx import ModelProto, numpy_helper
+    from onnx import ModelProto, TensorProto, numpy_helper
 
     if hasattr(model, "to_model_proto"):
         model = model.to_model_proto()
@@ -248,7 +249,15 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     if not isinstance(opened.proto, ModelProto):
         not_a_model(opened.proto)
     base = str(opened.folder)
-    return opened.proto, lambda t: numpy_helper.to_array(t, base)
+
+    def read(tensor: TensorProto) -> Any:
+        try:
+            return numpy_helper.to_array(tensor, base)
+        except UnicodeDecodeError:
+            where = f"tensor {quoted(tensor.name)}"
+            raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
+
+    return opened.proto, read
 
 
 def _given(value: Any) -> Value:

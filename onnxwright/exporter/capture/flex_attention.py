@@ -36,7 +36,7 @@ def flex_attention_written_out() -> Iterator[None]:
         "_vmap_for_bhqkv": _traced,
         "_convert_mask_to_block_mask": lambda mask, **options: (mask, options),
         "_create_sparse_block_from_block_mask": _DeferredBlockMask,
-        "_validate_device": lambda *_: None,  # weights that require gradients are no obstacle here
+        "_validate_device": lambda *_: None,  # weights that require gradients are allowed here
     }
     before = {name: getattr(flex, name) for name in changes if hasattr(flex, name)}
     if len(before) < len(changes):

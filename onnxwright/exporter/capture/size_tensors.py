@@ -290,7 +290,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, int]]:
-    """Integers that modules keep as buffers that are not saved, so that they are no state."""
+    """Integers that modules keep as buffers that are not saved, so that they are not state."""
     return [
         (module, name, int(buffer))
         for module in model.modules()

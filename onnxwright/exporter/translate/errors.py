@@ -145,8 +145,8 @@ def raise_lowering_failed(
     )
     try:
         fail(failed)
-    except OnnxwrightError as told:
-        raise told from error
+    except OnnxwrightError as located:
+        raise located from error
 
 
 def wrong_kind(node: Node, result: Any) -> str:

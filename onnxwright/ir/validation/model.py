@@ -121,6 +121,7 @@ class _Checker:
         for info in proto.value_info:
             self._info(info, where)
         names = [*proto.attribute, *(a.name for a in proto.attribute_proto)]
+        self._texts(where, *names)
         self._once("attribute parameter", names, where)
         for attr in proto.attribute_proto:
             self._attribute(attr, where, set(), 0)

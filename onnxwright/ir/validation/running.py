@@ -71,7 +71,7 @@ def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int])
     """Refuse an If, Loop, Scan or SequenceMap whose graphs have too few inputs or outputs."""
     extra = _EXTRA.get(node.op_type) if node.domain in ("", "ai.onnx") else None
     if node.op_type == "Scan" and versions.get("ai.onnx", 9) < 9:
-        return  # the lengths of Scan 8 are no input of its graph, and states have a batch
+        return  # the lengths of Scan 8 are not an input of its graph, and states have a batch
     for attr in node.attribute if extra is not None else ():
         if not attr.HasField("g"):
             continue
@@ -84,6 +84,10 @@ def _check_bodies(node: onnx.NodeProto, where: str, versions: Mapping[str, int])
         ):
             if given < wanted:
                 raise Damage("structure", place, f"it has {given} {word}s, the node needs {wanted}")
+        if node.op_type == "Loop" and len(attr.g.input) > max(takes, 2):
+            carried = max(takes - 2, 0)
+            what = f"it has {len(attr.g.input)} inputs, the node gives it 2 and {carried} values"
+            raise Damage("structure", place, what)
         made = {v.name for v in (*attr.g.input, *attr.g.initializer)}
         made |= {t.values.name for t in attr.g.sparse_initializer}
         made.update(name for inner in attr.g.node for name in inner.output)

@@ -1,42 +1,50 @@
 """Operators of `com.microsoft`, for `target="onnxruntime"` only, where they were measured faster.
 
-`benchmarks/contrib.py` measures them: most take as long as what a default session makes of plain
-nodes by itself (FusedMatMul, BiasGelu, FastGelu, SkipLayerNormalization) or longer
-(SkipSimplifiedLayerNormalization twice as long, GroupQueryAttention 1.2 times): there are no rules
-for those.
+`benchmarks/contrib.py` measures them.  `contrib_fused` has those that a default session makes of
+plain nodes by itself.  Some take longer (SkipSimplifiedLayerNormalization twice as long,
+GroupQueryAttention 1.2 times): there are no rules for them.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from onnxwright.opset.opsets import Opset
 from onnxwright.optimizer.drawing import Draw, floats
+from onnxwright.optimizer.library.contrib_fused import contrib
+from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule
 from onnxwright.optimizer.scores import scores_of
-from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
 
-def _contrib(op: Op) -> Any:
-    return Ops(op.backend, Opset("com.microsoft", 1))
+def _sigmoid(rng: Any) -> Draw:
+    return {"x": floats(rng, (2, 3)), "alpha": np.float32(rng.choice([1.702, 0.5, -2.0]))}
 
 
-@rule(level="rounding", target="onnxruntime", cases=lambda rng: {"x": floats(rng, (2, 3))})
-def quick_gelu(op: Op, x: Value) -> Any:
-    """Gelu approximated with a Sigmoid."""
-    return x * op.Sigmoid(x * 1.702)
+@rule(level="rounding", target="onnxruntime", cases=_sigmoid)
+def quick_gelu(op: Op, x: Value, alpha: Const) -> Any:
+    """QuickGelu: a value times the Sigmoid of it, or of a multiple; Swish from opset 24."""
+    return x * op.Sigmoid(x * alpha)
+
+
+@quick_gelu.also
+def _(op: Op, x: Value) -> Any:
+    return x * op.Sigmoid(x)
 
 
 @quick_gelu.to
-def _(op: Op, x: Value) -> Any:
-    if x.dtype is not DType.FLOAT:
+def _(op: Op, x: Any, alpha: Any) -> Any:
+    factor = 1.0 if alpha is None else number(alpha)
+    if x.dtype is not DType.FLOAT or factor is None or not math.isfinite(factor):
         return None
-    return _contrib(op).QuickGelu(x, alpha=1.702)
+    if alpha is not None and (x.rank is None or (alpha.rank or 0) > x.rank):
+        return None
+    return contrib(op).QuickGelu(x, alpha=factor)
 
 
 def _rows(rng: Any) -> Draw:
@@ -113,7 +121,7 @@ def _(op: Op, v: Value, match: Any) -> Any:
         ):
             return None
     inputs = [query, key, value] if mask is None else [query, key, value, None, None, mask]
-    return _contrib(op).MultiHeadAttention(*inputs, num_heads=heads, scale=found.factor)
+    return contrib(op).MultiHeadAttention(*inputs, num_heads=heads, scale=found.factor)
 
 
 def heads_of(op: Op, value: Value, perm: list[int]) -> Any:

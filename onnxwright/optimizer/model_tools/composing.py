@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.function_names import rename_clashing
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
@@ -67,14 +68,17 @@ def compose(
     """
     a, b = _same_versions(opened(first).clone(), opened(second).clone())
     pairs = _pairs(a.graph, b.graph, io_map)
-    _rename_functions(a, b)
+    rename_clashing(b, a.functions)
     _rename_values(a, b, {pair[1] for pair in pairs}, prefix)
     connected = {old for old, _ in pairs}
     results = [v for v in a.graph.outputs if v not in connected] + list(b.graph.outputs)
     joined = {new: old for old, new in pairs}
     free = [v for v in b.graph.inputs if v not in {new for _, new in pairs}]
+    a.graph.outputs.clear()
+    b.graph.outputs.clear()
     for old, new in pairs:
-        new.replace_all_uses_with(old, replace_graph_outputs=True)
+        new.replace_all_uses_with(old)
+        b.graph.initializers.pop(new.name or "", None)  # a default that is never used now
     results = _distinct([joined.get(v, v) for v in results], a, b)
     _move(a, b, free)
     if outputs is not None:
@@ -150,29 +154,6 @@ def _check_types(output: ir.Value, given: ir.Value) -> None:
             output=output.name or "", input=given.name or "", reason=reason,
             advice="cast or reshape it, or set the shapes of one of the models",
         ))  # fmt: skip
-
-
-def _rename_functions(a: ir.Model, b: ir.Model) -> None:
-    """Functions of the second that are called like other ones of the first get a new name."""
-    for name, function in list(b.functions.items()):
-        other = a.functions.get(name)
-        if other is None or _same_function(function, other):
-            continue
-        number = 1
-        while (name[0], f"{name[1]}_{number}", name[2]) in {*a.functions, *b.functions}:
-            number += 1
-        del b.functions[name]
-        function.name = f"{name[1]}_{number}"
-        b.functions[function.identifier()] = function
-        for graph in (b.graph, *b.functions.values()):
-            for node in all_nodes(graph):
-                if node.op_identifier() == name:
-                    node.op_type = function.name
-
-
-def _same_function(x: ir.Function, y: ir.Function) -> bool:
-    one, two = ir.to_proto(x), ir.to_proto(y)
-    return bool(one.SerializeToString() == two.SerializeToString())
 
 
 def _rename_values(a: ir.Model, b: ir.Model, connected: set[ir.Value], prefix: str | None) -> None:

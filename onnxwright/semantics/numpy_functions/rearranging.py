@@ -39,7 +39,7 @@ def reshape(b: Backend[V], x: object, *shape: object, order: object = "C") -> V:
     known = b.constant_value(sizes)
     some = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
     follows = any(isinstance(s, int) and s == -1 for s in some)
-    # 0 is a size in numpy; ONNX takes it as "the same size" unless told otherwise.
+    # 0 is a size in numpy; ONNX takes it as "the same size" unless `allowzero` says otherwise.
     if (known is None and not follows) or (known is not None and 0 in known):
         return emit1(b, "Reshape", (value, sizes), allowzero=1)
     return emit1(b, "Reshape", (value, sizes))

@@ -212,6 +212,26 @@ def while_with_count(x):
 
 
 @program
+def while_error(x):
+    u, error, n = x.sum(), x.sum() * 0 + 1.0, 0
+    while n < 30 and error > 0.1:
+        last = u
+        u = u * 0.5
+        error = (u - last).abs()
+        n = n + 1
+    return u
+
+
+@program
+def while_going(x):
+    going = x.sum() > 0
+    while going:
+        x = x - 0.5
+        going = x.max() > 0
+    return x
+
+
+@program
 def while_break(x):
     n = 0
     while n < 6:

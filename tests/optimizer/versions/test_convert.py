@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 import onnxwright as ow
 from onnxwright.errors import ConversionError, ConversionValueError, ModelError
@@ -237,3 +237,35 @@ def test_triangles_of_dynamic_size(k, upper):
                      f"{{ y = Trilu<upper={upper}>(x, k) }}")  # fmt: skip
     given = [np.arange(20, dtype=np.float32).reshape(4, 5), np.array(k)]
     assert same(run(model, given), run(ow.convert_version(model, 13), given))
+
+
+SCATTERED = [
+    ("ScatterND", (4, 3), [[0], [2], [0], [-1]], (4, 3), {}),
+    ("ScatterND", (4, 3), [[0, 1], [3, -1], [0, 1]], (3,), {}),
+    ("ScatterND", (2, 2, 3), [[[0, 1]], [[0, 1]]], (2, 1, 3), {}),
+    ("ScatterND", (3,), [[0], [0]], (2,), {}),
+    ("ScatterElements", (3, 4), [[0, 1, 1], [0, 2, -1]], (2, 3), {"axis": 0}),
+    ("ScatterElements", (3, 4), [[0, 1, 1], [0, 2, 0]], (2, 3), {"axis": -1}),
+    ("ScatterElements", (5,), [1, 1, 1, 4], (4,), {}),
+    ("ScatterElements", (2, 3, 2), [[[1, 1], [2, 0]]], (1, 2, 2), {"axis": 1}),
+]
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+@pytest.mark.parametrize(("name", "size", "places", "given", "attributes"), SCATTERED)
+def test_scattered_sums(name, size, places, given, attributes, reduction):
+    """Several updates of one place are combined in versions whose operators replace."""
+    rng = np.random.default_rng(0)
+    node = helper.make_node(name, ["x", "i", "u"], ["y"], reduction=reduction, **attributes)
+    i = np.array(places, np.int64)
+    infos = [helper.make_tensor_value_info(n, 1, [f"{n}{k}" for k in range(len(s))])
+             for n, s in (("x", size), ("u", given), ("y", size))]  # fmt: skip
+    indices = helper.make_tensor_value_info("i", 7, ["n", *i.shape[1:]])
+    graph = helper.make_graph([node], "g", [infos[0], indices, infos[1]], infos[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    runs = [rng.normal(size=size).astype("f"), i, rng.normal(size=given).astype("f")]
+    want = run(model, runs)[0]
+    for version in (17, 15, 11):
+        made = ow.convert_version(model, version)
+        onnx.checker.check_model(made, full_check=True)
+        np.testing.assert_allclose(run(made, runs)[0], want, rtol=1e-6)

@@ -45,7 +45,8 @@ def is_static(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Compare):
-        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        same = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        return same and not any(map(_is_truth, node.comparators))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_static(node.operand)
     if isinstance(node, ast.BoolOp):
@@ -124,6 +125,9 @@ class Expressions(ast.NodeTransformer):
         if static or _is_fixed(node):
             return node
         if len(node.ops) == 1:
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+                found = call("is_", node.left, node.comparators[0])
+                return found if isinstance(node.ops[0], ast.Is) else call("not_", found)
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 found = call("contains", node.left, node.comparators[0])
                 return found if isinstance(node.ops[0], ast.In) else call("not_", found)
@@ -143,6 +147,13 @@ class Expressions(ast.NodeTransformer):
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
         return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`items[n]`: the number may be known at run time only."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not _may_be_number(node.slice):
+            return node
+        return call("item", node.value, node.slice)
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         """`[f(x) for x in items]`: the items may be known at run time only."""
@@ -287,6 +298,18 @@ class _Appends(ast.NodeTransformer):
         return node
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+
+
+def _is_truth(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+
+
+def _may_be_number(index: ast.expr) -> bool:
+    """Whether an index may be a number that is not written out."""
+    others = (ast.Slice, ast.Tuple, ast.List, ast.JoinedStr)
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return not isinstance(index, others) and not isinstance(index, ast.Constant)
 
 
 def _is_fixed(node: ast.AST) -> bool:

@@ -190,7 +190,7 @@ def length_of(items: Any) -> Any:
     if type(items) is list and len(items) == 1 and isinstance(items[0], OtherName):
         raise _misused("another name of it")
     if isinstance(items, torch.Tensor) and items.ndim:
-        return items.shape[0]
+        return items.shape[0]  # `len` must be a number of Python
     return len(items)
 
 

@@ -17,6 +17,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import Grown, OtherName
+from onnxwright.exporter.capture.source.one_of import OneOf, is_choosable
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 
 
@@ -75,6 +76,9 @@ class Merger:
                 return lambda _: left
             return self.leaf(left, right, path)
         one, two = parts_of(left), parts_of(right)
+        if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
+            choice = self.leaf(0, 1, path)
+            return lambda results: OneOf(choice(results), (left, right))
         if one is not None and two is not None and type(left) is type(right):
             (keys, values, make), (other_keys, others, _) = one, two
             if keys != other_keys:
@@ -137,6 +141,9 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
         if growth is None:
             return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
         return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
+    if isinstance(value, OneOf):
+        items = value._ow_items
+        return [f" of {[id(i) for i in items]}"], [value._ow_place], lambda v: OneOf(v[0], items)
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):
@@ -158,6 +165,10 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
 
         return [f".{n}" for n in names], [getattr(value, n) for n in names], data
     return None
+
+
+def _keys(parts: tuple[list[str], Any, Any] | None) -> list[str] | None:
+    return None if parts is None else parts[0]
 
 
 def leaves_of(value: Any) -> list[Any]:

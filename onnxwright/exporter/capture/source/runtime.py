@@ -16,17 +16,19 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.choosing import place_of, result_of
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.lists import Grown, append, length_of
 from onnxwright.exporter.capture.source.looping import Loop, Trips, as_truth
 from onnxwright.exporter.capture.source.merging import UNSET
+from onnxwright.exporter.capture.source.one_of import picked
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, tracer
 from onnxwright.exporter.capture.source.session import current, note, refused_here
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
     "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_unset", "listed", "not_", "or_", "shown", "while_",
+    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "or_", "shown", "while_",
 ]  # fmt: skip
 
 
@@ -97,16 +99,40 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     if answer is not None:
         note("If", answer)
         return (then if answer else orelse)()
-    box = [UNSET]
+    return result_of(functools.partial(if_, test), then, orelse)
 
-    def put(value: Any) -> None:
-        box[0] = value
 
-    state = State(
-        ("the value",), ("the value",), (lambda: box[0],), lambda values: put(values[0]), ()
-    )
-    if_(test, lambda: put(then()), lambda: put(orelse()), state)
-    return box[0]
+def item(value: Any, index: Any) -> Any:
+    """`value[index]`: the item of a list may be known at run time only."""
+    if isinstance(value, _LISTS) and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
+        if current() is not None and _is_unknown(index):
+            return picked(index, list(value))
+    if type(value) is dict and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
+        if current() is not None and _is_unknown(index) and {type(k) for k in value} == {int}:
+            return picked(place_of(index, list(value)), list(value.values()))
+    return value[index]
+
+
+_LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+
+
+def _is_unknown(number: Any) -> bool:
+    """Whether a number is known at run time only."""
+    if not isinstance(number, torch.Tensor):
+        return bool(free_unbacked_symbols(number))
+    t = tracer()
+    proxy = None if t is None or number.numel() != 1 else t.tensor_tracker.get(number)
+    return proxy is not None and proxy.constant is None
+
+
+def is_(value: Any, constant: bool) -> Any:
+    """`value is constant`, of True or False: what stands for a truth value of Python is one."""
+    session = current()
+    if session is None or isinstance(value, bool):
+        return value is constant
+    if isinstance(value, torch.SymBool) or (_is_truth(value) and value in session.numbers):
+        return value if constant else not_(value)
+    return value is constant
 
 
 def not_(value: Any) -> Any:
@@ -288,7 +314,15 @@ def all_(values: Iterable[Any]) -> Any:
 def bool_(value: Any = False) -> Any:
     """`bool(value)`."""
     answer = decided(value)
-    return as_truth(value) if answer is None else answer
+    if answer is not None:
+        return answer
+    truth = as_truth(value)
+    if isinstance(truth, torch.Tensor):
+        truth = truth.clone() if truth is value else truth
+        session = current()
+        assert session is not None
+        session.numbers.add(truth)
+    return truth
 
 
 def _constant(value: Any) -> Callable[[], Any]:
@@ -296,14 +330,15 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
-    def found(*values: Any, **options: Any) -> Any:
+    def found(*values: Any, key: Any = None, **options: Any) -> Any:
         items = list(values[0]) if len(values) == 1 and not options else list(values)
-        if options or not any(isinstance(v, torch.Tensor) and v.numel() == 1 for v in items):
-            return function(*values, **options)
-        best = items[0]
-        for item in items[1:]:
-            better = item > best if greater else item < best
-            best = choose(better, _constant(item), _constant(best))
+        keys = items if key is None else [key(item) for item in items]
+        if options or not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
+            return function(items if len(values) == 1 else values, key=key, **options)
+        best, best_key = items[0], keys[0]
+        for item, own in zip(items[1:], keys[1:]):
+            better = own > best_key if greater else own < best_key
+            best, best_key = choose(better, _constant((item, own)), _constant((best, best_key)))
         return best
 
     return found

@@ -8,6 +8,7 @@ from onnxwright.optimizer.versions.rules import (
     down_windows,
     ml,
     neural,
+    scattering,
     trees,
     windows,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "down_windows",
     "ml",
     "neural",
+    "scattering",
     "trees",
     "windows",
 ]

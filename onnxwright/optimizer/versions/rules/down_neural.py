@@ -292,13 +292,4 @@ def attention_with_older_masks(op: Ops, call: Call) -> Any:
     return BY_BODY if meant_otherwise(call) else KEEP
 
 
-@down(18, "ScatterElements", "ScatterND")
-def scatter_without_extremes(op: Ops, call: Call) -> Any:
-    """`reduction` is none, add or mul.  Source: ONNX ScatterElements 16 and 18."""
-    del op
-    if call.attr("reduction", "none") in ("max", "min"):
-        raise Refused(f"`reduction={call.attr('reduction')}` came with opset 18")
-    return KEEP
-
-
 __all__: list[str] = []

@@ -74,8 +74,13 @@ class _Writer:
                 self.nodes.append([node.feature, mode, node.split, node.missing, 0, 0, 0, 0])
                 order += [node.no, node.yes]
         if root in leaves:  # a tree of one leaf is a comparison with this leaf on both sides
+            # NOTE: onnx before 1.23 and ONNX Runtime before 1.30 take the number of the node for
+            # that of the leaf where both sides are one leaf; so there are two equal ones.
             places[root] = len(self.nodes)
-            self.nodes.append([0, 0, 0.0, 0, leaves[root], 1, leaves[root], 1])
+            first, second = leaves[root], len(self.targets)
+            self.targets.append(self.targets[first])
+            self.weights.append(self.weights[first])
+            self.nodes.append([0, 0, 0.0, 0, first, 1, second, 1])
         for key, place in places.items():
             if key not in leaves:
                 for n, branch in ((4, nodes[key].yes), (6, nodes[key].no)):

@@ -1,0 +1,177 @@
+"""A whole model as a part of a graph: its nodes made anew for the arguments, its names kept apart.
+
+Its initializers become initializers of the graph, its functions functions of the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.builder.carrying import Carrier, kind_of
+from onnxwright.builder.functions import Functions
+from onnxwright.builder.inline import converted_model
+from onnxwright.builder.opening import read_model
+from onnxwright.builder.replay import Env, Replay
+from onnxwright.builder.replay_model import initializer
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.diagnostics.catalogue.names import BadCall
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.function_names import rename_clashing
+from onnxwright.ir.nested import all_graphs, all_nodes
+from onnxwright.opset import registry
+from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.semantics.literals import as_value
+from onnxwright.types.kinds import OnnxType, TensorType, fits
+from onnxwright.types.shapes import Dim
+
+
+def is_model(x: object) -> bool:
+    """Whether an object is a model, a path of one, or has one: an exported program."""
+    if isinstance(x, (onnx.ModelProto, ir.Model, str, os.PathLike, bytes)):
+        return True
+    if callable(x) and not hasattr(x, "model_proto"):
+        return False
+    return isinstance(getattr(x, "model", None), ir.Model) or hasattr(x, "model_proto")
+
+
+def call_model(
+    b: TracingBackend,
+    functions: Functions,
+    source: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """The outputs of a model for values of a graph.
+
+    Args:
+        b: the backend of the graph.
+        functions: the functions of the graph's model; those of the part are added.
+        source: the model; it is not changed, and its weights are shared.
+        args: its inputs in order: values, numbers, arrays.
+        kwargs: its inputs by name.
+
+    Returns:
+        A value, or a tuple of them.
+
+    Raises:
+        ScriptTypeError: these are not its inputs, or their types differ (OW207).
+        ConversionError: it has another opset version, and cannot be converted (OW870).
+    """
+    model = read_model(source).clone()
+    version = model.graph.opset_imports.get("", b.opset.version)
+    if version != b.opset.version:
+        model = converted_model(model, b.opset.version)
+    given = _bind(b, model.graph, args, kwargs)
+    _check_domains(b, model.graph)
+    _rename_dims(model.graph, given)
+    _clear_names(b, model.graph)
+    rename_clashing(model, functions.known)
+    for function in model.functions.values():
+        functions.known.setdefault(function.identifier(), function)
+    env: Env = {}
+    for graph in all_graphs(model.graph):
+        for name, value in graph.initializers.items():
+            if value.const_value is not None and given.get(value) is None:
+                env[value] = initializer(b, value, b.recorder.names.unique(name))
+    env.update({value: made for value, made in given.items() if made is not None})
+    replay = Replay(
+        b, {"": b.opset.version, **model.graph.opset_imports}, calls=model.functions,
+        carrier=Carrier(names=False), tolerant=True, verbatim=not b.folds,
+    )  # fmt: skip
+    results = replay.run(model.graph, list(model.graph.outputs), env)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _bind(
+    b: TracingBackend, graph: ir.Graph, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[ir.Value, GraphValue | None]:
+    """A value for each input; None for one that has a default."""
+    # Inputs that have a default come after the others, as in runtimes; old models list weights so.
+    order = [v for v in graph.inputs if v.const_value is None]
+    order += [v for v in graph.inputs if v.const_value is not None]
+    names = {v.name or "": v for v in order}
+    if len(args) > len(order):
+        _wrong(graph, f"takes {len(order)} inputs, {len(args)} were given")
+    given: dict[ir.Value, Any] = dict(zip(order, args))
+    for key, value in kwargs.items():
+        if key not in names:
+            _wrong(graph, f"has no input `{key}`")
+        if names[key] in given:
+            _wrong(graph, f"has two values for its input `{key}`")
+        given[names[key]] = value
+    sizes: dict[str, int] = {}
+    made: dict[ir.Value, GraphValue | None] = {}
+    for value in order:
+        kind, held = kind_of(value), given.get(value)
+        if held is None:
+            if value.const_value is None:
+                _wrong(graph, f"needs a value for its input `{value.name}`")
+            made[value] = None
+            continue
+        dtype = kind.dtype if isinstance(kind, TensorType) else None
+        one = as_value(b, held, dtype=dtype)
+        if not _fits(one.kind, kind, sizes):
+            _wrong(graph, f"takes {kind} as `{value.name}`, and {one.kind} is given")
+        made[value] = one
+    return made
+
+
+def _fits(actual: OnnxType | None, wanted: OnnxType | None, sizes: dict[str, int]) -> bool:
+    """Whether a type fits, where a name is the same number for all inputs."""
+    if not fits(actual, wanted):
+        return False
+    if not isinstance(actual, TensorType) or not isinstance(wanted, TensorType):
+        return True
+    for size, name in zip(actual.shape or (), wanted.shape or ()):
+        if isinstance(name, str) and isinstance(size, int):
+            if sizes.setdefault(name, size) != size:
+                return False
+    return True
+
+
+def _wrong(graph: ir.Graph, reason: str) -> None:
+    shown = ", ".join(f"{v.name}: {kind_of(v) or '?'}" for v in graph.inputs)
+    fail(BadCall(name=graph.name or "the model", reason=reason, signature=f"({shown})"))
+
+
+def _check_domains(b: TracingBackend, graph: ir.Graph) -> None:
+    """Two versions of one domain cannot be in one model."""
+    for domain, version in graph.opset_imports.items():
+        others = [v for v in b.recorder.opsets.get(domain, ()) if v != version]
+        if domain and others and registry.is_known_domain(domain):
+            _wrong(graph, f"uses version {version} of {domain}, and this graph version {others[0]}")
+
+
+def _rename_dims(graph: ir.Graph, given: Mapping[ir.Value, GraphValue | None]) -> None:
+    """Names of sizes mean what they mean in the model: here they are sizes of the arguments."""
+    here: dict[str, Dim] = {}
+    for value, made in given.items():
+        kind = made.kind if made is not None else None
+        if value.shape is not None and isinstance(kind, TensorType):
+            for dim, size in zip(value.shape, kind.shape or ()):
+                if isinstance(dim, ir.SymbolicDim) and dim.value is not None:
+                    here.setdefault(dim.value, size)
+    for inner in all_graphs(graph):
+        values = [*inner.inputs, *inner.initializers.values()]
+        values += [v for node in inner for v in node.outputs]
+        for value in values:
+            if value.shape is not None and not value.shape.is_static():
+                value.shape = ir.Shape(
+                    [d if isinstance(d, int) else here.get(d.value or "") for d in value.shape]
+                )
+
+
+def _clear_names(b: TracingBackend, graph: ir.Graph) -> None:
+    """Nodes that are called like others of the graph have no name."""
+    taken = {n.name for scope in b.recorder.scopes for n in all_nodes(scope.nodes) if n.name}
+    for node in all_nodes(graph):
+        if node.name in taken:
+            node.name = None
+
+
+__all__ = ["call_model", "is_model"]

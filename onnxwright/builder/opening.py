@@ -1,0 +1,90 @@
+"""A model from outside as a graph under construction: its nodes as they are, its names known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.builder.carrying import Carrier
+from onnxwright.builder.names import Names
+from onnxwright.builder.replay import Env, Replay
+from onnxwright.builder.replay_model import copy_value, filled
+from onnxwright.builder.tracing import TracingBackend
+from onnxwright.ir.loading import open_ir_model
+from onnxwright.ir.nested import subgraphs
+from onnxwright.semantics.graph_value import GraphValue
+
+
+def read_model(source: Any) -> ir.Model:
+    """A model of any kind, checked; its weights are not read.
+
+    Args:
+        source: a ModelProto, an `onnx_ir.Model`, bytes, a path, or what has one as `.model` (an
+            exported program).
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: it is damaged, or the file cannot be read.
+        ModelTypeError: it is none of these (OW752).
+    """
+    held = getattr(source, "model", None)
+    given = held if isinstance(held, ir.Model) else getattr(source, "model_proto", source)
+    found: ir.Model = open_ir_model(given)
+    return found
+
+
+def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:
+    """Put all that a model holds into an empty graph; nothing is simplified or dropped.
+
+    Args:
+        b: the backend of the graph.
+        names: the names of its values.
+        model: the model; it is not changed, and its tensors are shared with the graph.
+
+    Returns:
+        The outputs.
+    """
+    source = model.graph
+    replay = Replay(
+        b, {"": b.opset.version, **source.opset_imports}, calls=model.functions,
+        carrier=Carrier(), tolerant=True, verbatim=True, keep_dead=True,
+    )  # fmt: skip
+    env: Env = {}
+    outputs = filled(b, replay, source, env)
+    for value, made in env.items():
+        if made is None:
+            continue
+        if made.value in b.pool:
+            b.pool.kept.add(made.value)
+        if value.graph is source or value.producer() in source:
+            names.given[str(made.value.name)] = made
+    for value in source.inputs:
+        found = env[value]
+        assert found is not None
+        copy_value(value, found.value)
+    _write_types(source, b.recorder.scope.nodes)
+    return outputs
+
+
+def _write_types(nodes: Iterable[ir.Node], copies: Iterable[ir.Node]) -> None:
+    # A body whose result is not of its own making has Identities at the end.
+    for node, copy in zip(nodes, copies):
+        _as_written(node.outputs, copy.outputs)
+        for graph, body in zip(subgraphs(node), subgraphs(copy), strict=True):
+            _as_written(graph.inputs, body.inputs)
+            _write_types(graph, body)
+            body.doc_string, body.name = graph.doc_string, graph.name
+
+
+def _as_written(values: Sequence[ir.Value], copies: Sequence[ir.Value]) -> None:
+    """Write on values the types that the model says, and nothing that is known beside that."""
+    for value, copy in zip(values, copies, strict=True):
+        copy.type, copy.shape = value.type, None
+        copy_value(value, copy)
+
+
+__all__ = ["fill", "read_model"]

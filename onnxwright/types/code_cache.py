@@ -1,0 +1,44 @@
+"""What was found out about a code object, kept as long as the code object is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType
+from typing import TypeVar
+from weakref import ref
+
+T = TypeVar("T")
+
+
+def cached_by_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
+    """Keep what a function of a code object returns until the code object is freed.
+
+    Code objects are compared by value, which takes longer than many a result, and a cache that
+    holds them keeps every file that was ever loaded: the identity is the key.
+
+    Args:
+        function: what is called once for each code object.
+
+    Returns:
+        The function with a cache.
+
+    Example:
+        >>> names = cached_by_code(lambda code: code.co_varnames)
+        >>> names((lambda a, b: a).__code__)
+        ('a', 'b')
+    """
+    known: dict[int, tuple[ref[CodeType], T]] = {}
+
+    @functools.wraps(function)
+    def cached(code: CodeType) -> T:
+        key = id(code)
+        found = known.get(key)
+        if found is None or found[0]() is not code:
+            found = known[key] = (ref(code, lambda _: known.pop(key, None)), function(code))
+        return found[1]
+
+    return cached
+
+
+__all__ = ["cached_by_code"]

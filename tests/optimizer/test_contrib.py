@@ -1,0 +1,149 @@
+"""Operators of com.microsoft for `target="onnxruntime"`: where they are used, and where not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import onnxwright as ow
+from onnxwright.testing.proving import run_plainly
+
+HEAD = '<ir_version: 10, opset_import: ["" : {opset}]>'
+ROWS = "g (float[N,3,4] x, float[N,3,4] z) => (float[N,3,4] y{more}) <float[4] w = {{1,2,3,4}}, "
+NORM = ROWS + "float[4] v = {{4,3,2,1}}, float[4] b = {{0.5,-1,2,0}}> {{ {body} }}"
+CONV = """g (float[N,2,5,5] x) => (float[N,1,4,4] y{more})
+    <float[1,2,2,2] w = {{1,-2,3,-4,5,-6,7,-8}}, float[1] b = {{0.5}}, float lo = {{-1}},
+     float hi = {{2}}> {{ {body} }}"""
+GEMM = """g (float[N,4] x) => (float[N,2] y) <float[4,2] w = {{1,-2,3,-4,5,-6,7,-8}},
+    float[2] b = {{0.5,-0.5}}> {{ {body} }}"""
+HEADS = """g (float[N,2,3,4] x, float[N,2,5,4] z) => (float[N,2,3,5] y)
+    <float s = {{0.5}}, float zero = {{0}}, float[1,1,1,5] many = {{1,2,3,4,5}}> {{ {body} }}"""
+
+COLUMNS = "g (float[3,N] x, float[3,M] z) => (float[N,M] y) {{ {body} }}"
+REVERSED = "g (float[N,4,3] x, float[4,3,N] z) => (float[N,4,4] y) {{ {body} }}"
+
+# name, opset, graph, body, further outputs, operators
+CASES = [
+    ("Conv and Relu", 13, CONV, "c = Conv(x, w, b)  y = Relu(c)", "", "FusedConv"),
+    ("Conv and Clip", 13, CONV, "c = Conv(x, w, b)  y = Clip(c, lo, hi)", "", "FusedConv"),
+    ("Conv and half a Clip", 13, CONV, 'c = Conv(x, w)  y = Clip(c, "", hi)', "", "FusedConv"),
+    ("Conv and a Clip of attributes", 10, CONV, "c = Conv(x, w)  y = Clip<min = 0.5, max = 1.0>(c)",
+     "", "Conv Clip"),
+    ("Conv and LeakyRelu", 13, CONV, "c = Conv(x, w)  y = LeakyRelu(c)", "", "FusedConv"),
+    ("Conv and HardSigmoid", 13, CONV, "c = Conv(x, w, b)  y = HardSigmoid<alpha = 0.3>(c)", "",
+     "FusedConv"),
+    ("Conv that is read twice", 13, CONV, "c = Conv(x, w, b)  y = Relu(c)  u = Neg(c)",
+     ", float[N,1,4,4] u", "Conv Relu Neg"),
+    ("Conv that is an output", 13, CONV, "u = Conv(x, w, b)  y = Relu(u)",
+     ", float[N,1,4,4] u", "Conv Relu"),
+    ("Gemm and Relu", 13, GEMM, "c = Gemm(x, w, b)  y = Relu(c)", "", "FusedGemm"),
+    ("Gemm and Sigmoid", 13, GEMM, "c = Gemm<beta = 0.5>(x, w, b)  y = Sigmoid(c)", "",
+     "FusedGemm"),
+    ("Gemm and Exp", 13, GEMM, "c = Gemm(x, w, b)  y = Exp(c)", "", "Gemm Exp"),
+    ("Gemm and Elu", 13, GEMM, "c = Gemm(x, w, b)  y = Elu<alpha = 0.5>(c)", "", "FusedGemm"),
+    ("Silu", 13, GEMM, "c = Gemm(x, w, b)  s = Sigmoid(c)  y = Mul(s, c)", "", "Gemm QuickGelu"),
+    ("transposed and scaled", 17, HEADS,
+     "t = Transpose<perm = [0,1,3,2]>(z)  m = MatMul(x, t)  y = Mul(m, s)", "", "FusedMatMul"),
+    ("scaled before", 17, HEADS,
+     "k = Mul(x, s)  t = Transpose<perm = [0,1,3,2]>(z)  y = MatMul(k, t)", "", "FusedMatMul"),
+    ("divided", 17, HEADS, "t = Transpose<perm = [0,1,3,2]>(z)  m = MatMul(x, t)  y = Div(m, s)",
+     "", "FusedMatMul"),
+    ("scaled by 0", 17, HEADS,
+     "t = Transpose<perm = [0,1,3,2]>(z)  m = MatMul(x, t)  y = Mul(m, zero)", "",
+     "FusedMatMul Mul"),
+    ("scaled by a vector", 17, HEADS,
+     "t = Transpose<perm = [0,1,3,2]>(z)  m = MatMul(x, t)  y = Mul(m, many)", "",
+     "FusedMatMul Mul"),
+    ("another permutation", 17, HEADS.replace("float[N,2,5,4] z", "float[N,5,2,4] z"),
+     "t = Transpose<perm = [0,2,3,1]>(z)  y = MatMul(x, t)", "", "Transpose MatMul"),
+    ("without a permutation", 17, COLUMNS,
+     "t = Transpose(x)  y = MatMul(t, z)", "", "FusedMatMul"),
+    ("all axes reversed", 17, REVERSED,
+     "t = Transpose(z)  y = MatMul(x, t)", "", "Transpose MatMul"),
+    ("Gelu of a biased value", 20, NORM, "a = Add(x, b)  y = Gelu(a)", "", "BiasGelu"),
+    ("Gelu of a sum", 20, NORM, "a = Add(x, z)  y = Gelu(a)", "", "Add Gelu"),
+    ("Gelu of Tanh, biased", 20, NORM, 'a = Add(b, x)  y = Gelu<approximate = "tanh">(a)', "",
+     "FastGelu"),
+    ("sum and LayerNormalization", 17, NORM, "s = Add(x, z)  y = LayerNormalization(s, w, v)", "",
+     "SkipLayerNormalization"),
+    ("sum, bias and LayerNormalization", 17, NORM,
+     "a = Add(x, b)  s = Add(a, z)  y = LayerNormalization<epsilon = 0.1>(s, w)", "",
+     "SkipLayerNormalization"),
+    ("a sum that is an output", 17, NORM, "u = Add(x, z)  y = LayerNormalization(u, w, v)",
+     ", float[N,3,4] u", "SkipLayerNormalization"),
+    ("a sum that is read again", 17, NORM,
+     "s = Add(x, z)  n = LayerNormalization(s, w, v)  y = Mul(n, s)", "",
+     "SkipLayerNormalization Mul"),
+    ("a sum that is broadcast", 17, NORM.replace("float[N,3,4] z", "float[3,4] z"),
+     "s = Add(x, z)  y = LayerNormalization(s, w, v)", "", "Add LayerNormalization"),
+    ("several axes", 17, NORM.replace("float[4] w = {{1,2,3,4}}", "float[3,4] w = "
+     "{{1,2,3,4,5,6,7,8,9,8,7,6}}"),
+     "s = Add(x, z)  y = LayerNormalization<axis = 1>(s, w)", "", "Add LayerNormalization"),
+]  # fmt: skip
+
+
+def model_of(opset: int, graph: str, body: str, more: str) -> onnx.ModelProto:
+    text = graph.format(more=more, body=body)
+    return onnx.parser.parse_model(f"{HEAD.format(opset=opset)} {text}")
+
+
+def feeds_of(model: onnx.ModelProto, size: int) -> dict[str, Any]:
+    rng = np.random.default_rng(size)
+    shapes = {
+        v.name: [d.dim_value or size for d in v.type.tensor_type.shape.dim]
+        for v in model.graph.input
+    }
+    made = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    for array in made.values():
+        array.reshape(-1)[:3] = (np.nan, np.inf, -np.inf)[: array.size]
+    return made
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
+def test_operators(case: tuple[str, int, str, str, str, str]) -> None:
+    _, opset, graph, body, more, wanted = case
+    model = model_of(opset, graph, body, more)
+    made = ow.optimize(model, target="onnxruntime", assume=["default_session"])
+    assert sorted(n.op_type for n in made.graph.node) == sorted(wanted.split())
+    slow = {"BiasGelu", "FastGelu", "SkipLayerNormalization"}  # without the session's fusions
+    promised_nothing = ow.optimize(model, target="onnxruntime")
+    assert not slow & {n.op_type for n in promised_nothing.graph.node}
+    assert not any(n.domain for n in ow.optimize(model).graph.node)
+    exact = ow.optimize(model, target="onnxruntime", level="exact", assume=["default_session"])
+    assert not any(n.domain for n in exact.graph.node)
+    session = onnxruntime.InferenceSession(
+        made.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    for size in (1, 3):
+        feeds = feeds_of(model, size)
+        expected = run_plainly(model, feeds)
+        assert expected is not None
+        for got in (run_plainly(made, feeds, str(made)), session.run(None, feeds)):
+            assert got is not None
+            for a, b in zip(expected, got, strict=True):
+                assert (a.dtype, a.shape) == (b.dtype, b.shape)
+                assert np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_other_types_have_no_kernel() -> None:
+    for graph, body in (
+        (CONV, "c = Conv(x, w)  y = Relu(c)"),
+        (GEMM, "c = Gemm(x, w, b)  y = Relu(c)"),
+        (NORM, "s = Add(x, z)  y = LayerNormalization(s, w, v)"),
+        (HEADS, "t = Transpose<perm = [0,1,3,2]>(z)  y = MatMul(x, t)"),
+    ):
+        model = model_of(17, graph.replace("float[", "double["), body, "")
+        made = ow.optimize(model, target="onnxruntime", assume=["default_session"])
+        assert not any(n.domain for n in made.graph.node)
+
+
+def test_a_bound_that_is_an_input_is_not_read() -> None:
+    model = model_of(13, CONV, "c = Conv(x, w, b)  y = Clip(c, lo, hi)", "")
+    low = onnx.helper.make_tensor_value_info("lo", onnx.TensorProto.FLOAT, [])
+    model.graph.input.append(low)
+    made = ow.optimize(model, target="onnxruntime")
+    assert [n.op_type for n in made.graph.node] == ["Conv", "Clip"]
