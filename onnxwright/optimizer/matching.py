@@ -2,87 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.builder.carrying import kind_of
-from onnxwright.builder.replay_model import INFERRED
 from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.registry import OpSignature
+from onnxwright.optimizer.attribute_matching import (
+    attribute_as_input,
+    attribute_value,
+    is_same,
+    is_same_axis,
+    place_as_input,
+)
 from onnxwright.optimizer.constants import holds, is_constant, small_array
-from onnxwright.optimizer.patterns import (
+from onnxwright.optimizer.match import Match, Near
+from onnxwright.optimizer.pattern_nodes import (
     AttributeVariable,
     Literal,
     Output,
-    Pattern,
     PatternNode,
     PatternValue,
     Rest,
     Variable,
 )
-from onnxwright.types.kinds import OnnxType
-
-
-@dataclass
-class Match:
-    """A place where a pattern lies in a graph.
-
-    Fields:
-        pattern: the pattern.
-        values: parameter -> value of the graph, None for an absent input, a list for `*rest`.
-        attributes: parameter -> the captured attribute, a dict for `**rest`.
-        nodes: node of the pattern -> node of the graph.
-    """
-
-    pattern: Pattern
-    values: dict[str, Any] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
-    nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
-    # Set where a replacement is asked for: what stands for a value of the source graph.
-    resolve: Callable[[ir.Value | None], Any] = lambda _: None
-    # Likewise: a call of a script as a function that the model then has.
-    call: Callable[..., Any] = lambda *_: None
-
-    def copy(self) -> Match:
-        """A match that can go on in another way."""
-        return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
-
-    @property
-    def kinds(self) -> list[OnnxType | None]:
-        """The types of the results, as the graph has them."""
-        made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
-        return [v.meta.get(INFERRED) or kind_of(v) for v in made]
-
-    @property
-    def roots(self) -> list[ir.Node]:
-        """The nodes that make the results, the first one first."""
-        return [self.nodes[r] for r in self.pattern.roots]
-
-
-@dataclass
-class Near:
-    """The place where a pattern almost lay.
-
-    Fields:
-        matched: how many of its nodes matched.
-        expected: the node or value of the pattern that did not.
-        line: the line of the pattern function.
-        node: the node of the model.
-        reason: why not.
-    """
-
-    matched: int
-    expected: str
-    line: int | None
-    node: ir.Node | None
-    reason: str
-
+from onnxwright.optimizer.patterns import Pattern
 
 # What is left to match: pairs of a pattern's value and a graph's value, as a linked list.
 Goals = "tuple[Any, Goals] | None"
@@ -227,7 +175,7 @@ class Matcher:
             if n < len(given):
                 pairs.append((p, given[n]))
             elif isinstance(p, Variable):
-                pairs.append((p, _attribute_input(wanted, n, node, signature)))
+                pairs.append((p, attribute_as_input(wanted, n, node, signature)))
             elif not self._as_attribute(p, n, wanted, node, signature):
                 pairs.append((p, None))
         if any(v is not None for v in given[len(wanted.inputs) :]):
@@ -250,7 +198,7 @@ class Matcher:
         if newest is None or n >= len(newest.inputs):
             return False
         attr = node.attributes.get(newest.inputs[n].name)
-        return attr is not None and not attr.is_ref() and _same(attr.value, p.value)
+        return attr is not None and not attr.is_ref() and is_same(attr.value, p.value)
 
     # -- attributes ----------------------------------------------------------------------------
 
@@ -259,12 +207,12 @@ class Matcher:
     ) -> bool:
         given = {a.name: a for a in node.attributes.values()}
         for name, expected in wanted.attributes.items():
-            value = _value(given.pop(name, None), name, signature)
+            value = attribute_value(given.pop(name, None), name, signature)
             if isinstance(expected, AttributeVariable):
                 if match.attributes.setdefault(expected.name, value) != value:
                     self._fail(match, wanted, node, f"`{name}` is another value than before")
                     return False
-            elif not _same(value, expected) and not _same_axis(name, value, expected, node):
+            elif not is_same(value, expected) and not is_same_axis(name, value, expected, node):
                 self._fail(match, wanted, node, f"`{name}` is {value!r}, not {expected!r}")
                 return False
         if wanted.rest is not None:
@@ -273,11 +221,11 @@ class Matcher:
             match.attributes[wanted.rest.name] = {n: a.value for n, a in given.items()}
             return True
         for name, attr in given.items():
-            as_input = _input_place(wanted, name)
+            as_input = place_as_input(wanted, name)
             if as_input is not None and as_input < len(wanted.inputs):
                 continue
-            default = _value(None, name, signature)
-            if attr.is_ref() or not _same(attr.value, default):
+            default = attribute_value(None, name, signature)
+            if attr.is_ref() or not is_same(attr.value, default):
                 self._fail(match, wanted, node, f"it has the attribute `{name}`")
                 return False
         return True
@@ -327,29 +275,6 @@ class Matcher:
             return
         line = getattr(expected, "line", None)
         self.near = Near(len(match.nodes), repr(expected), line, node, reason)
-
-
-def _attribute_input(
-    wanted: PatternNode, n: int, node: ir.Node, signature: OpSignature | None
-) -> ir.Value | None:
-    """What a newer version takes as input `n`, where this one has it as an attribute."""
-    if signature is None:
-        return None
-    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
-    if newest is None or n >= len(newest.inputs):
-        return None
-    name = newest.inputs[n].name
-    attr = node.attributes.get(name)
-    if attr is None or attr.is_ref() or name not in signature.attributes:
-        return None
-    if attr.type is ir.AttributeType.INTS:
-        tensor = ir.tensor(list(attr.as_ints()), dtype=ir.DataType.INT64)
-    elif attr.type is ir.AttributeType.FLOAT:
-        tensor = ir.tensor(attr.as_float(), dtype=ir.DataType.FLOAT)
-    else:
-        return None
-    return ir.Value(name=None, const_value=tensor, shape=ir.Shape(tensor.numpy().shape),
-                    type=ir.TensorType(tensor.dtype))  # fmt: skip
 
 
 def _described(value: ir.Value | None) -> str:
@@ -426,46 +351,4 @@ def _reader(value: Any) -> ir.Node | None:
     return None
 
 
-def _value(attr: ir.Attr | None, name: str, signature: OpSignature | None) -> Any:
-    if attr is not None:
-        return _Unknown() if attr.is_ref() else attr.value
-    param = None if signature is None else signature.attributes.get(name)
-    return None if param is None else param.default
-
-
-class _Unknown:
-    """The value of an attribute parameter: it equals nothing."""
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, bytes):
-        a = a.decode(errors="replace")
-    if isinstance(b, bytes):
-        b = b.decode(errors="replace")
-    if isinstance(a, float) and isinstance(b, (int, float)):
-        return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return bool(a == b)
-
-
-def _same_axis(name: str, value: Any, expected: Any, node: ir.Node) -> bool:
-    """Whether an axis is the same one counted from the other end."""
-    if name != "axis" or not isinstance(value, int) or not isinstance(expected, int):
-        return False
-    x = node.inputs[0] if node.inputs else None
-    if x is None or x.shape is None:
-        return False
-    return value % len(x.shape) == expected % len(x.shape) if len(x.shape) else False
-
-
-def _input_place(wanted: PatternNode, name: str) -> int | None:
-    if wanted.domain:
-        return None
-    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
-    if newest is None:
-        return None
-    return next((n for n, p in enumerate(newest.inputs) if p.name == name), None)
-
-
-__all__ = ["Match", "Matcher", "Near"]
+__all__ = ["Matcher"]

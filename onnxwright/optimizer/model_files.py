@@ -21,6 +21,7 @@ Model: TypeAlias = "onnx.ModelProto | ir.Model | str | PathLike[str]"
 # Above this many bytes protobuf cannot hold a model in one message.
 _LIMIT = 2**31 - 2**20
 _SMALL, _ALIGNMENT = 1024, 4096  # bytes of a weight that goes out, and where it begins
+_LARGE = 1 << 20  # bytes of a weight that goes out where others are out already
 
 
 def opened(model: Any) -> ir.Model:
@@ -67,7 +68,7 @@ def returned(made: ir.Model, given: Any, output: str | PathLike[str] | None) -> 
 
 
 def save(model: ir.Model, path: str | PathLike[str]) -> Path:
-    """Write a model; weights go to a file beside it where it is over 2 GB.
+    """Write a model; weights go to a file beside it where it is over 2 GB, or others are in files.
 
     Weights that are in files of the same folder stay there, and are not written again; those in
     files of other folders are copied beside the model, part by part, equal ones once.
@@ -89,8 +90,12 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         folder = str(files.target.parent)
         away = [v for v, t in kept if _is_elsewhere(t, folder)]
         inside = [v for v, t in kept if not isinstance(t, ir.ExternalTensor)]
+        # Weights are in files because they are large, or because others of the model are.
+        least = _LARGE if len(inside) < len(kept) else None
         if sum(int(v.const_value.nbytes) for v in inside) > _LIMIT:
-            away += [v for v in inside if v.const_value.nbytes >= _SMALL and _has_bytes(v)]
+            least = _SMALL
+        if least is not None:
+            away += [v for v in inside if v.const_value.nbytes >= least and _has_bytes(v)]
         try:
             if away:
                 _write_weights(away, files)

@@ -23,7 +23,8 @@ from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
-from onnxwright.optimizer.matching import Match, Matcher, Near
+from onnxwright.optimizer.match import Match, Near
+from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope

@@ -22,7 +22,8 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.optimizer.constants import tensor_of
-from onnxwright.optimizer.matching import Match, Matcher
+from onnxwright.optimizer.match import Match
+from onnxwright.optimizer.matching import Matcher
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
 from onnxwright.semantics.graph_value import GraphValue

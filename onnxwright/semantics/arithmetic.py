@@ -13,7 +13,7 @@ from typing import Any
 
 from onnxwright.semantics.backend import Backend, V, is_value
 from onnxwright.semantics.comparison import COMPARISONS, compare
-from onnxwright.semantics.element_operators import BINARY, UNARY
+from onnxwright.semantics.element_operators import BINARY, UNARY, fail_undefined
 from onnxwright.semantics.literals import (
     as_value,
     cast,
@@ -45,7 +45,16 @@ def binary(b: Backend[V], name: str, x: object, y: object) -> V:
     if name in COMPARISONS:
         return compare(b, name, x, y)
     left, right = pair(b, name, x, y)
+    if name in _OF_NUMBERS:
+        for side in (left, right):
+            if dtype_of(b, side) is DType.STRING:
+                fail_undefined(b, _OF_NUMBERS[name], side)
     return BINARY[name](b, left, right)
+
+
+_OF_NUMBERS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+               "pow": "**", "matmul": "@"}  # fmt: skip
+"""Operators that text does not have in ONNX, with how they are written."""
 
 
 def unary(b: Backend[V], name: str, x: V) -> V:

@@ -24,13 +24,23 @@ from onnxwright.types.dtypes import DType
 def _simple(name: str) -> Binary:
     def apply(b: Backend[V], x: V, y: V) -> V:
         if dtype_of(b, x) is DType.BOOL:
-            _fail_undefined(b, facts(name).symbol, x)
+            fail_undefined(b, facts(name).symbol, x)
         return emit1(b, name, (x, y))
 
     return apply
 
 
-def _fail_undefined(b: Backend[V], symbol: str, x: V) -> NoReturn:
+def fail_undefined(b: Backend[V], symbol: str, x: V) -> NoReturn:
+    """Refuse an operator on the element type of a value.
+
+    Args:
+        b: the backend.
+        symbol: the operator as it is written.
+        x: the value.
+
+    Raises:
+        ScriptTypeError: always (OW409).
+    """
     dtype = dtype_of(b, x)
     fail(
         messages.OperatorNotDefined(
@@ -39,6 +49,8 @@ def _fail_undefined(b: Backend[V], symbol: str, x: V) -> NoReturn:
             reason="ONNX has no such operation on this type",
             advice="use `&`, `|`, `^`, `~` on BOOL tensors, or cast to a number type first"
             if dtype is DType.BOOL
+            else "`op.StringConcat` joins texts (opset 20)"
+            if dtype is DType.STRING and symbol == "+"
             else "cast to another type first",
             span=b.here(),
         )
@@ -48,7 +60,7 @@ def _fail_undefined(b: Backend[V], symbol: str, x: V) -> NoReturn:
 def _truediv(b: Backend[V], x: V, y: V) -> V:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
-        _fail_undefined(b, "/", x)
+        fail_undefined(b, "/", x)
     if dtype is not None and dtype.is_integer:
         warn(messages.IntegerDivision(dtype=dtype.name, span=b.here()), stacklevel=4)
     return emit1(b, "Div", (x, y))
@@ -58,7 +70,7 @@ def _floordiv(b: Backend[V], x: V, y: V) -> V:
     """Floor division as numpy does it: exact for integers, by way of the remainder for floats."""
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
-        _fail_undefined(b, "//", x)
+        fail_undefined(b, "//", x)
     if dtype is None:
         return emit1(b, "Div", (emit1(b, "Sub", (x, _mod(b, x, y))), y))
     if dtype.is_unsigned:
@@ -97,7 +109,7 @@ def _mod(b: Backend[V], x: V, y: V) -> V:
     """The remainder with the sign of the divisor, as in Python and numpy."""
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
-        _fail_undefined(b, "%", x)
+        fail_undefined(b, "%", x)
     if dtype is not None and dtype.is_integer:
         return emit1(b, "Mod", (x, y), "`%`")
     # C's fmod has the sign of the dividend; add the divisor where the signs differ.
@@ -113,7 +125,7 @@ def _mod(b: Backend[V], x: V, y: V) -> V:
 def _pow(b: Backend[V], x: V, y: V) -> V:
     dtype = dtype_of(b, x)
     if dtype is DType.BOOL:
-        _fail_undefined(b, "**", x)
+        fail_undefined(b, "**", x)
     known = b.constant_value(y)
     if dtype is not None and dtype.is_integer:
         if known is not None and np.any(known < 0):
@@ -161,7 +173,7 @@ def _shift(direction: str) -> Binary:
         if dtype is None:
             fail(messages.UnknownElementType(operation=symbol, span=b.here()))
         if not dtype.is_integer:
-            _fail_undefined(b, symbol, x)
+            fail_undefined(b, symbol, x)
         if dtype is DType.UINT16:  # ONNX Runtime has no kernel for it
             wide = emit1(
                 b, "BitShift", tuple(cast(b, v, DType.UINT32) for v in (x, y)), symbol,
@@ -205,7 +217,7 @@ def _neg(b: Backend[V], x: V) -> V:
     dtype = dtype_of(b, x)
     if dtype is not None and (dtype is DType.BOOL or dtype.is_unsigned):
         if dtype is DType.BOOL:
-            _fail_undefined(b, "-", x)
+            fail_undefined(b, "-", x)
         # numpy wraps around: -x == 0 - x
         return emit1(b, "Sub", (b.constant(np.zeros((), dtype.numpy)), x))
     return emit1(b, "Neg", (x,))

@@ -18,15 +18,15 @@ from onnx import helper, numpy_helper
 
 from onnxwright.opset import registry
 from onnxwright.optimizer.optimize import rewritten_by
-from onnxwright.optimizer.patterns import (
+from onnxwright.optimizer.pattern_nodes import (
     AttributeVariable,
     Literal,
     Output,
-    Pattern,
     PatternNode,
     Rest,
     Variable,
 )
+from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.rules import Rule
 from onnxwright.testing.plain_sessions import PlainSession
 

@@ -20,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tests.fuzzing.runs import KINDS, one
 from tests.harness.node_cases import node_cases
@@ -28,7 +29,8 @@ BATCH = {"models": 150, "structures": 150, "bytes": 150, "tokens": 60, "kill": 4
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30
-_SILENT = 120
+_SILENT = (60.0, 600.0)
+"""Seconds of a child's own time, and of the clock, without a line from it."""
 
 
 def fuzz(
@@ -72,25 +74,53 @@ def _batch(
             os._exit(1)
     os.close(write)
     started = seed
-    # A signal does not interrupt native code, so a child that is silent for too long is ended.
-    watch = threading.Timer(_SILENT, os.kill, (child, signal.SIGKILL))
+    watch = _Watch(child)
     with os.fdopen(read) as lines:
-        watch.start()
         for line in lines:
-            watch.cancel()
-            watch = threading.Timer(_SILENT, os.kill, (child, signal.SIGKILL))
-            watch.start()
+            watch.heard()
             started, how, text = json.loads(line)
             if how != "started":
                 counts[how] += 1
                 if how == "WRONG":
                     wrong(kind, started, text)
-    watch.cancel()
+    watch.end()
     _, status = os.waitpid(child, 0)
     if status != 0:
         counts["WRONG"] += 1
         wrong(kind, started, f"the process died with status {status}")
     return started + 1
+
+
+class _Watch:
+    """Ends a child that is silent for too long: a signal does not interrupt native code."""
+
+    def __init__(self, child: int) -> None:
+        self.child, self.over = child, threading.Event()
+        self.last = (0.0, time.monotonic())
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def heard(self) -> None:
+        """A line came."""
+        self.last = (self._used(), time.monotonic())
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.over.set()
+
+    def _run(self) -> None:
+        while not self.over.wait(2):
+            used, since = self.last
+            if self._used() - used > _SILENT[0] or time.monotonic() - since > _SILENT[1]:
+                os.kill(self.child, signal.SIGKILL)
+                return
+
+    def _used(self) -> float:
+        """Processor time of the child, in seconds; 0 where the system does not say."""
+        try:
+            fields = Path(f"/proc/{self.child}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _child(kind: str, seed: int, end: float, write: int) -> None:

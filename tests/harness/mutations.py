@@ -318,16 +318,16 @@ def _limit() -> Iterator[None]:
         raise TimeoutError(f"compiling takes longer than {SECONDS} seconds")
 
     try:
-        before = signal.signal(signal.SIGALRM, stop)
+        before = signal.signal(signal.SIGPROF, stop)
     except (ValueError, AttributeError):
         yield
         return
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of this process's own time
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run_mutations(

@@ -23,6 +23,9 @@ GEMM = """g (float[N,4] x) => (float[N,2] y) <float[4,2] w = {{1,-2,3,-4,5,-6,7,
 HEADS = """g (float[N,2,3,4] x, float[N,2,5,4] z) => (float[N,2,3,5] y)
     <float s = {{0.5}}, float zero = {{0}}, float[1,1,1,5] many = {{1,2,3,4,5}}> {{ {body} }}"""
 
+COLUMNS = "g (float[3,N] x, float[3,M] z) => (float[N,M] y) {{ {body} }}"
+REVERSED = "g (float[N,4,3] x, float[4,3,N] z) => (float[N,4,4] y) {{ {body} }}"
+
 # name, opset, graph, body, further outputs, operators
 CASES = [
     ("Conv and Relu", 13, CONV, "c = Conv(x, w, b)  y = Relu(c)", "", "FusedConv"),
@@ -57,6 +60,10 @@ CASES = [
      "FusedMatMul Mul"),
     ("another permutation", 17, HEADS.replace("float[N,2,5,4] z", "float[N,5,2,4] z"),
      "t = Transpose<perm = [0,2,3,1]>(z)  y = MatMul(x, t)", "", "Transpose MatMul"),
+    ("without a permutation", 17, COLUMNS,
+     "t = Transpose(x)  y = MatMul(t, z)", "", "FusedMatMul"),
+    ("all axes reversed", 17, REVERSED,
+     "t = Transpose(z)  y = MatMul(x, t)", "", "Transpose MatMul"),
     ("Gelu of a biased value", 20, NORM, "a = Add(x, b)  y = Gelu(a)", "", "BiasGelu"),
     ("Gelu of a sum", 20, NORM, "a = Add(x, z)  y = Gelu(a)", "", "Add Gelu"),
     ("Gelu of Tanh, biased", 20, NORM, 'a = Add(b, x)  y = Gelu<approximate = "tanh">(a)', "",

@@ -83,6 +83,10 @@ OPERATIONS = {
     "compose": lambda source, to: ow.compose(source, source, {"r2": "x"}, prefix="b_", output=to),
     "set_shapes": lambda source, to: ow.set_shapes(source, {"x": [4, None]}, output=to),
     "rename": lambda source, to: ow.rename(source, values={"w0": "first"}, output=to),
+    "set_initializer": lambda source, to: ow.set_initializer(
+        source, {"b1": np.ones(N, np.float32)}, output=to
+    ),
+    "initializers_to_inputs": lambda source, to: ow.initializers_to_inputs(source, output=to),
 }
 
 
@@ -92,7 +96,8 @@ def test_weights_of_the_same_folder_are_not_written_again(name: str, model: Path
     made = OPERATIONS[name](model, model.parent / "new.onnx")
     assert data_files(model.parent) == ["m.bin"]
     assert (model.parent / "m.bin").stat().st_mtime_ns == before.st_mtime_ns
-    assert not any(t.raw_data for t in onnx.load(made, load_external_data=False).graph.initializer)
+    weights = onnx.load(made, load_external_data=False).graph.initializer
+    assert [t.name for t in weights if t.raw_data] == ["b1"] * (name == "set_initializer")
     onnx.checker.check_model(str(made), full_check=True)
 
 
@@ -107,6 +112,22 @@ def test_weights_of_another_folder_are_copied_once(name: str, model: Path, tmp_p
     (model.parent / "m.bin").unlink()
     onnx.checker.check_model(str(target), full_check=True)
     assert ow.run_model(target, [np.ones((4, N), np.float32)])
+
+
+def test_large_weights_go_to_a_file_where_others_are_in_files(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_files, "_LARGE", 4096)
+    monkeypatch.setattr(model_files, "_LIMIT", 1 << 20)
+    target, new = model.parent / "new.onnx", np.ones((N, N), np.float32)
+    ow.set_initializer(model, {"w1": new, "b1": np.ones(N, np.float32)}, output=target)
+    weights = onnx.load(target, load_external_data=False).graph.initializer
+    assert [t.name for t in weights if t.raw_data] == ["b1"]
+    assert (model.parent / data_files(model.parent)[-1]).stat().st_size == new.nbytes
+    whole = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(target).graph.initializer}
+    assert np.array_equal(whole["w1"], new)
+    ow.set_initializer(onnx.load(model), {"w1": new}, output=tmp_path / "out" / "new.onnx")
+    assert data_files(tmp_path / "out") == []
 
 
 def test_the_model_may_be_replaced_by_the_result(model: Path) -> None:
@@ -226,6 +247,10 @@ for name, run in {
     "compose": lambda: ow.compose(path, path, {"r8": "x"}, prefix="b_", output=new),
     "set_shapes": lambda: ow.set_shapes(path, {"x": [4, None]}, output=new),
     "rename": lambda: ow.rename(path, values={"w0": "first"}, output=new),
+    "set_initializer": lambda: ow.set_initializer(
+        path, {"b1": np.ones(8192, np.float32)}, output=new
+    ),
+    "initializers_to_inputs": lambda: ow.initializers_to_inputs(path, output=new),
     "diff": lambda: ow.diff(path, ow.convert_version(path, 21)),
     "show": lambda: str(ow.show(path)),
     "script": lambda: ow.to_script(path, output=path.parent / "m.py", weights="external"),

@@ -227,8 +227,11 @@ def _(op: Op, a: Any, bt: Any, perm: Attr, attrs: Attrs) -> Any:
 def _(op: Op, a: Any, at: Any, b: Any, bt: Any, perm: Any, attrs: Any) -> Any:
     left, right, flag = (a, bt, "transB") if at is None else (at, b, "transA")
     given = dict(attrs or {})
-    rank = len(perm)
-    if rank < 2 or list(perm) != [*range(rank - 2), rank - 1, rank - 2]:
+    rank = (left if at is not None else right).rank
+    if rank is None or rank < 2:
+        return None
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    if list(reversed(range(rank)) if perm is None else perm) != swapped:
         return None
     if any(given.get(name) for name in (flag, "transBatchA", "transBatchB")):
         return None

@@ -12,7 +12,7 @@ from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attrs
 from onnxwright.optimizer.rule_types import Op
-from onnxwright.optimizer.rules import rule
+from onnxwright.optimizer.rules import Rule, rule
 
 
 def _is_zero(value: Any) -> bool:
@@ -108,59 +108,41 @@ def _(
     return made
 
 
-@rule(since=7, cases=lambda rng: _gates(rng, 3))
-def gru_of_zero_states(
-    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    """A GRU whose first state is zeros."""
-    return op.GRU(x, w, r, b, lens, h, _outputs=2, **attrs)
+def _of_zero_state(operator: str, gates: int, doc: str) -> Rule:
+    """The rule for a recurrent operator with one state."""
+
+    def both(
+        op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+    ) -> Any:
+        return getattr(op, operator)(x, w, r, b, lens, h, _outputs=2, **attrs)
+
+    both.__doc__ = doc
+    made = rule(
+        since=7, cases=lambda rng: _gates(rng, gates), name=f"{operator.lower()}_of_zero_states"
+    )(both)
+
+    @made.also
+    def _(
+        op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
+    ) -> Any:
+        return getattr(op, operator)(x, w, r, b, lens, h, **attrs)
+
+    @made.also
+    def _(
+        op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
+    ) -> Any:
+        zeros = op.ConstantOfShape(shape)
+        return getattr(op, operator)(x, w, r, b, lens, zeros, _outputs=2, **attrs)
+
+    @made.to
+    def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
+        if not _is_zero(h) or (h is None and "shape" not in match.values):
+            return None
+        count = len(match.pattern.results)
+        return getattr(op, operator)(x, w, r, b, lens, _outputs=count, **attrs)
+
+    return made
 
 
-@gru_of_zero_states.also
-def _(
-    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    return op.GRU(x, w, r, b, lens, h, **attrs)
-
-
-@gru_of_zero_states.also
-def _(
-    op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    return op.GRU(x, w, r, b, lens, op.ConstantOfShape(shape), _outputs=2, **attrs)
-
-
-@gru_of_zero_states.to
-def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
-    if not _is_zero(h) or (h is None and "shape" not in match.values):
-        return None
-    return op.GRU(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)
-
-
-@rule(since=7, cases=lambda rng: _gates(rng, 1))
-def rnn_of_zero_states(
-    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    """An RNN whose first state is zeros."""
-    return op.RNN(x, w, r, b, lens, h, _outputs=2, **attrs)
-
-
-@rnn_of_zero_states.also
-def _(
-    op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    return op.RNN(x, w, r, b, lens, h, **attrs)
-
-
-@rnn_of_zero_states.also
-def _(
-    op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
-) -> Any:
-    return op.RNN(x, w, r, b, lens, op.ConstantOfShape(shape), _outputs=2, **attrs)
-
-
-@rnn_of_zero_states.to
-def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
-    if not _is_zero(h) or (h is None and "shape" not in match.values):
-        return None
-    return op.RNN(x, w, r, b, lens, _outputs=len(match.pattern.results), **attrs)
+gru_of_zero_states = _of_zero_state("GRU", 3, "A GRU whose first state is zeros.")
+rnn_of_zero_states = _of_zero_state("RNN", 1, "An RNN whose first state is zeros.")

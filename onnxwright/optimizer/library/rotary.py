@@ -81,12 +81,7 @@ def _(
     op: Any, x: Any, cos: Any, sin: Any, zero: Any, half: Any, far: Any, last: Any, sizes: Any,
     axis: Any, match: Any,
 ) -> Any:  # fmt: skip
-    if not _has_halves(x):
-        return None
-    if sizes is not None:
-        if not _are_halves(x, sizes, axis):
-            return None
-    elif not _cut_in_halves(x, zero, half, far, last):
+    if not _is_halved(x, sizes, axis, (zero, half, far, last)):
         return None
     if cos is None:
         cos, sin = _tables(match)
@@ -112,13 +107,13 @@ def _has_halves(x: Any) -> bool:
     return isinstance(x.shape[3], int) and x.shape[3] % 2 == 0 and None not in x.shape
 
 
-def _are_halves(x: Any, sizes: Any, axis: Any) -> bool:
-    return axis in (-1, 3) and numbers(sizes) == [x.shape[3] // 2] * 2
-
-
-def _cut_in_halves(x: Any, zero: Any, half: Any, far: Any, last: Any) -> bool:
-    """Whether Slices cut the last axis in two halves."""
-    found = [numbers(v) for v in (zero, half, far, last)]
+def _is_halved(x: Any, sizes: Any, axis: Any, slices: tuple[Any, Any, Any, Any]) -> bool:
+    """Whether a Split or two Slices cut the last axis of heads in two halves."""
+    if not _has_halves(x):
+        return False
+    if sizes is not None:
+        return axis in (-1, 3) and numbers(sizes) == [x.shape[3] // 2] * 2
+    found = [numbers(v) for v in slices]
     if any(f is None or len(f) != 1 for f in found):
         return False
     start, middle, end, axis = (f[0] for f in found if f)
@@ -201,15 +196,15 @@ def _(
     op: Op, x: Any, cos: Any, sin: Any, zero: Any, half: Any, far: Any, last: Any, sizes: Any,
     axis: Any,
 ) -> Any:  # fmt: skip
-    if not _has_halves(x):
-        return None
-    if sizes is not None:
-        if not _are_halves(x, sizes, axis):
-            return None
-    elif not _cut_in_halves(x, zero, half, far, last):
+    if not _is_halved(x, sizes, axis, (zero, half, far, last)):
         return None
     made = [_cache(op, t, x) for t in (cos, sin)]
     return None if any(m is None for m in made) else op.RotaryEmbedding(x, *made)
+
+
+def _turned_pairs(op: Op, even: Value, odd: Value, cos: Value, sin: Value, end: Const) -> Any:
+    first, second = even * cos - odd * sin, odd * cos + even * sin
+    return op.Concat(op.Unsqueeze(first, end), op.Unsqueeze(second, end), axis=-1)
 
 
 @rule(since=23, level="rounding", grows=True, cases=_angles)
@@ -219,11 +214,7 @@ def rotary_of_pairs(
 ) -> Any:  # fmt: skip
     """RotaryEmbedding that turns elements next to one another."""
     even, odd = op.Slice(x, zero, far, last, two), op.Slice(x, one, far, last, two)
-    pairs = op.Concat(
-        op.Unsqueeze(even * cos - odd * sin, end), op.Unsqueeze(odd * cos + even * sin, end),
-        axis=-1,
-    )  # fmt: skip
-    return op.Reshape(pairs, back)
+    return op.Reshape(_turned_pairs(op, even, odd, cos, sin, end), back)
 
 
 @rotary_of_pairs.also
@@ -232,11 +223,7 @@ def _(
     two: Const, end: Const, back: Const,
 ) -> Any:  # fmt: skip
     even, odd = op.Slice(x, zero, far, last, two), op.Slice(x, one, far, last, two)
-    pairs = op.Concat(
-        op.Unsqueeze(even * cos - odd * sin, end), op.Unsqueeze(odd * cos + even * sin, end),
-        axis=-1,
-    )  # fmt: skip
-    return op.Reshape(pairs, back)
+    return op.Reshape(_turned_pairs(op, even, odd, cos, sin, end), back)
 
 
 @rotary_of_pairs.to

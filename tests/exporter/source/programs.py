@@ -143,6 +143,28 @@ def logic_mixed(x, flag: bool = True):
 
 
 @program
+def logic_of_options(x):
+    wanted, unwanted = True, False
+    pair = (x, x * 2) if x.sum() > 0 and unwanted else (x,)
+    if x.sum() > 0 or wanted:
+        pair += (x + 1,)
+    return pair
+
+
+@program
+def writes_through_views(x):
+    y = x.clone()
+    rows = (x[:, 0] > 0).nonzero().squeeze(1)
+    if x.sum() > 0:
+        y.transpose(0, 1)[0] = 5
+        y.view(-1)[1:3] += 2
+        z = x[rows].clone()
+        z[:, 1] = len(z)
+        y = torch.cat([y, z.unsqueeze(0)[0]])
+    return y
+
+
+@program
 def logic_values(x):
     y = (x.sum() > 0) or (x.min() > -1)
     return y, x
@@ -187,6 +209,26 @@ def while_with_count(x):
         x = x * 0.5
         steps += 1
     return x, x * steps
+
+
+@program
+def while_error(x):
+    u, error, n = x.sum(), x.sum() * 0 + 1.0, 0
+    while n < 30 and error > 0.1:
+        last = u
+        u = u * 0.5
+        error = (u - last).abs()
+        n = n + 1
+    return u
+
+
+@program
+def while_going(x):
+    going = x.sum() > 0
+    while going:
+        x = x - 0.5
+        going = x.max() > 0
+    return x
 
 
 @program

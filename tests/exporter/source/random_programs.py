@@ -141,9 +141,16 @@ class Writer:
         self.loops += 1
         count = f"n{self.loops}"
         if self.random.random() < 0.6:
+            # What only the test reads must go round as well.
+            going, goes = f"g{self.loops}", self.random.random() < 0.4
+            test = going if goes else f"({self.condition(1)})"
             self.add(indent, f"{count} = 0")
-            self.add(indent, f"while {count} < 3 and ({self.condition(1)}):")
+            if goes:
+                self.add(indent, f"{going} = {self.condition(1)}")
+            self.add(indent, f"while {count} < 3 and {test}:")
             self.add(indent + 1, f"{count} += 1")
+            if goes:
+                self.add(indent + 1, f"{going} = {self.condition(1)}")
         else:
             self.add(indent, f"for {count} in {self.pick('range(3)', 'range(1, 10, 4)')}:")
         self.block(indent + 1, depth - 1, returns, helpers, loop=True)

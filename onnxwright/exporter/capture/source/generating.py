@@ -175,7 +175,10 @@ class Generator:
         self.count += 1
         n = self.count
         bound = hir_names.bound_in((s,))
-        state, setter = self.state(n, bound, s.carried, s.body, s.span, s.live_out)
+        # The test is a part of its own, so that what it reads goes round, too.
+        read = set(hir_names.reads(s.test, set()))
+        carried = tuple(name for name in bound if name in s.carried or name in read)
+        state, setter = self.state(n, bound, carried, s.body, s.span, s.live_out)
         name = f"_ow_body_{n}"
         test = _at(thunk(self.value(s.test)), s.span)
         run = call("while_", test, _load(name), self.flag(s.broken, s.span), state)

@@ -1,0 +1,73 @@
+"""What matching finds: `Match`, the place of a pattern, and `Near`, where it almost lay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+
+from onnxwright.builder.carrying import kind_of
+from onnxwright.builder.replay_model import INFERRED
+from onnxwright.optimizer.pattern_nodes import PatternNode
+from onnxwright.optimizer.patterns import Pattern
+from onnxwright.types.kinds import OnnxType
+
+
+@dataclass
+class Match:
+    """A place where a pattern lies in a graph.
+
+    Fields:
+        pattern: the pattern.
+        values: parameter -> value of the graph, None for an absent input, a list for `*rest`.
+        attributes: parameter -> the captured attribute, a dict for `**rest`.
+        nodes: node of the pattern -> node of the graph.
+    """
+
+    pattern: Pattern
+    values: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[PatternNode, ir.Node] = field(default_factory=dict)
+    # Set where a replacement is asked for: what stands for a value of the source graph.
+    resolve: Callable[[ir.Value | None], Any] = lambda _: None
+    # Likewise: a call of a script as a function that the model then has.
+    call: Callable[..., Any] = lambda *_: None
+
+    def copy(self) -> Match:
+        """A match that can go on in another way."""
+        return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
+
+    @property
+    def kinds(self) -> list[OnnxType | None]:
+        """The types of the results, as the graph has them."""
+        made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
+        return [v.meta.get(INFERRED) or kind_of(v) for v in made]
+
+    @property
+    def roots(self) -> list[ir.Node]:
+        """The nodes that make the results, the first one first."""
+        return [self.nodes[r] for r in self.pattern.roots]
+
+
+@dataclass
+class Near:
+    """The place where a pattern almost lay.
+
+    Fields:
+        matched: how many of its nodes matched.
+        expected: the node or value of the pattern that did not.
+        line: the line of the pattern function.
+        node: the node of the model.
+        reason: why not.
+    """
+
+    matched: int
+    expected: str
+    line: int | None
+    node: ir.Node | None
+    reason: str
+
+
+__all__ = ["Match", "Near"]
