@@ -130,6 +130,8 @@ def special_methods(
 
     Example:
         >>> class Steps:
+        ...     __module__ = "mine"
+        ...
         ...     def __len__(self):
         ...         return 3
         >>> [m.__name__ for m, _ in special_methods(len, [Steps()])]
