@@ -30,8 +30,12 @@ class Names:
         """A new input of exactly this name."""
         self._free(name, None)
         value = self.b.input(name, kind)
-        self.given[name] = value
+        self.given[name] = self._own(value)
         return value
+
+    def _own(self, value: GraphValue) -> GraphValue:
+        """The value in an object of its own: `x[0] = 1` changes what the user's object holds."""
+        return self.b.wrap(value.value, value.kind, self.b.weak_kind(value))
 
     def give(self, value: GraphValue, name: str, fresh: Sequence[ir.Node] | None = None) -> None:
         """Call a value `name`; one that is not new, or has a name, is known by it too.
@@ -48,7 +52,7 @@ class Names:
             if not self._out_of_sight(before, name):
                 fail(NameTaken(what="a value", name=name))
             # Names are unique in the whole model: this one gets a number behind it.
-            self.given[name] = value
+            self.given[name] = self._own(value)
             name = self.b.recorder.names.unique(name)
         self.depths[name] = len(self.b.recorder.scopes)
         mine = value.value
@@ -60,7 +64,7 @@ class Names:
                 mine.name = name
                 self.b.recorder.holders[name] = mine
                 self.b.recorder.names.unique(name)
-        self.given[name] = value
+        self.given[name] = self._own(value)
 
     def _free(self, name: str, mine: ir.Value | None) -> None:
         """Make a name free; who has it by accident gets another."""
@@ -116,7 +120,7 @@ class Names:
             holder = self.b.recorder.holders.get(name)
             if holder is not None and holder.name == name:
                 found = self.b.value_of(holder)
-        return found
+        return None if found is None else self._own(found)
 
     def known(self) -> Iterable[str]:
         """All names there are."""

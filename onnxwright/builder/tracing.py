@@ -224,7 +224,8 @@ class TracingBackend(GraphBackend):
                     return adapted(self, op, inputs, attributes, outputs)
                 op = self.opset[op.name]
             if facts(op.name).has_bodies:
-                return control_flow.build(self, op, inputs, attributes, outputs)
+                results = control_flow.build(self, op, inputs, attributes, outputs)
+                return tuple(map(self._own, results))
             if op.name == "Constant" and not any(map(_is_reference, attributes.values())):
                 if not self.folds:
                     return self._constant_node(op, attributes)
@@ -235,8 +236,16 @@ class TracingBackend(GraphBackend):
                 raise AssertionError("inputs and their types go together")
             simple = simplify(self, call, list(inputs))
             if simple is not None:
-                return (simple,)
+                return (self._own(simple),)
         return self.build(op, call, inputs, attributes, outputs)
+
+    def _own(self, value: GraphValue) -> GraphValue:
+        """The same value as an object of its own: `y = x * 1` is not `x`, where `y[0]` is set."""
+        made = self.wrap(value.value, value.kind, self.weak_kind(value))
+        asked = getattr(value, "asked", None)
+        if asked is not None:
+            made.asked = asked
+        return made
 
     def build(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.semantics.assignment import assign
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.indexing import subscript
+from onnxwright.semantics.shared_memory import is_view_index
 
 
 def bind_target(low: Lowering, target: hir.Target, value: Any) -> None:
@@ -71,6 +73,9 @@ def change_container(
             (OW318, OW512).
     """
     regions = low.regions
+    if regions.is_outside(container):  # the next call sees what this one changed
+        regions.change(container, f"changing `{name}`" if name else "this", span)
+        return change(container)
     crossed = regions.between(container)
     if regions.is_own(container) and not crossed:
         return change(container)
@@ -88,7 +93,11 @@ def change_container(
 def bind_item(low: Lowering, target: hir.ItemTarget, value: Any) -> None:
     """`container[index] = value` on a Python list or dict."""
     container = low.frame.lookup(target.id, target.span)
+    path = [low.evaluate(part) for part in target.path]
     index = low.evaluate(target.index)
+    if path:
+        write_inside(low, target, container, [*path, index], value)
+        return
     if isinstance(container, (list, dict, deque)) and not is_dynamic(index):
 
         def change(held: Any) -> Any:
@@ -100,23 +109,71 @@ def bind_item(low: Lowering, target: hir.ItemTarget, value: Any) -> None:
             low.frame.env[target.id] = changed
         return
     if isinstance(container, (GraphValue, np.ndarray)) and target.id in low.frame.env:
-        write_part(low, target, container, index, value)
+        write_part(low, target, container, [index], value)
         return
     advice = "`op.ScatterElements`, `op.ScatterND` or `op.Where` make a changed copy"
-    construct = f"a part of `{target.id}`"
-    fail(syntax.UnsupportedTarget(construct=construct, advice=advice, span=target.span))
+    _refuse(f"a part of `{target.id}`", advice, target.span)
 
 
-def write_part(low: Lowering, target: hir.ItemTarget, x: Any, index: Any, value: Any) -> None:
+def write_inside(
+    low: Lowering, target: hir.ItemTarget, held: Any, path: list[Any], value: Any
+) -> None:
+    """`x[i][j] = value`: of a tensor, or of one in a list or dict.
+
+    Raises:
+        ScriptError: the write would change a copy, as an array as an index makes one (OW103), or
+            as for `write_part`.
+    """
+    if isinstance(held, (GraphValue, np.ndarray)) and target.id in low.frame.env:
+        write_part(low, target, held, path, value)
+        return
+    item = None
+    if isinstance(held, (list, dict)) and not is_dynamic(path[0]):
+        item = low.python(target.span, held.__getitem__, path[0])
+    if not isinstance(item, GraphValue):
+        advice = "bind the inner one to a name, and assign to its items"
+        _refuse(f"an item of an item of `{target.id}`", advice, target.span)
+    made = _written(low, item, path[1:], value, target.span)
+
+    def change(inside: Any) -> Any:
+        inside[path[0]] = made
+        return inside
+
+    memory = memory_of(item)
+    forget_others(low, target.id, item, target.span)
+    changed = change_container(low, target.id, held, target.span, change)
+    low.frame.env[target.id] = changed
+    check_not_written([changed], target.id, memory - memory_of(made), target.span)
+
+
+def _written(low: Lowering, x: Any, path: list[Any], value: Any, span: Span) -> GraphValue:
+    """A tensor after a write at an index of an index of it."""
+    b = low.at(span)
+    parts = [b.as_weak(x if isinstance(x, GraphValue) else b.constant(x), None)]
+    places = [map_index(index, low.value) for index in path]
+    for index in places[:-1]:
+        if not is_view_index(index):
+            advice = "write with one index: `x[rows, columns] = value`"
+            _refuse("a part of a copy, which an array as an index makes", advice, span)
+        parts.append(subscript(b, parts[-1], index))
+    made = low.value(value)
+    for part, index in zip(reversed(parts), reversed(places), strict=True):
+        made = assign(b, part, index, made)
+    return made  # type: ignore[no-any-return]
+
+
+def _refuse(construct: str, advice: str, span: Span) -> NoReturn:
+    fail(syntax.UnsupportedTarget(construct=construct, advice=advice, span=span))
+
+
+def write_part(low: Lowering, target: hir.ItemTarget, x: Any, path: list[Any], value: Any) -> None:
     """`x[index] = value` of a tensor: `x` is bound to a new one.
 
     Raises:
         ScriptError: the index or the value does not fit; names that hold the same memory raise
             when they are read (OW868).
     """
-    b = low.at(target.span)
-    before = x if isinstance(x, GraphValue) else b.constant(x)
-    made = assign(b, b.as_weak(before, None), map_index(index, low.value), low.value(value))
+    made = _written(low, x, path, value, target.span)
     if isinstance(x, GraphValue):
         forget_others(low, target.id, x, target.span)
     bind_name(low, target.id, made)

@@ -251,11 +251,15 @@ class TupleTarget:
 
 @dataclass(frozen=True, slots=True)
 class ItemTarget:
-    """`container[index] = ...`: binds a changed copy of a static container to its name."""
+    """`container[index] = ...`: binds a changed copy of a container or tensor to its name.
+
+    `path` has the indices before the last one: `x[0][1] = ...`.
+    """
 
     span: Span
     id: str
     index: Expr
+    path: tuple[Expr, ...] = ()
 
 
 Target = Union[NameTarget, TupleTarget, ItemTarget]

@@ -249,8 +249,15 @@ class _Parser:
                     return None
                 items.append(made)
             return hir.TupleTarget(span, tuple(items), star)
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            return hir.ItemTarget(span, node.value.id, self.index(node.slice))
+        if isinstance(node, ast.Subscript):
+            path: list[ast.expr] = []
+            inner: ast.expr = node.value
+            while isinstance(inner, ast.Subscript):
+                path.insert(0, inner.slice)
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                before = tuple(self.index(part) for part in path)
+                return hir.ItemTarget(span, inner.id, self.index(node.slice), before)
         what = "an attribute" if isinstance(node, ast.Attribute) else "an item of an expression"
         advice = "bind a new name; `op.ScatterElements`, `op.ScatterND` or `op.Where` change parts"
         self._refuse(messages.UnsupportedTarget(construct=what, advice=advice, span=span))

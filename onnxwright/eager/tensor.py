@@ -61,11 +61,13 @@ class Tensor(ValueOperators, EagerTensorBase):
         (dtype('float32'), <DType.FLOAT: 1>, (2, 2))
     """
 
-    __slots__ = ("__weakref__", "_memory", "value")
+    __slots__ = ("__weakref__", "_memory", "_part_of", "value")
 
     value: Array
     # The values that have the same memory in Python: views and what they are views of.
     _memory: WeakValueDictionary[int, Any] | None
+    # What it is a part of, and where.
+    _part_of: tuple[Tensor, Any]
 
     def __init__(self, value: Any, dtype: Any = None) -> None:
         self.value = as_array(value, dtype)
@@ -204,7 +206,7 @@ class Tensor(ValueOperators, EagerTensorBase):
         if self.value.ndim == 0:
             fail(messages.ScalarHasNoAxis(verb="iterate over", span=user_span()))
         rows = (wrap(np.asarray(row, dtype=self.value.dtype)) for row in self.value)
-        return (as_views(row, self) for row in rows)
+        return (as_views(row, self, n) for n, row in enumerate(rows))
 
     def __contains__(self, item: object) -> bool:
         array = item.value if isinstance(item, Tensor) else item

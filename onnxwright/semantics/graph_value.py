@@ -35,10 +35,11 @@ class GraphValue(ValueOperators, SymbolicValue):
         weak: the Python kind it represents (a number known only at run time), or None.
     """
 
-    __slots__ = ("__weakref__", "_memory", "backend", "kind", "value", "weak")
+    __slots__ = ("__weakref__", "_memory", "_part_of", "backend", "kind", "value", "weak")
 
     # What shares memory with it in Python, for writing into it; the front ends differ.
     _memory: Any
+    _part_of: Any
 
     def __init__(
         self,

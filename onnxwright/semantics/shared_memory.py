@@ -1,7 +1,9 @@
 """Values that share memory in Python: when one is written into, the others cannot be read.
 
-In numpy a view sees what is written into its array.  Values do not change here, so that a view
-would keep the old elements: reading it is an error, as it is in compiled code.
+In numpy a view sees what is written into its array, and the array what is written into a view.
+Here a write binds new elements: to what is written, and to what that is a part of (`x[0][1] = v`).
+Any other value of the same memory would keep the old elements: reading it is an error, as it is in
+compiled code.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ class Sharing(Protocol):
     """A value that may share memory with others."""
 
     _memory: WeakValueDictionary[int, Any]
+    _part_of: tuple[Any, Any]
 
 
-def as_views(made: Any, of: Any) -> Any:
-    """Remember that values are views of another; scalars are copies."""
+def as_views(made: Any, of: Any, index: Any = None) -> Any:
+    """Remember that values are views of another, or one its part at an index; scalars are not."""
     given = made if isinstance(made, (list, tuple)) else (made,)
     views: list[Any] = [one for one in given if isinstance(one, BackendValue)]
     for one in views:
@@ -33,6 +36,8 @@ def as_views(made: Any, of: Any) -> Any:
             group[id(of)] = of
         group[id(one)] = one
         one._memory = group
+        if index is not None:
+            one._part_of = (of, index)
     return made
 
 
@@ -41,15 +46,34 @@ def is_view_index(index: object) -> bool:
     return all(map(is_view_part, index if isinstance(index, tuple) else (index,)))
 
 
-def forget_others(x: Any, forget: Callable[[Any], None]) -> None:
-    """Apply `forget` to the other values that have the memory of `x`, which is written into."""
+def write(
+    x: Any, made: Any, assign: Callable[[Any, Any, Any], Any], forget: Callable[[Any], None]
+) -> list[tuple[Any, Any]]:
+    """What changes where a value is written into.
+
+    Args:
+        x: what is written into.
+        made: what it is afterwards.
+        assign: what a value is after an assignment at an index.
+        forget: is called with each other value of the same memory.
+
+    Returns:
+        `x` and what it is a part of, each with what it is afterwards.
+    """
+    changes = [(x, made)]
+    part = getattr(x, "_part_of", None)
+    while part is not None:
+        whole, index = part
+        changes.append((whole, assign(whole, index, changes[-1][1])))
+        part = getattr(whole, "_part_of", None)
     group = getattr(x, "_memory", None)
-    if group is None:
-        return
-    for other in list(group.values()):
-        if other is not x:
-            forget(other)
-    x._memory = None
+    if group is not None:
+        kept = {id(one) for one, _ in changes}
+        for key, other in list(group.items()):
+            if key not in kept:
+                del group[key]
+                forget(other)
+    return changes
 
 
-__all__ = ["as_views", "forget_others", "is_view_index"]
+__all__ = ["as_views", "is_view_index", "write"]

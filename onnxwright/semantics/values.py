@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from onnxwright.diagnostics.catalogue.syntax import UnsupportedExpression
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.semantics import arithmetic, indexing
 from onnxwright.semantics.array_methods import ArrayMethods
 from onnxwright.semantics.assignment import assign
@@ -15,7 +18,7 @@ from onnxwright.semantics.backend import Backend, is_value
 from onnxwright.semantics.literals import is_number_like, own_array
 from onnxwright.semantics.numpy_functions.table import fresh
 from onnxwright.semantics.operands import SYMBOLS
-from onnxwright.semantics.shared_memory import as_views, forget_others, is_view_index
+from onnxwright.semantics.shared_memory import as_views, is_view_index, write
 from onnxwright.types.roles import BackendValue
 
 
@@ -105,12 +108,17 @@ class ValueOperators(ArrayMethods, BackendValue):
 
     def __getitem__(self, index: object) -> Any:
         made = indexing.subscript(self._backend(), self, index)
-        return as_views(made, self) if is_view_index(index) else made
+        return as_views(made, self, index) if is_view_index(index) else made
 
     def __setitem__(self, index: object, value: object) -> None:
-        made = assign(self._backend(), self, index, value)
-        forget_others(self, type(self)._forget)
-        self._become(made)
+        set_item = functools.partial(assign, self._backend())
+        made = set_item(self, index, value)
+        for one, changed in write(self, made, set_item, type(self)._forget):
+            one._become(changed)
+
+    def __delitem__(self, index: object) -> None:
+        advice = "elements of a tensor stay: make another tensor of those that are wanted"
+        fail(UnsupportedExpression(construct="`del` of a part of a value", advice=advice))
 
     def _become(self, made: Any) -> None:  # noqa: ARG002 - subclasses use it
         """Hold the value that `made` holds."""

@@ -16,7 +16,7 @@ import pytest
 import onnxwright as ow
 from onnxwright.eager.ort.compiled_models import CompiledModel
 from onnxwright.errors import OnnxwrightError
-from tests.semantics.written_cases import BODIES, REFUSED
+from tests.semantics.written_cases import BODIES, OTHER, REFUSED
 
 HEAD = (
     'x: FLOAT["N", 4], v: FLOAT[5], i: INT64[3], p: BOOL["N", 4], n: INT64[()], z: FLOAT[2, 3, 4]'
@@ -54,7 +54,7 @@ def values(rows: int = 2) -> list[Any]:
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """A plain function and a script for each case."""
     text = TEXT
-    for kind, bodies in (("case", BODIES), ("refused", REFUSED)):
+    for kind, bodies in (("case", BODIES), ("refused", REFUSED), ("other", OTHER)):
         for number, body in enumerate(bodies):
             lines = textwrap.indent(body, "    ")
             text += f"def plain_{kind}_{number}(x, v, i, p, n, z):\n{lines}\n\n\n"
@@ -132,6 +132,36 @@ def test_shared_memory_is_never_silently_different(number: int, module: ModuleTy
         assert "OW868" in str(found)
     else:
         check("eager", found, getattr(module, f"plain_refused_{number}")(*values()))
+
+
+@pytest.mark.parametrize("number", range(len(OTHER)), ids=range(len(OTHER)))
+@pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
+def test_what_cannot_be_written_is_a_located_error(number: int, module: ModuleType) -> None:
+    """Compiling says where; eager mode is numpy's meaning, or an error with its place."""
+    script, code = getattr(module, f"other_{number}"), list(OTHER.values())[number]
+    with pytest.raises(OnnxwrightError, match=code) as caught:
+        script.to_model_proto()
+    assert "written_case_module.py:" in str(caught.value)
+    found = run_or_error(script)
+    if isinstance(found, OnnxwrightError):
+        assert "written_case_module.py:" in str(found)
+    else:
+        check("eager", found, getattr(module, f"plain_other_{number}")(*values()))
+
+
+def test_names_of_a_builder_are_values_of_the_graph() -> None:
+    """What is written into an object does not change what its name, or an output, is."""
+    g = ow.GraphBuilder()
+    x = g.input("x", ow.FLOAT[2])
+    y = g.op.Neg(x, outputs=["y"])
+    g.output(y, "first")
+    y[0] = 7
+    x[0] = 5
+    g.output(g.op.Identity("x"), "second")
+    g.output(g.value("y"), "third")
+    g.output(y + x, "fourth")
+    found = CompiledModel(g.to_model_proto())(np.array([1, 2], np.float32))
+    assert [f.tolist() for f in found] == [[-1, -2], [1, 2], [-1, -2], [12, 0]]
 
 
 def run_or_error(script: Any) -> Any:

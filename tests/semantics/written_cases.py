@@ -61,6 +61,7 @@ BODIES = [
     "p[0] = True\nreturn p",
     "p[:, 1] = x[:, 1] > 0\nreturn p",
     "y = np.zeros_like(x)\ny[:, 0] = x.sum(axis=1)\nreturn y, x",
+    "y = np.empty_like(x)\nfor i, row in enumerate(x):\n    y[i] = row * 2\nreturn y",
     "y = x.copy()\ny[0] = 1\nreturn x, y",
     "y = x + 0\ny[0] = 1\nreturn x, y",
     "y = v[1:3].copy()\nv[1] = 9\nreturn v, y",
@@ -82,6 +83,24 @@ BODIES = [
     "s = v[0] * 0\nfor row in x:\n    y = row * 1\n    y[0] = 0\n    s = s + y.sum()\nreturn s",
     "y = changed(v.copy())\nreturn y, v",
     "x[0][None] + 0\nx[0] = 1\nreturn x",
+    "x[0][1] = 9\nreturn x",
+    "z[0][1][2] = 9\nreturn z",
+    "x[0][1] += 9\nreturn x",
+    "x[:, 1:][:, 0] = 9\nreturn x",
+    "x[n - 2][1:n] = v[:2]\nreturn x",
+    "z[1][..., 0][:2] = 7\nreturn z",
+    "for k in range(n):\n    x[:, 1:][:, k - 1] = k\nreturn x",
+    "if n > 2:\n    x[0][1] = 9\nreturn x",
+    "d = {'a': x + 0}\nd['a'][0] = 7\nreturn d['a'], x",
+    "ys = [x[k] * 1 for k in (0, 1)]\nys[0][1] = 7\nreturn ys[0], ys[1], x",
+    "ys = [v * 2, v * 3]\nys[1][2:][0] = 7\nreturn ys[0], ys[1]",
+    "y = v * 1\ny[0] = 9\nreturn v, y",
+    "y = x.reshape(-1)\ny[0] = 1\nreturn y",
+    "x[0] = x[1] = 5.0\nreturn x",
+    "v[0], *rest = [v[1] * 1, v[2] * 1, v[3] * 1]\nreturn v, rest[0]",
+    "for v[0] in [1.0, 2.0, 3.0]:\n    x = x + v[0]\nreturn x, v",
+    "n[()] = 7\nreturn n + 0",
+    "x[True] = 0\nreturn x",
 ]
 
 # Programs whose names share memory: numpy changes both, here a name cannot be read afterwards.
@@ -103,4 +122,22 @@ REFUSED = [
     "if n > 2:\n    written(v)\nreturn v",
     "s = v[0] * 0\nfor k in range(n):\n    s = s + v[0]\n    written(v)\nreturn s",
     "y = x[0]\nfor k in range(n):\n    x[k - k] = k\nreturn y",
+    "y = x[0]\nx[0][1] = 9\nreturn y",
+    "ys = [v, v]\nys[0][1] = 9\nreturn ys[0], ys[1]",
+    "ys = [v + 0]\ny = ys[0]\nys[0][1] = 9\nreturn y",
+    "for row in x:\n    row[0] = 7\nreturn x",
+    "y = x\nx[:, 1:][:, 0] = 9\nreturn y",
 ]
+
+# Programs that are refused for another reason when they are compiled.
+OTHER = {
+    "x[[0, 1]][0] = 9\nreturn x": "OW103",
+    "t = (x + 0, 1)\nt[0][0] = 7\nreturn t[0]": "OW103",
+    "del x[0]\nreturn x": "OW102",
+    "v[-6] = 1\nreturn v": "OW411",
+    "x[0, 0, 0] = 1\nreturn x": "OW412",
+    "x[0.5] = 1\nreturn x": "OW413",
+    "x[0] = None\nreturn x": "OW403",
+    "x[0] = v\nreturn x": "OW869",
+    "i[0] = 2**63\nreturn i": "OW404",
+}

@@ -149,7 +149,7 @@ def block_reads(block: Iterable[hir.Statement]) -> list[str]:
 def target_reads(target: hir.Target) -> list[str]:
     """Names that binding a target reads: the container and index of an item."""
     if isinstance(target, hir.ItemTarget):
-        return [target.id, *reads(target.index)]
+        return [target.id, *(n for part in (*target.path, target.index) for n in reads(part))]
     if isinstance(target, hir.TupleTarget):
         return [name for item in target.items for name in target_reads(item)]
     return []

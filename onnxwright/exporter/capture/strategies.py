@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_cast
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.ode_solvers import solvers_written_out
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo, torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -104,6 +105,7 @@ def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         skip_noop_module_casts(),
         sequences_padded(),
         flex_attention_written_out(),
+        solvers_written_out(),
         torch_func.chunks_joined(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
