@@ -1,4 +1,4 @@
-# ruff: noqa: T201 - a command prints
+
 """What a capture by source costs a program that needs no rewriting.
 
     python benchmarks/capture_source.py
