@@ -11,7 +11,7 @@ import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import onnx
 
@@ -26,6 +26,7 @@ from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
 from onnxwright.semantics.backend import is_value
+from onnxwright.semantics.ops import Ops
 from onnxwright.types.dtypes import DType
 
 # Parameters of torch's schemas that say nothing about the values computed in inference.
@@ -129,7 +130,7 @@ class AtenFunction:
         self.complex_body = body
         return body
 
-    def __call__(self, op: Op, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, op: Op | Ops, /, *args: Any, **kwargs: Any) -> Any:
         """Run or build it.
 
         Args:
@@ -143,10 +144,11 @@ class AtenFunction:
             AtenArgumentError: the arguments do not fit.
             AtenUnsupportedError: ONNX cannot express this use.
         """
+        made = cast(Op, op)
         arguments = self.bind(args, kwargs)
-        dtype = self._prepare(op, arguments)
-        result = self._run(op, arguments)
-        return result if dtype is None else self._typed(op, result, dtype)
+        dtype = self._prepare(made, arguments)
+        result = self._run(made, arguments)
+        return result if dtype is None else self._typed(made, result, dtype)
 
     def run(self, /, *args: Any, opset_version: int = standalone.OPSET, **kwargs: Any) -> Any:
         """Run it on arrays, operator by operator.

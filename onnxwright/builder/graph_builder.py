@@ -386,8 +386,9 @@ class GraphBuilder(Running, Results):
 
         Args:
             function: a script, a FunctionProto, a function of onnx_ir; a model: a ModelProto, an
-                `onnx_ir.Model`, a path, or an exported program; a plain Python function is called
-                with the arguments, and with `op=` where it has such a parameter.
+                `onnx_ir.Model`, a path, an exported program, or another builder, which is finished
+                by that; a plain Python function is called with the arguments, and with `op=` where
+                it has such a parameter.
             args: its inputs; for a model or FunctionProto a text is the name of a value.
             inline: build the body here instead of a call node.
             kwargs: its attributes, and inputs by name.

@@ -31,8 +31,10 @@ from onnxwright.types.shapes import Dim
 
 
 def is_model(x: object) -> bool:
-    """Whether an object is a model, a path of one, or has one: an exported program."""
+    """Whether an object is a model, a path of one, or has one: an exported program, a builder."""
     if isinstance(x, (onnx.ModelProto, ir.Model, str, os.PathLike, bytes)):
+        return True
+    if hasattr(x, "to_ir_model"):
         return True
     if callable(x) and not hasattr(x, "model_proto"):
         return False

@@ -22,7 +22,7 @@ def read_model(source: Any) -> ir.Model:
 
     Args:
         source: a ModelProto, an `onnx_ir.Model`, bytes, a path, or what has one as `.model` (an
-            exported program).
+            exported program); another builder, which is finished by that.
 
     Returns:
         The model.
@@ -31,6 +31,8 @@ def read_model(source: Any) -> ir.Model:
         ModelError: it is damaged, or the file cannot be read.
         ModelTypeError: it is none of these (OW752).
     """
+    if hasattr(source, "to_ir_model"):
+        source = source.to_ir_model()
     held = getattr(source, "model", None)
     given = held if isinstance(held, ir.Model) else getattr(source, "model_proto", source)
     found: ir.Model = open_ir_model(given)

@@ -13,8 +13,11 @@ from onnxwright.builder.closing import ModelFacts
 from onnxwright.builder.functions import Functions
 from onnxwright.builder.replay import Env, Replay
 from onnxwright.builder.tracing import TracingBackend
+from onnxwright.diagnostics.catalogue import builder as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.semantics.literals import describe
 
 
 class Running(Calling):
@@ -23,6 +26,7 @@ class Running(Calling):
     ir_version: int | None
     _functions: Functions
     _outputs: list[tuple[str, GraphValue]]
+    _attributes: list[ir.Attr]
 
     def run(self, inputs: Mapping[str, Any], *values: Any) -> Any:
         """Run the graph as it is now; more can be added afterwards.
@@ -31,7 +35,7 @@ class Running(Calling):
         can be given like an input: its node is then not run.
 
         Args:
-            inputs: arrays by name.
+            inputs: arrays by name, or by value.
             values: the values that are wanted, or their names; without any, the outputs of the
                 graph, and where it has none, what no node reads.
 
@@ -41,6 +45,9 @@ class Running(Calling):
 
         Raises:
             ScriptNameError: a name is that of no value (OW541).
+            ScriptError: there is nothing to run (OW545), or an attribute parameter has no value
+                (OW550).
+            TypeError: `inputs` is not a mapping.
             EagerTypeError: an input is missing, or has another type (OW621).
             EagerError: a node failed (OW622).
 
@@ -58,18 +65,35 @@ class Running(Calling):
         """
         from onnxwright.eager.ort.compiled_models import CompiledModel
 
-        wanted = [self.value(v) if isinstance(v, str) else self._argument(v) for v in values]
-        names = [str(v.value.name or "value") for v in wanted]
+        if not isinstance(inputs, Mapping):
+            raise TypeError(f"`run` takes arrays by name, not {describe(inputs)}")
+        if self._attributes:
+            fail(messages.AttributeOfModel(name=self._attributes[0].name))
+        wanted = [self._wanted(v) for v in values]
+        names: list[str] = []
         if not values:
             names, wanted = self._results()
-        fed = {name: self.value(name) for name in inputs}
+        if not wanted:
+            fail(messages.NothingToBuild())
+        arrays = {self._fed(key): array for key, array in inputs.items()}
+        fed = {name: self.value(name) for name in arrays}
         model, needed = _unfinished(self.backend, wanted, fed, self._functions, self.ir_version)
         compiled = CompiledModel(model)
-        made = compiled(**{n: a for n, a in inputs.items() if n in needed})
+        made = compiled(**{n: a for n, a in arrays.items() if n in needed})
         if values:
             return made
-        arrays = made if len(compiled.output_names) > 1 else (made,)
-        return dict(zip(names, arrays, strict=True))
+        results = made if len(compiled.output_names) > 1 else (made,)
+        return dict(zip(names, results, strict=True))
+
+    def _wanted(self, value: Any) -> GraphValue:
+        """A value, that of an output's name, or that of another name."""
+        if not isinstance(value, str):
+            return self._argument(value)
+        found = dict(self._outputs).get(value)
+        return self.value(value) if found is None else found
+
+    def _fed(self, key: Any) -> str:
+        return str(key.value.name) if isinstance(key, GraphValue) else str(key)
 
     def _results(self) -> tuple[list[str], list[GraphValue]]:
         """The outputs, or what no node reads."""

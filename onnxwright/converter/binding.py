@@ -73,6 +73,9 @@ def change_container(
             (OW318, OW512).
     """
     regions = low.regions
+    if regions.is_outside(container):  # the next call sees what this one changed
+        regions.change(container, f"changing `{name}`" if name else "this", span)
+        return change(container)
     crossed = regions.between(container)
     if regions.is_own(container) and not crossed:
         return change(container)

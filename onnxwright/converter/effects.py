@@ -110,6 +110,48 @@ def changed_by(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     return _changed(function, args, kwargs, frozenset(), 0)
 
 
+_ITERATING = frozenset(
+    ("list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "max", "min", "enumerate",
+     "zip", "any", "all", "range", "reversed", "iter")
+)  # fmt: skip
+
+
+def special_methods(
+    function: Any, args: Sequence[Any]
+) -> Iterator[tuple[types.FunctionType, tuple[Any, ...]]]:
+    """The methods written in Python that an operator or a built-in function calls, with arguments.
+
+    Args:
+        function: a function of the module `operator`, or a built-in one.
+        args: its arguments.
+
+    Yields:
+        `__add__`, `__getitem__`, `__len__` and their like, the ones of right operands included.
+
+    Example:
+        >>> class Steps:
+        ...     __module__ = "mine"
+        ...
+        ...     def __len__(self):
+        ...         return 3
+        >>> [m.__name__ for m, _ in special_methods(len, [Steps()])]
+        ['__len__']
+    """
+    name = getattr(function, "__name__", "").strip("_")
+    name = "iter" if name in _ITERATING else {"truth": "bool", "not": "bool"}.get(name, name)
+    names = [f"__{name}__"] + (["__len__"] if name == "bool" else [])
+    if name == "iter":
+        names += ["__next__", "__getitem__"]
+    for n, x in enumerate(args):
+        if type(x).__module__ == "builtins" or _module(type(x)) in _PURE_MODULES:
+            continue
+        for one in [*names, f"__r{name}__"] if n else names:
+            method = next((vars(c)[one] for c in type(x).__mro__ if one in vars(c)), None)
+            if isinstance(method, types.FunctionType):
+                own = len(inspect.signature(method).parameters) - 1
+                yield method, (x, *[a for m, a in enumerate(args) if m != n][: max(own, 0)])
+
+
 def _changed(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], seen: frozenset[Any], depth: int
 ) -> list[Any]:

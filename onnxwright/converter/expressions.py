@@ -14,6 +14,7 @@ from onnxwright.converter.binding import bind_name, change_container
 from onnxwright.converter.frame import COMPREHENSION, Closure, Frame
 from onnxwright.converter.items import items_of, what_it_is
 from onnxwright.converter.memory import as_view
+from onnxwright.converter.regions import CONTAINERS
 from onnxwright.converter.run_time_lists import RunTimeList, has_items
 from onnxwright.converter.state import Lowering
 from onnxwright.converter.values import (
@@ -65,6 +66,8 @@ def evaluate_name(low: Lowering, node: hir.Name) -> Any:
     found = low.frame.lookup(node.id, node.span)
     if isinstance(found, Initializer):
         return low.initializer(found, outermost=True, hint=node.id)
+    if isinstance(found, CONTAINERS) and not low.frame.binds(node.id):
+        low.regions.from_outside(found)
     return low.import_value(found)
 
 
@@ -96,6 +99,7 @@ def evaluate_attribute(low: Lowering, node: hir.Attribute) -> Any:
         fail(messages.NoSuchAttribute(what=what, name=node.name, advice=advice, span=node.span))
     if isinstance(value, ShapeTuple) and not hasattr(tuple, node.name):
         return tensor_attribute(low, emit1(b, "Shape", (value.of,)), node)
+    low.regions.before_attribute(value, node.name, node.span)
     try:
         return low.import_value(getattr(value, node.name))
     except OnnxwrightError:

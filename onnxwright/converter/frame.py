@@ -101,6 +101,11 @@ class Frame:
             fail(value.diagnostic.at(span))
         return value
 
+    def binds(self, name: str) -> bool:
+        """Whether this frame or one around it has a value for a name."""
+        around = self.outer
+        return name in self.env or (isinstance(around, Frame) and around.binds(name))
+
     def visible(self) -> list[str]:
         """Names that may be meant by a misspelt one."""
         outer = self.outer

@@ -29,7 +29,11 @@ def inline_python(
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         bad_call(function.__name__, str(error), str(inspect.signature(function)), span)
+    given = set(bound.arguments)
     bound.apply_defaults()
+    for name, value in bound.arguments.items():
+        if name not in given:
+            low.regions.from_outside(value)
     made = front(function)
     with low.context.entering(function, function.__name__, span, _HELPER_DEPTH):
         frame = Frame(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -68,7 +69,7 @@ def item_at(low: Lowering, value: Any, index: Any, span: Span, b: GraphBackend) 
         made = subscript(b, b.as_weak(value, None), map_index(index, low.value))
         return b.as_weak(made, weak)
     if not is_dynamic(index):
-        return low.python(span, lambda: value[index])
+        return low.python(span, operator.getitem, value, index)
     if isinstance(value, np.ndarray):
         return subscript(b, b.constant(value), map_index(index, low.value))
     if isinstance(value, (list, tuple)) and is_number_like(value) and len(value):
@@ -147,6 +148,7 @@ def items_of(low: Lowering, value: Any, span: Span) -> list[Any]:
         fail(control_flow.NotIterable(what=what, span=span))
     if isinstance(value, AttributeRef):
         low.needed_now(f"the length of attribute `{value.name}`", span)
+    low.regions.before_operation(iter, [value], span)
     if is_iterator(value):
         low.regions.change(value, "iterating over it", span)
     if isinstance(value, range) and (count := _count(value)) > ITEM_LIMIT:

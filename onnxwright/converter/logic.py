@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -140,7 +141,7 @@ def membership(low: Lowering, x: Any, container: Any, span: Span) -> Any:
         if any(same_static(x, item) for item in _items(container)):
             return True
         if not is_dynamic(container):
-            return low.python(span, lambda: x in container)
+            return low.python(span, operator.contains, container, x)
     result: Any = False
     for item in _items(container):
         one = compare(low, "eq", x, item, span)

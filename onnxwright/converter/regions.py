@@ -13,9 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from inspect import getattr_static
+from types import FunctionType, ModuleType
 from typing import Any
 
-from onnxwright.converter.effects import OUTSIDE, changed_by, is_fresh, is_iterator, objects_in
+from onnxwright.converter.effects import (
+    OUTSIDE,
+    changed_by,
+    is_fresh,
+    is_iterator,
+    objects_in,
+    special_methods,
+)
 from onnxwright.converter.frame import Frame
 from onnxwright.diagnostics.catalogue import control_flow as messages
 from onnxwright.diagnostics.diagnostic import Label, fail
@@ -25,7 +34,7 @@ from onnxwright.semantics.literals import describe
 
 # A graph in a graph is three messages deeper, and protobuf's readers stop at 100.
 NESTING_LIMIT = 30
-_CONTAINERS = (list, dict, set, deque)
+CONTAINERS = (list, dict, set, deque)
 
 
 @dataclass(eq=False)
@@ -56,6 +65,7 @@ class Regions:
         # NOTE: objects are kept, or their ids would be given again.
         self._makers: dict[int, tuple[Any, Region | None]] = {}
         self.iterated: list[Any] = []
+        self._outside: dict[int, Any] = {}
 
     @contextmanager
     def inside(self, region: Region) -> Iterator[Region]:
@@ -89,6 +99,15 @@ class Regions:
             self.own(result)
         return result
 
+    def from_outside(self, x: Any) -> None:
+        """Remember a container that a global name or the default of a parameter holds."""
+        if isinstance(x, CONTAINERS) and not self.is_own(x):
+            self._outside[id(x)] = x
+
+    def is_outside(self, x: Any) -> bool:
+        """Whether Python code outside of the function being lowered holds a container."""
+        return self._outside.get(id(x)) is x
+
     def is_own(self, x: Any) -> bool:
         """Whether an object was made by the function being lowered."""
         return id(x) in self._makers
@@ -116,6 +135,23 @@ class Regions:
         for x in changed_by(function, args, kwargs):
             self.change(x, _called(function), span)
 
+    def before_operation(self, function: Any, args: Sequence[Any], span: Span) -> None:
+        """Refuse an operator or built-in function whose special methods change what is further out.
+
+        Raises:
+            NeedsStaticValue: the loop around it can be unrolled.
+            ScriptError: it cannot (OW318).
+        """
+        for method, given in special_methods(function, args) if self.stack else ():
+            self.before_call(method, given, {}, span)
+
+    def before_attribute(self, holder: Any, name: str, span: Span) -> None:
+        """Refuse to read a property that changes what is further out, as `before_call` does."""
+        if self.stack and not isinstance(holder, ModuleType):
+            found = getattr_static(type(holder), name, None)
+            if isinstance(found, property) and isinstance(found.fget, FunctionType):
+                self.before_call(found.fget, (holder,), {}, span)
+
     def change(self, x: Any, how: str, span: Span) -> None:
         """Refuse to change an object, unless it was made in the innermost region."""
         crossed = self.between(x)
@@ -142,7 +178,7 @@ class Regions:
             for frame in frames
             for value in list(frame.env.values())
             for one in objects_in(value)
-            if isinstance(one, _CONTAINERS) and self.is_own(one)
+            if isinstance(one, CONTAINERS) and self.is_own(one)
         }
 
         def restore() -> None:
@@ -171,7 +207,7 @@ class Regions:
         found = set()
         for name in names:
             value = frame.env.get(name)
-            if isinstance(value, _CONTAINERS) and self.is_shared(value, frames):
+            if isinstance(value, CONTAINERS) and self.is_shared(value, frames):
                 found.add(name)
         return found
 
@@ -188,4 +224,4 @@ def _called(function: Any) -> str:
     return f"`{name}`"
 
 
-__all__ = ["Region", "Regions"]
+__all__ = ["CONTAINERS", "Region", "Regions"]

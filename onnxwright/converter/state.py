@@ -177,6 +177,7 @@ class Lowering:
 
     def python(self, span: Span, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Python's own result of an operation without tensors; its errors become ours."""
+        self.regions.before_operation(function, args, span)
         try:
             return self.import_value(function(*args, **kwargs), outermost=False)
         except OnnxwrightError:

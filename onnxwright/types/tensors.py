@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
+from onnxwright.types.array_methods import ArrayMethods
 from onnxwright.types.brackets import Shape, ShapeMark, TensorMeta, read_shape
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Tensor(metaclass=TensorMeta):
+class Tensor(ArrayMethods, metaclass=TensorMeta):
     """Any tensor: an annotation without an element type; `Tensor["N", 3]` gives a shape only."""
 
     if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Tensor(metaclass=TensorMeta):
         def __eq__(self, other: Operand, /) -> BOOL: ...  # type: ignore[override]  # elementwise
         def __ne__(self, other: Operand, /) -> BOOL: ...  # type: ignore[override]  # elementwise
         def __getitem__(self, index: Any, /) -> Self: ...
+        def __setitem__(self, index: Any, value: Any, /) -> None: ...
         def __iter__(self) -> Iterator[Self]: ...
         def __len__(self) -> int: ...
         def __bool__(self) -> bool: ...

@@ -259,8 +259,36 @@ def test_functions_are_run() -> None:
     np.testing.assert_allclose(g.run({"x": X}, y), 2 * (np.maximum(X, 0) + 1))
 
 
+def test_outputs_are_run_by_name_and_values_given_as_keys() -> None:
+    """Before the model is made and after."""
+    g = GraphBuilder(opset=21)
+    x = g.input("x", FLOAT["N"])
+    g.output(x + 1, "y")
+    for _ in range(2):
+        np.testing.assert_allclose(g.run({x: X[0]}, "y"), X[0] + 1)
+        np.testing.assert_allclose(g.run({"x": X[0]})["y"], X[0] + 1)
+        g.to_model_proto()
+
+
+def test_another_builder_is_a_part() -> None:
+    """Its model is."""
+    part = GraphBuilder(opset=21)
+    part.output(part.op.Exp(part.input("x", FLOAT["N"])), "y")
+    g = GraphBuilder(opset=21)
+    y = g.call(part, g.input("x", FLOAT["N"]))
+    np.testing.assert_allclose(g.run({"x": X[0]}, y), np.exp(X[0]), rtol=1e-6)
+
+
 def test_wrong_inputs_of_a_run_are_errors() -> None:
-    """Names of nothing, missing and of another type."""
+    """Names of nothing, missing and of another type; nothing to run."""
+    with pytest.raises(OnnxwrightError, match="OW545"):
+        GraphBuilder(opset=21).run({})
+    f = GraphBuilder(opset=21)
+    leaky = f.op.LeakyRelu(f.input("x"), alpha=f.attribute("alpha", "FLOAT", 0.1))
+    with pytest.raises(OnnxwrightError, match="OW550"):
+        f.run({"x": X}, leaky)
+    with pytest.raises(TypeError, match="arrays by name"):
+        f.run([X], leaky)
     g = GraphBuilder(opset=21)
     y = g.op.Neg(g.input("x", FLOAT["N"]))
     for feeds, code in (({"z": X}, "OW541"), ({}, "OW621"), ({"x": np.array([1])}, "OW621")):

@@ -462,8 +462,140 @@ def outer_dict_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
     return x + counts["a"]
 
 
+class Special:
+    """Each of these counts how often it is asked."""
+
+    n = 0
+
+    def _next(self) -> int:
+        Special.n += 1
+        return Special.n
+
+    @property
+    def value(self) -> int:
+        return self._next()
+
+    def __getitem__(self, k: int) -> int:
+        return self._next() + k
+
+    def __len__(self) -> int:
+        return self._next()
+
+    def __radd__(self, other: int) -> int:
+        return self._next() + other
+
+    def __contains__(self, k: int) -> bool:
+        return self._next() > 2
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self._next(), 1))
+
+
+special = Special()
+
+
+def restart() -> float:
+    Special.n = 0
+    return 0.0
+
+
+@script()
+def property_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(3):
+        x = x + special.value
+    return x
+
+
+@script()
+def item_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(3):
+        x = x + special[1]
+    return x
+
+
+@script()
+def length_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(3):
+        x = x + len(special)
+    return x
+
+
+@script()
+def right_operand_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(3):
+        x = x + (1 + special)
+    return x
+
+
+@script()
+def contains_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(4):
+        if 1 in special:
+            x = x + 1
+    return x
+
+
+@script()
+def iterated_in_a_loop(x: FLOAT[2]) -> FLOAT[2]:
+    x = x + restart()
+    for _ in range(3):
+        for k in special:
+            x = x + k
+    return x
+
+
+@script()
+def property_in_a_branch(x: FLOAT[2]) -> FLOAT[2]:
+    if op.ReduceSum(x) > 0:
+        x = x + special.value
+    return x
+
+
+kept: list[Any] = []
+
+
+def remember(value: Any, held: list[Any] = kept) -> int:
+    held.append(value)
+    return len(held)
+
+
+def remember_in(held: list[Any], value: Any) -> int:
+    held.append(value)
+    return len(held)
+
+
+@script()
+def list_of_a_default(x: FLOAT[2]) -> FLOAT[2]:
+    kept.clear()
+    for i in range(3):
+        x = x + remember(i)
+    return x * remember(x)
+
+
+@script()
+def outer_list_as_an_argument(x: FLOAT[2]) -> FLOAT[2]:
+    kept.clear()
+    for i in range(3):
+        x = x + remember_in(kept, i)
+    return x * remember_in(kept, x)
+
+
+@script()
+def list_of_a_default_in_a_branch(x: FLOAT[2]) -> FLOAT[2]:
+    if op.ReduceSum(x) > 0:
+        x = x * remember(x)
+    return x
+
+
 SCRIPTS = {n: v for n, v in list(globals().items()) if isinstance(v, ScriptFunction)}
 REFUSED = {
+    "property_in_a_branch": "OW318",
+    "list_of_a_default_in_a_branch": "OW318",
     "both_sides": "OW318",
     "run_time_loop": "OW318",
     "run_time_while": "OW318",

@@ -114,7 +114,7 @@ def _files() -> list[Path]:
     bad = [p for p in found if p.parent.name == "errors" and not p.name.endswith(".fixed.py")]
     rest = {p: p.read_text(encoding="utf-8") for p in sorted(found) if p not in bad}
     # A file of the command `migrate` may keep what another package has alone.
-    of_others = re.compile(r"^ *from onnxscript\b", re.MULTILINE)
+    of_others = re.compile(r"^ *(from|import) onnxscript\b", re.MULTILINE)
     scripts = re.compile(r"^@script", re.MULTILINE)
     return [p for p, text in rest.items() if scripts.search(text) and not of_others.search(text)]
 

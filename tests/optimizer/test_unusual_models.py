@@ -191,3 +191,40 @@ def test_declared_shapes_of_unknown_operators(shapes: Any, wanted: Any) -> None:
     found = [[d.dim_param or d.dim_value or None for d in v.type.tensor_type.shape.dim]
              for v in (*made.graph.output, *made.graph.value_info)]  # fmt: skip
     assert found == wanted
+
+
+HEAD = '<ir_version: 7, opset_import: ["" : 18]>'
+ONE = f"{HEAD} g (float[4] x) => (float[4] y) {{ y = Abs (x) }}"
+DEFAULT = f"{HEAD} g (float[4] z, float[4] y = {{1, 2, 3, 4}}) => (float[4] r) {{ r = Sub (z, y) }}"
+COMPOSED: dict[str, tuple[str, str, dict[str, str], int]] = {
+    "the second returns what it is given": (ONE, f"{HEAD} g (float[4] x) => (float[4] x) {{ }}",
+                                            {"y": "x"}, 1),
+    "the first returns what it is given": (f"{HEAD} g (float[4] x) => (float[4] x) {{ }}", ONE,
+                                           {"x": "x"}, 1),
+    "an input with a default is connected": (ONE, DEFAULT, {"y": "y"}, 2),
+    "an input with a default is free": (ONE, DEFAULT, {"y": "z"}, 1),
+    "a body has the names of the first": (ONE, f"""{HEAD} g (float[4] q) => (float[4] r) {{
+        c = Constant <value = bool {{1}}> ()
+        r = If (c) <then_branch = t () => (float[4] y) {{ y = Neg (q) }},
+                    else_branch = e () => (float[4] x) {{ x = Exp (q) }}> }}""", {"y": "q"}, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composing(name: str) -> None:
+    first, second, pairs, count = COMPOSED[name]
+    prefix = "b_" if "free" in name else None
+    made = ow.compose(parse(first), parse(second), pairs, prefix=prefix)
+    onnx.checker.check_model(made, full_check=True)
+    x = np.float32([1, -2, 3, -4])
+    z = np.float32([5, 6, 7, 8])
+    (between,) = run(parse(first), [x])
+    given = [z, between] if count == 2 else [between]
+    want = run(parse(second), given)
+    assert np.array_equal(run(made, [x, z][:count])[-1], want[0])
+
+
+def test_nodes_that_nothing_reads_are_left_out_where_they_cannot_be_converted() -> None:
+    model = parse("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,1,2,2] x) => (float[1,1,2,2] y) { y = Abs (x)  d = GridSample (x, x) }""")
+    assert [n.op_type for n in ow.convert_version(model, 11).graph.node] == ["Abs"]

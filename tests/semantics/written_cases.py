@@ -61,6 +61,7 @@ BODIES = [
     "p[0] = True\nreturn p",
     "p[:, 1] = x[:, 1] > 0\nreturn p",
     "y = np.zeros_like(x)\ny[:, 0] = x.sum(axis=1)\nreturn y, x",
+    "y = np.empty_like(x)\nfor i, row in enumerate(x):\n    y[i] = row * 2\nreturn y",
     "y = x.copy()\ny[0] = 1\nreturn x, y",
     "y = x + 0\ny[0] = 1\nreturn x, y",
     "y = v[1:3].copy()\nv[1] = 9\nreturn v, y",

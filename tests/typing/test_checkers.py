@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import subprocess
@@ -17,6 +19,15 @@ EXAMPLE = ROOT / "examples" / "annotations.py"
 ACCEPTED = HERE / "cases" / "accepted.py"
 REFUSED = HERE / "cases" / "refused.py"
 
+# The README's program is checked too, but for what Python's types cannot say (numbers in brackets
+# of an annotation), parameters without an annotation, and packages without types.
+README = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+NOT_SAYABLE = re.compile(
+    r"expects no type arguments|Expected no type arguments|Invalid type: try using Literal"
+    r"|Name \"\w+\" is not defined|missing a type annotation|missing a return type"
+    r"|Returning Any from|Skipping analyzing"
+)
+
 # Checker -> file -> the lines it complains about, with its words.
 Found = dict[Path, dict[int, str]]
 
@@ -30,7 +41,7 @@ def run(*command: str) -> str:
 
 
 def mypy(tmp_path: Path) -> Found:
-    files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED)]
+    files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED, tmp_path / "readme.py")]
     options = ["--strict", "--config-file=", "--no-error-summary", "--show-absolute-path"]
     options += ["--follow-imports=silent"]  # the package itself is checked by CI
     out = run("mypy", *options, f"--cache-dir={tmp_path}", *files)
@@ -40,8 +51,8 @@ def mypy(tmp_path: Path) -> Found:
     return found
 
 
-def pyright(_: Path) -> Found:
-    files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED)]
+def pyright(tmp_path: Path) -> Found:
+    files = [str(f) for f in (EXAMPLE, ACCEPTED, REFUSED, tmp_path / "readme.py")]
     out = run("pyright", "--outputjson", "--pythonpath", sys.executable, *files)
     found: Found = {}
     for item in json.loads(out)["generalDiagnostics"]:
@@ -55,7 +66,10 @@ def pyright(_: Path) -> Found:
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """One run of a checker over all the files."""
     check: Callable[[Path], Found] = request.param
-    return check(tmp_path_factory.mktemp("checker"))
+    folder = tmp_path_factory.mktemp("checker")
+    assert README is not None
+    (folder / "readme.py").write_text(README[1], encoding="utf-8")
+    return check(folder)
 
 
 def test_the_example_is_accepted(found: Found) -> None:
@@ -72,8 +86,34 @@ def test_bad_lines_are_found(found: Found) -> None:
     assert sorted(found.get(REFUSED, {})) == wanted
 
 
+def test_the_program_of_the_readme_is_accepted(found: Found) -> None:
+    said = next((lines for file, lines in found.items() if file.name == "readme.py"), {})
+    assert {n: text for n, text in said.items() if not NOT_SAYABLE.search(text)} == {}
+
+
 def test_nothing_else_is_said(found: Found) -> None:
-    assert set(found) <= {EXAMPLE, REFUSED, ACCEPTED}
+    assert {file.name for file in found} <= {f.name for f in (EXAMPLE, REFUSED, ACCEPTED)} | {
+        "readme.py"
+    }
+
+
+def test_methods_of_arrays_are_typed_with_the_parameters_that_they_have() -> None:
+    from onnxwright.semantics.numpy_functions.table import METHODS
+
+    text = (ROOT / "onnxwright" / "types" / "array_methods.py").read_text(encoding="utf-8")
+    typed = {
+        node.name: [a.arg for a in (*node.args.posonlyargs, *node.args.args)][1:]
+        + ([f"*{node.args.vararg.arg}"] if node.args.vararg else [])
+        + [a.arg for a in node.args.kwonlyargs]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+    }
+    there = {
+        name: [str(p).split(":")[0] for p in inspect.signature(m.meaning).parameters.values()][2:]
+        for name, m in METHODS.items()
+        if m.is_method
+    }
+    assert typed == there
 
 
 def test_no_comment_silences_a_checker() -> None:

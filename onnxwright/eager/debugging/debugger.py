@@ -100,9 +100,9 @@ class Debug:
 
     model: Any
     records: list[NodeRecord] = field(default_factory=list)
-    values: dict[str, Value] = field(default_factory=dict)
-    outputs: dict[str, Value] = field(default_factory=dict)
-    inputs: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, Any] = field(default_factory=dict)
     _options: dict[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[NodeRecord]:
@@ -111,7 +111,7 @@ class Debug:
     def __len__(self) -> int:
         return len(self.records)
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> Any:
         """A value that was kept."""
         if name in self.values:
             return self.values[name]

@@ -282,7 +282,7 @@ class Kept(sessions.Entry):
 compiled_models: sessions.SessionCache[Kept] = sessions.SessionCache(256, 1024 * 1024 * 1024)
 
 
-def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list[Value]:
+def run_model(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
     """Run a model on plain values; its session is kept for the next time.
 
     Args:
@@ -290,7 +290,7 @@ def run_model(model: Any, inputs: Mapping[str, Value] | Sequence[Value]) -> list
         inputs: the inputs by name, or in the model's order.
 
     Returns:
-        The outputs in the model's order.
+        The outputs in the model's order: arrays, or what the model says: sequences, maps, None.
 
     Raises:
         EagerError: the inputs do not fit, or the runtime failed.

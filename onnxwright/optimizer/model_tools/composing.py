@@ -74,8 +74,11 @@ def compose(
     results = [v for v in a.graph.outputs if v not in connected] + list(b.graph.outputs)
     joined = {new: old for old, new in pairs}
     free = [v for v in b.graph.inputs if v not in {new for _, new in pairs}]
+    a.graph.outputs.clear()
+    b.graph.outputs.clear()
     for old, new in pairs:
-        new.replace_all_uses_with(old, replace_graph_outputs=True)
+        new.replace_all_uses_with(old)
+        b.graph.initializers.pop(new.name or "", None)  # a default that is never used now
     results = _distinct([joined.get(v, v) for v in results], a, b)
     _move(a, b, free)
     if outputs is not None:

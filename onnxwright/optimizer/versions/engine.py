@@ -314,6 +314,11 @@ class Conversion:
 
     def _refuse(self, node: ir.Node, refused: Refused) -> None:
         self._refused.add(node)
+        if node.graph is not None and not any(
+            v.uses() or v.is_graph_output() for v in node.outputs
+        ):
+            node.graph.remove([node], safe=True)  # nothing reads what it computes
+            return
         if self._function is not None:
             self.unknown.add(self._function)
         self.problems.append(

@@ -265,6 +265,11 @@ def ones_like(b: Backend[V], x: object, dtype: object = None) -> V:
     return full_like(b, x, 1, dtype)
 
 
+def empty_like(b: Backend[V], x: object, dtype: object = None) -> V:
+    """Zeros in the shape of another tensor: they are to be written over."""
+    return full_like(b, x, 0, dtype)
+
+
 def pad(
     b: Backend[V], x: object, pad_width: object, mode: object = "constant", *,
     constant_values: object = 0,

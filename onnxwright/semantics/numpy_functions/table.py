@@ -128,6 +128,7 @@ ENTRIES: tuple[Entry, ...] = (
     _function("full_like", joining.full_like),
     _function("zeros_like", joining.zeros_like),
     _function("ones_like", joining.ones_like),
+    _function("empty_like", joining.empty_like),
     _function("pad", joining.pad),
     _function("inner", joining.inner),
     _function("outer", joining.outer),

@@ -143,6 +143,28 @@ def logic_mixed(x, flag: bool = True):
 
 
 @program
+def logic_of_options(x):
+    wanted, unwanted = True, False
+    pair = (x, x * 2) if x.sum() > 0 and unwanted else (x,)
+    if x.sum() > 0 or wanted:
+        pair += (x + 1,)
+    return pair
+
+
+@program
+def writes_through_views(x):
+    y = x.clone()
+    rows = (x[:, 0] > 0).nonzero().squeeze(1)
+    if x.sum() > 0:
+        y.transpose(0, 1)[0] = 5
+        y.view(-1)[1:3] += 2
+        z = x[rows].clone()
+        z[:, 1] = len(z)
+        y = torch.cat([y, z.unsqueeze(0)[0]])
+    return y
+
+
+@program
 def logic_values(x):
     y = (x.sum() > 0) or (x.min() > -1)
     return y, x

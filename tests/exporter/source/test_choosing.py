@@ -107,6 +107,21 @@ class Captured(torch.nn.Module):
         return x
 
 
+class Generators(torch.nn.Module):
+    def forward(self, x):
+        total = sum(v * 2 if v > 0 else -v for v in x)
+        return total + max(v for v in x) + max([x[0], x[1], x[2]], key=lambda v: v.abs())
+
+
+class NamesInTests(torch.nn.Module):
+    def forward(self, x):
+        n = 0
+        while n < 5 and (top := x.abs().max()) > 0.5:
+            x = x / 2
+            n += 1
+        return x * n + top
+
+
 MODULES = {
     "by a tensor": ByTensor(3),
     "by a number": ByNumber(3),
@@ -117,6 +132,8 @@ MODULES = {
     "truth values": Truths(),
     "a length": Found(),
     "a nested function": Nested(),
+    "generators": Generators(),
+    "names bound in tests": NamesInTests(),
     "a function with a tensor of one side": Captured(),
 }
 

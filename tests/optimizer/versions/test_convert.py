@@ -269,3 +269,38 @@ def test_scattered_sums(name, size, places, given, attributes, reduction):
         made = ow.convert_version(model, version)
         onnx.checker.check_model(made, full_check=True)
         np.testing.assert_allclose(run(made, runs)[0], want, rtol=1e-6)
+
+
+EINSUMS = [
+    ("ij,jk->ik", (2, 3), (3, 4)), ("bid,bjd->bij", (2, 3, 4), (2, 5, 4)), ("ij,j", (2, 3), (3,)),
+    ("bhid,bhjd->bhij", (2, 2, 3, 4), (2, 2, 5, 4)), ("i,i->", (3,), (3,)), ("i,j->ij", (3,), (2,)),
+    ("bij,bij->bji", (2, 3, 4), (2, 3, 4)), ("nkv,nqk->qnv", (2, 3, 4), (2, 5, 3)),
+    ("ij->j", (2, 3)),
+    ("abc,acd->bd", (2, 3, 4), (2, 4, 5)), ("ab,cd,bc->ad", (2, 3), (4, 5), (3, 4)),
+    ("ab,cb->a", (2, 3), (4, 3)), ("ba", (2, 3)), ("abcd,ce->abed", (2, 3, 4, 5), (4, 6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EINSUMS, ids=lambda c: c[0])
+def test_einsum_below_opset_12(case):
+    equation, *sizes = case
+    names = "xyz"[: len(sizes)]
+    given = [np.random.default_rng(0).normal(size=s).astype("f") for s in sizes]
+    want = np.einsum(equation, *given)
+    infos = [helper.make_tensor_value_info(n, 1, [f"{n}{k}" for k in range(len(s))])
+             for n, s in (*zip(names, sizes, strict=True), ("r", want.shape))]  # fmt: skip
+    node = helper.make_node("Einsum", list(names), ["r"], equation=equation)
+    graph = helper.make_graph([node], "g", infos[:-1], infos[-1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7)
+    for version in (11, 8):
+        made = ow.convert_version(model, version)
+        onnx.checker.check_model(made, full_check=True)
+        np.testing.assert_allclose(run(made, given)[0], want, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("equation", ["ii->i", "...j,jk->...k"])
+def test_einsums_that_are_refused(equation):
+    model = model_of(12, f'g (float[2,2] x, float[2,2] w) => (y) {{ y = Einsum <equation = "'
+                     f'{equation}"> (x{", w" if "," in equation else ""}) }}')  # fmt: skip
+    with pytest.raises(ConversionError, match="Einsum.*ellipsis or a letter twice"):
+        ow.convert_version(model, 11)

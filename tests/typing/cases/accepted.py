@@ -121,3 +121,29 @@ def arrays() -> float:
     held = ow.Tensor(x)
     run = ow.CompiledModel(scaled.to_model_proto())
     return float(y.argmax() + first.sum() + second.shape[0] + run(x, 3).mean()) + held.value.ndim
+
+
+def as_numpy(x: FLOAT, mask: BOOL) -> FLOAT:
+    """Methods of arrays, and places that are written to."""
+    x[0] = 0.0
+    x[mask] = x.max(axis=-1, keepdims=True)
+    y = x.reshape(-1, 4).transpose(1, 0).squeeze().clip(min=0.0)
+    total: FLOAT = x.sum(axis=(0, 1)) + y.mean() + y.astype(np.float32).std(axis=0, ddof=1)
+    return total + y[y.argmax()] + x.T.dot(y).swapaxes(0, 1).flatten()
+
+
+def runs(model: onnx.ModelProto) -> bool:
+    """What a model gives is used as arrays."""
+    x = np.ones(3, np.float32)
+    (y,) = ow.run_model(model, [x])
+    run = ow.debug(model, {"x": x})
+    close = np.allclose(ow.run_model(model, {"x": x}), [y])
+    return close and bool(run.outputs["y"].tolist() == run["y"].tolist())
+
+
+def builder() -> onnx.ModelProto:
+    """ATen functions take the operators of a builder."""
+    g = ow.GraphBuilder(opset=18)
+    x = g.input("x", FLOAT["N", 8])
+    g.output(ow.atenlib.find("aten::softmax.int")(g.op, x, -1), "y")
+    return g.to_model_proto()

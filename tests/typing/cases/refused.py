@@ -49,6 +49,18 @@ def wrong_operand(x: FLOAT) -> FLOAT:
     return x + object()  # error
 
 
+def unknown_method(x: FLOAT) -> FLOAT:
+    return x.summ()  # error
+
+
+def unknown_argument(x: FLOAT) -> FLOAT:
+    return x.max(axes=1)  # error
+
+
+def wrong_axis(x: FLOAT) -> FLOAT:
+    return x.swapaxes("a", 1)  # error
+
+
 @script()
 def decorated(x: FLOAT, k: INT64) -> FLOAT:
     return x

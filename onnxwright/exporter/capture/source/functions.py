@@ -82,11 +82,6 @@ class Rewritten:
             CannotRewriteError: the function cannot be rewritten.
         """
         code = frame.f_code
-        if code.co_name in _COMPREHENSIONS:
-            outer = frame.f_back
-            while outer is not None and code not in outer.f_code.co_consts:
-                outer = outer.f_back
-            return outer is not None and self.add(outer)
         if code.co_name.startswith("_ow_"):
             return False
         if _place(code) in self.places:
@@ -230,11 +225,21 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         error: from `reads_value`.
 
     Returns:
-        The innermost frame outside of torch's machinery; None if there is none.
+        The innermost frame outside of torch's machinery, that of the function for a comprehension
+        or a generator expression in it; None if there is none.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
-    return own[-1] if own else None
+    if not own:
+        return None
+    # A generator's frame does not say who asked for its next item.
+    found = own.pop()
+    for outer in reversed(own):
+        if found.f_code.co_name not in _COMPREHENSIONS:
+            break
+        if found.f_code in outer.f_code.co_consts:
+            found = outer
+    return found
 
 
 def has_deciding_frame(error: BaseException) -> bool:

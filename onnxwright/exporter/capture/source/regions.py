@@ -28,6 +28,7 @@ from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import SharedWriteError
+from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
 
 aten = torch.ops.aten
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -38,7 +39,6 @@ _SIZES = frozenset(
      aten.sym_storage_offset.default, torch.sym_not, torch.sym_float, torch.sym_int, torch.sym_max,
      torch.sym_min, torch.sym_ite)
 )  # fmt: skip
-_VIEWS = ("detach", "alias")
 
 
 def tracer() -> Any:
@@ -213,10 +213,10 @@ class Region:
     def _copy_written(self, part: Part, region: list[fx.Node], inside: set[fx.Node]) -> None:
         """Copies of what the part writes to from outside of it."""
         for node in region:
-            for target in _written_arguments(node):
+            for target in written_arguments(node):
                 base = target
-                while base in inside and _viewed(base) is not None:
-                    base = _viewed(base)
+                while base in inside and viewed(base) is not None:
+                    base = viewed(base)
                 if base not in inside and base not in part.written:
                     self._check_alone(base, part)
                     copy = part.graph.call_function(aten.clone.default, (part.read[base],))
@@ -277,36 +277,6 @@ def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
     return [known[n] if n in known else n.meta["val"] for n in nodes]
 
 
-def _written_arguments(node: fx.Node) -> list[fx.Node]:
-    """The arguments that an operator writes to."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable:
-        return []
-    found: list[fx.Node] = []
-    for n, argument in enumerate(schema.arguments):
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        value = node.args[n] if n < len(node.args) else node.kwargs.get(argument.name)
-        items = value if isinstance(value, (list, tuple)) else [value]
-        found += [item for item in items if isinstance(item, fx.Node)]
-    return found
-
-
-def _viewed(node: fx.Node) -> fx.Node | None:
-    """What a node is a view of, or the same tensor as; None if it has memory of its own."""
-    if node.target is operator.getitem:
-        first = node.args[0]
-        return first if isinstance(first, fx.Node) else None
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not any(r.alias_info is not None for r in schema.returns):
-        # Operators that may give their argument itself.
-        name = getattr(schema, "name", "")
-        if name not in ("aten::contiguous", "aten::reshape", "aten::to", "aten::expand_as"):
-            return None
-    first = node.args[0] if node.args else None
-    return first if isinstance(first, fx.Node) else None
-
-
 def _storage(value: Any) -> Any:
     """What identifies the memory of a tensor; None for anything else."""
     return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
@@ -324,10 +294,15 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
     Returns:
         The results, as part of the trace.
     """
-    if any(_written_arguments(n) for m in modules.values() for n in _all_nodes(m)):
-        # Torch traces parts that write once more, so that it can make them functional later.
+    known = {id(m): functional(m) for m in modules.values()}
+    if None in known.values():
+        # Torch traces parts that write once more, so that it can make them functional later, and
+        # makes sizes of its own for the results.
+        fake_mode().shape_env.pending_fresh_unbacked_symbols.clear()
         with fx_traceback.preserve_node_meta():
             return op(*args)
+    args = [known.get(id(a), a) for a in args]
+    modules = {name: made for name, m in modules.items() if (made := known[id(m)])}
     t = tracer()
     for name, module in modules.items():
         n = 0
@@ -335,14 +310,25 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
             n += 1
         t.root.register_module(f"{name}_{n}", module)
     given = pytree.tree_map(t.unwrap_proxy, tuple(args))
+    given = (*given[:-1], _without_repeats(given[-1], modules.values()))
     proxy = t.create_proxy("call_function", op, given, {}, name=op._name)
     return track_tensor_tree(results, proxy, constant=None, tracer=t)
 
 
-def _all_nodes(module: fx.GraphModule) -> list[fx.Node]:
-    """The nodes of a graph and of those inside of it."""
-    inner = [m for m in module.modules() if isinstance(m, fx.GraphModule)]
-    return [node for m in inner for node in m.graph.nodes]
+def _without_repeats(operands: Sequence[Any], modules: Iterable[fx.GraphModule]) -> Any:
+    """The last operands of parts, each once: torch names inputs of parts by them."""
+    first: dict[Any, int] = {}
+    places = [first.setdefault(getattr(x, "node", x), n) for n, x in enumerate(operands)]
+    if len(first) == len(operands):
+        return operands
+    for module in modules:
+        inputs = [n for n in module.graph.nodes if n.op == "placeholder"][-len(operands) :]
+        for n, place in enumerate(places):
+            if place != n:
+                inputs[n].replace_all_uses_with(inputs[place])
+                module.graph.erase_node(inputs[n])
+        module.recompile()
+    return tuple(operands[n] for n in first.values())
 
 
 def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:

@@ -175,6 +175,8 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
     if _is_truth(value):
         # Truth values of both: nothing but the answer is used.
         found = _plain(others)
+        if found is stop:
+            return found  # whatever the first part is
         if found is not None:
             join = torch.logical_or if stop else torch.logical_and
             return join(as_truth(value), as_truth(found))
@@ -328,14 +330,15 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
-    def found(*values: Any, **options: Any) -> Any:
+    def found(*values: Any, key: Any = None, **options: Any) -> Any:
         items = list(values[0]) if len(values) == 1 and not options else list(values)
-        if options or not any(isinstance(v, torch.Tensor) and v.numel() == 1 for v in items):
-            return function(*values, **options)
-        best = items[0]
-        for item in items[1:]:
-            better = item > best if greater else item < best
-            best = choose(better, _constant(item), _constant(best))
+        keys = items if key is None else [key(item) for item in items]
+        if options or not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
+            return function(items if len(values) == 1 else values, key=key, **options)
+        best, best_key = items[0], keys[0]
+        for item, own in zip(items[1:], keys[1:]):
+            better = own > best_key if greater else own < best_key
+            best, best_key = choose(better, _constant((item, own)), _constant((best, best_key)))
         return best
 
     return found
