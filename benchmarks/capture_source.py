@@ -1,4 +1,3 @@
-
 """What a capture by source costs a program that needs no rewriting.
 
     python benchmarks/capture_source.py
