@@ -148,7 +148,7 @@ def test_show_has_text_figures_picture_and_page(command: Any, models: Path) -> N
     assert "<svg" in (models / "a page.html").read_text(encoding="utf-8")
 
 
-def test_a_script_that_is_no_model_is_shown_as_a_function(command: Any) -> None:
+def test_a_script_that_is_not_a_model_is_shown_as_a_function(command: Any) -> None:
     assert "function this.scale(x, factor=2)" in command("show", "two scripts.py:scale").stdout
 
 

@@ -127,19 +127,19 @@ def test_functions_are_counted_inside_and_branches_once() -> None:
     found = summarize(nested, dims={"N": 2})
     assert found.functions == 1
     assert found.operators["ReduceMean"] == 2
-    # The function's nodes have estimates; the loop's number of turns is not known.
+    # The function's nodes have estimates; the loop's trip count is not known.
     assert {w.op for w in found.work if w.flops} >= {"Sub", "Div", "Sqrt"}
     assert {w.op for w in found.work if w.flops is None} >= {"Greater"}
 
 
-def test_a_loop_with_known_turns_is_counted_in_turns() -> None:
+def test_a_loop_with_a_known_trip_count_is_counted_as_often() -> None:
     @script()
-    def turns(x: FLOAT[4]) -> FLOAT[4]:
+    def repeated(x: FLOAT[4]) -> FLOAT[4]:
         for _ in range(5):
             x = op.Relu(x)
         return x
 
-    works = summarize(turns).work
+    works = summarize(repeated).work
     assert [w.flops for w in works if w.op == "Relu"] in ([20], [4] * 5)
 
 

@@ -37,6 +37,7 @@ from onnxwright.exporter.capture.quantized.modules import (
     readable,
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
+from onnxwright.exporter.capture.recurrences import recurrences_scanned
 from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.errors import RefusedError
@@ -106,6 +107,7 @@ def _non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims:
         sequences_padded(),
         flex_attention_written_out(),
         solvers_written_out(),
+        recurrences_scanned(),
         torch_func.chunks_joined(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
