@@ -18,6 +18,7 @@ from torch.export import Dim  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.exporter.capture.guard_code import conditions_of  # noqa: E402
+from onnxwright.exporter.capture.guards import SizeGuard  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -592,3 +593,14 @@ def test_a_cache_of_another_form_is_refused(mistral: Any) -> None:
     given["past_key_values"] = hub.DynamicCache([(torch.ones(1, 1, 2, 8),) * 2])
     with pytest.raises(ow.errors.ExportTypeError, match="OW826.*nested in another way"):
         program(**given)
+
+
+def test_a_guard_that_divides_by_zero_does_not_hold() -> None:
+    sympy = pytest.importorskip("sympy")
+    from torch.utils._sympy.functions import FloorDiv
+
+    s = sympy.Symbol("s", integer=True, nonnegative=True)
+    guard = SizeGuard(sympy.Ge(FloorDiv(12, s - 3), 1), "12 // (s - 3) >= 1", None)
+    assert guard.holds({"s": 4})
+    assert not guard.holds({"s": 3})
+    assert not guard.holds({"s": 99})

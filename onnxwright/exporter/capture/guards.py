@@ -57,7 +57,10 @@ class SizeGuard:
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
         known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
-        return not _is_false(self.expression.subs(known))
+        try:
+            return not _is_false(self.expression.subs(known))
+        except ZeroDivisionError:
+            return False  # Python divides by zero at these sizes
 
     def renamed(self, mapping: Mapping[str, str]) -> SizeGuard:
         """The same with other names in its text."""
