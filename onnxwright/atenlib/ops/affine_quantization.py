@@ -47,8 +47,9 @@ def dequantize_affine(
         return cast(op, _by_hand(op, input, counts, scale, zero_point), output_dtype)
     shape, attributes = form
     stored, low, high = _FOUR_BITS[input.onnx_dtype]
-    given = quant_min is not None and quant_max is not None
-    small = given and low <= quant_min <= quant_max <= high
+    small = (
+        quant_min is not None and quant_max is not None and low <= quant_min <= quant_max <= high
+    )
     if not (small and op.version >= _BLOCKS_SINCE and _is_stored(input)):
         stored = input.onnx_dtype
     if scale.onnx_dtype is not DType.FLOAT16 or op.version < _HALF_SCALES_SINCE:
