@@ -29,6 +29,7 @@ from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_backend import GraphValue
+from onnxwright.semantics.literals import describe
 from onnxwright.types.kinds import AttrKind
 from onnxwright.types.roles import AttributeReference
 
@@ -262,11 +263,14 @@ class GraphBuilder(Running, Results):
 
         Raises:
             ScriptTypeError: it is not a tensor (OW403).
-            ScriptNameError: the name is taken by another value (OW544).
+            ScriptNameError: the name is not a text (OW549), or taken by another value (OW544).
         """
         self._check(())
         if name is None:
             return self.backend.initializer(array)
+        given: object = name
+        if not isinstance(given, str) or not given:
+            fail(messages.BadName(given=describe(given)))
         known = self.backend.initializer(array, owner=name)
         self._names.give(known, name)
         return known

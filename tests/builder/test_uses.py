@@ -64,6 +64,12 @@ def test_inputs_have_names(name: Any) -> None:
         GraphBuilder(opset=21).input(name, FLOAT)
 
 
+def test_an_initializer_named_by_an_array() -> None:
+    g = GraphBuilder(opset=18)
+    with pytest.raises(OnnxwrightError, match=r"OW549.*ndarray"):
+        g.initializer("scale", np.ones(4, np.float32))  # type: ignore[arg-type]
+
+
 def test_two_shapes_that_differ() -> None:
     g = GraphBuilder(opset=21)
     assert g.input("x", FLOAT["N"], ("N",)).shape == ("N",)

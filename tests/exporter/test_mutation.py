@@ -15,6 +15,7 @@ import onnxwright as ow  # noqa: E402
 from onnxwright import errors  # noqa: E402
 from onnxwright.exporter.program.running import Session  # noqa: E402
 from onnxwright.exporter.torch_types import to_torch  # noqa: E402
+from onnxwright.exporter.translate import mutation  # noqa: E402
 from tests.exporter.programs import Program, Programs, check, equal, run  # noqa: E402
 
 PROGRAMS = Programs()
@@ -352,3 +353,25 @@ def test_a_write_that_torch_cannot_resolve_is_told() -> None:
 
     with pytest.raises(errors.ExportError, match="write to a copy"):
         ow.export(model, (randn(4, 6),))
+
+
+def test_views_are_looked_up_in_proportion_to_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write does not look at the memory of every node again."""
+    before, calls = mutation._memory, []
+
+    def counted(node: Any) -> int | None:
+        calls.append(node)
+        return before(node)
+
+    monkeypatch.setattr(mutation, "_memory", counted)
+
+    def model(x: Any) -> Any:
+        y = x.clone()
+        for row in range(60):
+            y[row] = y[row] * 2 + 1
+        return y
+
+    x = randn(60, 3)
+    program = ow.export(model, (x,))
+    assert torch.equal(program(x), model(x))
+    assert len(calls) < 40 * 60

@@ -183,6 +183,34 @@ def test_torchao_by_opset(opset: int) -> None:
     assert stored(program).get("INT8", 0) + 2 * stored(program).get("INT4", 0) >= 128 * 64
 
 
+@pytest.mark.parametrize(
+    ("bits", "dtype", "kind"),
+    [(1, "float32", "INT4"), (3, "float32", "INT4"), (5, "float32", "INT8"),
+     (4, "float16", "INT4"), (4, "bfloat16", "INT4"), (8, "float16", "INT8")],
+)  # fmt: skip
+@pytest.mark.parametrize("tied", [False, True])
+def test_torchao_by_width(bits: int, dtype: str, kind: str, tied: bool) -> None:
+    """Up to four bits are INT4, in models of half precision too; a tied table is stored once."""
+    q = pytest.importorskip("torchao.quantization", reason="torchao makes these weights")
+    from torchao.quantization.granularity import PerGroup
+
+    table, head = nn.Embedding(40, 48), nn.Linear(48, 40, bias=False)
+    model = nn.Sequential(table, nn.ReLU(), head).eval().to(getattr(torch, dtype))
+    config = q.IntxWeightOnlyConfig(
+        weight_dtype=getattr(torch, f"int{bits}"), granularity=PerGroup(16)
+    )
+    q.quantize_(model, config, filter_fn=lambda m, name: m in (table, head))
+    if tied:
+        head.weight = table.weight
+    program = ow.export(model, (torch.randint(0, 40, (2, 3)),), dynamic_shapes=({0: "N"},))
+    assert farthest(program, model, torch.randint(0, 40, (5, 3))) < (
+        1e-5 if dtype == "float32" else 2e-2
+    )
+    sizes, whole = stored(program), 40 * 48 // (2 if kind == "INT4" else 1)
+    assert whole * (2 - tied) <= sizes[kind] <= whole * (2 - tied) * 1.1  # and zero points
+    assert max(sizes.get(name, 0) for name in ("FLOAT", "FLOAT16", "BFLOAT16")) <= 8 * 40 * 3
+
+
 def test_pt2e() -> None:
     """A graph that torchao's pt2e quantized: QuantizeLinear and DequantizeLinear."""
     pt2e = pytest.importorskip(

@@ -13,8 +13,10 @@ from onnxwright.types.dtypes import DType
 
 _UNTESTED = "torchao's own operator; tests/exporter/test_quantized.py compares"
 _BLOCKS_SINCE = 21
-_INT4 = (-8, 7)
-_STORED = (DType.INT8, DType.UINT8)
+_HALF_SCALES_SINCE = 19
+_FOUR_BITS = {DType.INT8: (DType.INT4, -8, 7), DType.UINT8: (DType.UINT4, 0, 15)}
+"""Types of stored integers -> the type of four bits, and its range."""
+_SCALES = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
 
 
 def _result(arguments: Arguments) -> DType:
@@ -36,16 +38,22 @@ def dequantize_affine(
     """The numbers that integers with a scale for each block stand for.
 
     DequantizeLinear for one scale, one for each place of an axis, and (from opset 21) one for each
-    block along an axis; weights of 4 bits are stored as INT4 there.
+    block along an axis; weights of at most 4 bits are stored as INT4 or UINT4 there.
     """
     del input_dtype
     counts = _counts(input, block_size)
     form = _form(op, input, counts)
-    if form is None or input.onnx_dtype not in _STORED or scale.onnx_dtype is not DType.FLOAT:
+    if form is None or input.onnx_dtype not in _FOUR_BITS or scale.onnx_dtype not in _SCALES:
         return cast(op, _by_hand(op, input, counts, scale, zero_point), output_dtype)
     shape, attributes = form
-    small = (quant_min, quant_max) == _INT4 and op.version >= _BLOCKS_SINCE and _is_stored(input)
-    stored = DType.INT4 if small and input.onnx_dtype is DType.INT8 else input.onnx_dtype
+    stored, low, high = _FOUR_BITS[input.onnx_dtype]
+    small = (
+        quant_min is not None and quant_max is not None and low <= quant_min <= quant_max <= high
+    )
+    if not (small and op.version >= _BLOCKS_SINCE and _is_stored(input)):
+        stored = input.onnx_dtype
+    if scale.onnx_dtype is not DType.FLOAT16 or op.version < _HALF_SCALES_SINCE:
+        scale = cast(op, scale, DType.FLOAT)  # no runtime on the CPU takes BFLOAT16 here
     inputs = [cast(op, input, stored), op.Reshape(scale, shape)]
     if zero_point is not None:
         inputs.append(cast(op, op.Reshape(zero_point, shape), stored))

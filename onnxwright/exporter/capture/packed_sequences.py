@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.ao.nn.quantized.dynamic.modules import rnn as dynamic
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn.utils.rnn import PackedSequence
 from typing_extensions import Self
@@ -262,6 +263,14 @@ def _pad(
     return (values.transpose(0, 1) if batch_first else values), lengths
 
 
+def _weights(module: Any) -> list[Any]:
+    """The weights of a recurrent module; those of dynamic quantized ones are dequantized."""
+    if isinstance(module, dynamic.RNNBase):
+        cells = [held.param for held in module._all_weight_values]
+        return [w for cell in cells for w in cell.weights(module.bias)]
+    return list(module._flat_weights)
+
+
 def _forward(before: Callable[..., Any]) -> Callable[..., Any]:
     """A `forward` of recurrent modules that takes padded batches with lengths, too."""
 
@@ -273,7 +282,7 @@ def _forward(before: Callable[..., Any]) -> Callable[..., Any]:
         has_cell = self.mode == "LSTM"
         if hx is None:
             count = self.num_layers * (2 if self.bidirectional else 1)
-            width = self.proj_size or self.hidden_size
+            width = getattr(self, "proj_size", 0) or self.hidden_size
             hx = x.new_zeros([count, x.shape[1], width])
             if has_cell:
                 hx = (hx, x.new_zeros([count, x.shape[1], self.hidden_size]))
@@ -283,7 +292,7 @@ def _forward(before: Callable[..., Any]) -> Callable[..., Any]:
             x,
             sizes.lengths,
             list(hx) if has_cell else hx,
-            list(self._flat_weights),
+            _weights(self),
             self.bias,
             self.num_layers,
             float(self.dropout),
@@ -301,7 +310,7 @@ def sequences_padded() -> Iterator[None]:
     """While it lasts, packed sequences are padded batches with lengths."""
     functions = torch._VF
     names = {"_pack_padded_sequence": _pack, "_pad_packed_sequence": _pad}
-    kinds = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
+    kinds = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN, dynamic.LSTM, dynamic.GRU)
     before = {kind: kind.forward for kind in kinds}
     for name, function in names.items():
         vars(functions)[name] = function

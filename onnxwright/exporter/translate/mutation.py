@@ -205,6 +205,7 @@ def _covered(graph: Graph, *, local: bool = False) -> bool:
         local: whether they have to be into tensors made within the graph.
     """
     parents = parents_of(graph)
+    roots = _roots_by_memory(graph, parents)
     for node in graph.nodes:
         if not _writes(node):
             continue
@@ -219,24 +220,29 @@ def _covered(graph: Graph, *, local: bool = False) -> bool:
             if target_name(child.target) not in _COVERED and not _writes(child):
                 return False
             child = parents[child]
-        if child is None or _hidden_views(graph, child, parents):
+        if child is None or _has_hidden_views(child, roots):
             return False
         if local and child.op != "call_function":
             return False
     return True
 
 
-def _hidden_views(graph: Graph, root: Node, parents: dict[Node, Node]) -> bool:
+def _roots_by_memory(graph: Graph, parents: dict[Node, Node]) -> dict[int, list[Node]]:
+    """Values that are not views of a known value, by their memory; found once for a graph."""
+    found: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        if node in parents or node.op == "output":
+            continue
+        memory = _memory(node)
+        if memory is not None:
+            found.setdefault(memory, []).append(node)
+    return found
+
+
+def _has_hidden_views(root: Node, roots: dict[int, list[Node]]) -> bool:
     """Whether something else shares the memory of a tensor, in a way that is not known."""
     memory = _memory(root)
-    if memory is None:
-        return True
-    for node in graph.nodes:
-        if node is root or node in parents or node.op == "output":
-            continue
-        if _memory(node) == memory:
-            return True
-    return False
+    return memory is None or any(node is not root for node in roots.get(memory, ()))
 
 
 def parents_of(graph: Graph) -> dict[Node, Node]:

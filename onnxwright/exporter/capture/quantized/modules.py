@@ -56,6 +56,14 @@ def _packed_in(module: torch.nn.Module) -> Iterator[tuple[str, Any, str]]:
                 yield name, value, kind
 
 
+def _packed(module: torch.nn.Module, name: str, value: Any, kind: str) -> Any:
+    """What stands for packed weights; cells have two of them, each with buffers of its own."""
+    if _PACKED[kind] is Packed and name.startswith("_packed_weight_"):
+        half = getattr(module, "weight_dtype", None) is torch.float16
+        return Packed(module, value, name.removeprefix("_packed_"), half=half)
+    return _PACKED[kind](module, value)
+
+
 @contextmanager
 def readable(module: torch.nn.Module) -> Iterator[None]:
     """While it lasts, packed weights are buffers, and quantized tensors are floats on a grid.
@@ -92,7 +100,7 @@ def _freeze(module: torch.nn.Module, undo: list[Callable[[], None]]) -> str:
 
     undo.append(restore)
     for name, value, kind in _packed_in(module):
-        vars(module)[name] = _PACKED[kind](module, value)
+        vars(module)[name] = _packed(module, name, value, kind)
     if _is_quantized(module):
         for name in ("scale", "zero_point"):
             tensor = module._buffers.get(name)

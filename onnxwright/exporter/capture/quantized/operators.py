@@ -14,7 +14,14 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.quantized.packed import CellWeights, Packed, PackedRows
+from onnxwright.exporter.capture.quantized.packed import Packed, PackedRows
+from onnxwright.exporter.capture.quantized.recurrent import (
+    gru_cell,
+    lstm_cell,
+    recurrent,
+    rnn_cell,
+    round_dynamically,
+)
 from onnxwright.exporter.capture.quantized.tensors import (
     DISPATCH,
     Quantized,
@@ -162,19 +169,9 @@ def _conv(x: Any, packed: Packed) -> Any:
     return packed.convolution(x)
 
 
-def _dynamically(x: Any, reduce_range: bool) -> Any:
-    """Numbers rounded by a scale of their own, found at run time, as dynamic modules do."""
-    ops = torch.ops.quantized_decomposed
-    most = 127 if reduce_range else 255
-    eps = float(torch.finfo(torch.float32).eps)
-    step, zero = ops.choose_qparams.tensor(x, 0, most, eps, torch.uint8)
-    whole = ops.quantize_per_tensor.tensor(x, step, zero, 0, 255, torch.uint8)
-    return ops.dequantize_per_tensor.tensor(whole, step, zero, 0, 255, torch.uint8)
-
-
 def _dynamic(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(x: Any, packed: Packed, reduce_range: bool = False) -> Any:
-        return function(_dynamically(x, reduce_range), packed)
+        return function(round_dynamically(x, reduce_range=reduce_range), packed)
 
     return rule
 
@@ -278,25 +275,6 @@ def _shifted(scheme: Scheme, number: float) -> Scheme:
 # -- recurrent networks and embeddings -------------------------------------------------------------
 
 
-def _recurrent(kind: str) -> Callable[..., Any]:
-    """A dynamic quantized LSTM or GRU: the float one, with weights that are stored as integers."""
-
-    def rule(x: Any, *rest: Any, dtype: Any = None, use_dynamic: bool = False) -> Any:
-        del dtype, use_dynamic
-        place = next(n for n, a in enumerate(rest) if _holds_cells(a))
-        cells: list[CellWeights] = list(rest[place])
-        biases = rest[place + 1]
-        flat = [w for cell in cells for w in cell.weights(biases)]
-        before, after = rest[:place], rest[place + 1 :]
-        return getattr(torch, kind)(x, *before, flat, *after)
-
-    return rule
-
-
-def _holds_cells(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) and bool(x) and isinstance(x[0], CellWeights)
-
-
 def _embedding(packed: PackedRows, indices: Any, *args: Any, **kwargs: Any) -> Any:
     return packed.rows(indices)
 
@@ -386,7 +364,11 @@ _RULES: dict[Any, Callable[..., Any]] = {
     "quantized::embedding_4bit": _embedding,
     "quantized::embedding_bag_byte": _embedding_bag,
     "quantized::embedding_bag_4bit": _embedding_bag,
-    "aten::quantized_lstm": _recurrent("lstm"),
-    "aten::quantized_gru": _recurrent("gru"),
+    "aten::quantized_lstm": recurrent("lstm"),
+    "aten::quantized_gru": recurrent("gru"),
+    "quantized::quantized_lstm_cell_dynamic": lstm_cell,
+    "quantized::quantized_gru_cell_dynamic": gru_cell,
+    "quantized::quantized_rnn_tanh_cell_dynamic": rnn_cell(torch.tanh),
+    "quantized::quantized_rnn_relu_cell_dynamic": rnn_cell(torch.relu),
 }
 """Functions, or full names of operators -> what they do."""
