@@ -54,4 +54,4 @@ class Facts:
 
 def _unbacked(symbol: Any) -> bool:
     """Whether a size is known at run time only."""
-    return symbol_is_type(symbol, (SymT.UNBACKED_INT, SymT.UNBACKED_FLOAT))
+    return bool(symbol_is_type(symbol, (SymT.UNBACKED_INT, SymT.UNBACKED_FLOAT)))
