@@ -58,3 +58,21 @@ def test_memory_of_others_is_refused(name: str) -> None:
     with pytest.raises(ExportError, match=r"as_strided") as caught:
         ow.export(Program(function), (X,))
     assert reason in str(caught.value)
+
+
+class OverlapOfSizes(torch.nn.Module):  # type: ignore[misc]
+    """Overlapping chunks of rows that are not first in memory: the strides are sizes."""
+
+    def forward(self, x: Any) -> Any:
+        y = x.transpose(0, 1)
+        first, second, last = y.stride()
+        return y.as_strided((y.shape[0], 3, 2, 6), (first, second, second, last))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_view_by_strides_that_are_sizes(rows: int) -> None:
+    module = OverlapOfSizes()
+    sizes = ({1: torch.export.Dim("b")},)
+    program = ow.export(module, (torch.randn(4, 3, 6),), dynamic_shapes=sizes)
+    x = torch.randn(4, rows, 6)
+    torch.testing.assert_close(torch.as_tensor(program(x)), module(x))

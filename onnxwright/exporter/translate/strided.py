@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import unsupported
@@ -60,10 +61,25 @@ def _order(fake: torch.Tensor) -> list[int]:
         order = sorted(axes, key=lambda n: (-strides[n], -fake.shape[n] if strides[n] else 0, n))
         if fake.permute(order).is_contiguous():
             return order
+    elif all(isinstance(s, int) or s.node.has_hint() for s in (*strides, *fake.shape)):
+        values = [s if isinstance(s, int) else s.node.hint for s in strides]
+        order = sorted(axes, key=lambda n: (-values[n], n))
+        if _contiguous(fake.permute(order)):
+            return order
     return unsupported(
         f"a strided view of a tensor of the strides {tuple(strides)}, which is itself a view of "
         "other memory; call `.contiguous()` before, and give strides of that"
     )
+
+
+def _contiguous(fake: torch.Tensor) -> bool:
+    """Whether each stride is the product of the sizes after it, whatever the sizes are."""
+    wanted: Any = 1
+    for size, stride in zip(reversed(fake.shape), reversed(fake.stride()), strict=True):
+        if not statically_known_true(stride == wanted):
+            return False
+        wanted = wanted * size
+    return True
 
 
 def _relative(offset: Any, start: Any) -> Any:
