@@ -885,6 +885,43 @@ class Adaptive(nn.Module):
         return result, x + steps
 
 
+@program
+def size_asserted_on_one_side(x):
+    first = torch.arange(3.0)
+    some = x.sum() > 0
+    if some:
+        first = torch.cat([first, x[:, 0]])
+    if some:
+        z = first[3:].sum()
+    else:
+        assert first.shape[0] == 3
+        z = first.reshape(3, 1).sum() * 2
+    return first * 2, z, torch.ones(first.shape[0])
+
+
+@program
+def size_asserted_in_a_loop(x):
+    kept = torch.arange(3.0)
+    total = x.sum()
+    if total > 0:
+        kept = torch.cat([kept, x[:, 0]])
+    while total < 0:
+        assert kept.shape[0] == 3
+        total = total + kept.reshape(3, 1).sum()
+    return kept, total, torch.ones(kept.shape[0])
+
+
+@program
+def equal_sizes_computed_twice(x):
+    rows = x.shape[0] * 2
+    y = torch.cat([x, x])
+    if x.sum() > 0:
+        z = y.new_zeros(rows, 3) + y.new_ones(y.shape[0], 1) * x.shape[0] * 2
+    else:
+        z = y.new_ones(2 * x.shape[0], 3)
+    return z + y.new_zeros(rows, 1)
+
+
 def as_module(entry: Any) -> nn.Module:
     """A program as a module."""
     if isinstance(entry, type):

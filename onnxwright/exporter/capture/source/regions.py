@@ -28,6 +28,7 @@ from torch.utils._sympy.numbers import int_oo
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import SharedWriteError
+from onnxwright.exporter.capture.source.facts import Facts
 from onnxwright.exporter.capture.source.functional import functional, viewed, written_arguments
 
 aten = torch.ops.aten
@@ -114,6 +115,7 @@ class Region:
         self.tensors = list(t.tensor_tracker.items())
         self.symbols = dict(t.symnode_tracker.sym_node_dict)
         self.expressions = dict(t.sympy_expr_tracker)
+        self.facts = Facts(fake_mode().shape_env)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -239,6 +241,7 @@ class Region:
             t.tensor_tracker[tensor] = proxy
         t.symnode_tracker.sym_node_dict = self.symbols
         t.sympy_expr_tracker = self.expressions
+        self.facts.restore()
 
 
 def live_values(t: Any) -> dict[fx.Node, Any]:
@@ -316,9 +319,12 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
 
 
 def _without_repeats(operands: Sequence[Any], modules: Iterable[fx.GraphModule]) -> Any:
-    """The last operands of parts, each once: torch names inputs of parts by them."""
+    """The last operands of parts, each once: torch names inputs of parts by them.
+
+    Sizes are once that are equal: torch computes equal sizes once, and passes one twice otherwise.
+    """
     first: dict[Any, int] = {}
-    places = [first.setdefault(getattr(x, "node", x), n) for n, x in enumerate(operands)]
+    places = [first.setdefault(_identity(x), n) for n, x in enumerate(operands)]
     if len(first) == len(operands):
         return operands
     for module in modules:
@@ -329,6 +335,13 @@ def _without_repeats(operands: Sequence[Any], modules: Iterable[fx.GraphModule])
                 module.graph.erase_node(inputs[n])
         module.recompile()
     return tuple(operands[n] for n in first.values())
+
+
+def _identity(operand: Any) -> Any:
+    """What two operands have in common that are one for torch: their node, or their expression."""
+    node = getattr(operand, "node", operand)
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return (type(value), value.node.expr) if isinstance(value, SYMBOLS) else node
 
 
 def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:

@@ -1,0 +1,57 @@
+"""What torch learns of sizes in a part of a program holds in this part only.
+
+An assertion in a branch, or a view that needs a size to be some number, makes torch replace the
+size by the number everywhere. Where the branch does not run, the size is another one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx.experimental.symbolic_shapes import SymT, symbol_is_type
+
+
+class Facts:
+    """What is known of the sizes that are known at run time only.
+
+    Args:
+        env: torch's environment of sizes.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.ranges = {s: r for s, r in env.var_to_range.items() if _unbacked(s)}
+        self.replaced = {s: env.replacements[s] for s in self.ranges if s in env.replacements}
+        self.asserts = {s: len(found) for s, found in env.deferred_runtime_asserts.items()}
+
+    def restore(self) -> None:
+        """Forget what was learned of these sizes since; sizes made since keep theirs."""
+        env = self.env
+        changed = False
+        for symbol, known in self.ranges.items():
+            if env.var_to_range.get(symbol) != known:
+                env.var_to_range[symbol] = known
+                changed = True
+            if env.replacements.get(symbol) != self.replaced.get(symbol):
+                env.replacements.pop(symbol, None)
+                if symbol in self.replaced:
+                    env.replacements[symbol] = self.replaced[symbol]
+                changed = True
+            asserts = env.deferred_runtime_asserts.get(symbol, [])
+            added = len(asserts) - self.asserts.get(symbol, 0)
+            if added > 0:
+                del asserts[-added:]
+                env.num_deferred_runtime_asserts -= added
+                changed = True
+        if changed:
+            env._replacements_version_counter += 1
+            env._version_counter += 1
+            for name in dir(type(env)):
+                clear = getattr(getattr(type(env), name), "cache_clear", None)
+                if clear is not None:
+                    clear()
+
+
+def _unbacked(symbol: Any) -> bool:
+    """Whether a size is known at run time only."""
+    return bool(symbol_is_type(symbol, (SymT.UNBACKED_INT, SymT.UNBACKED_FLOAT)))
