@@ -31,6 +31,8 @@ class PlainSession:
     def __init__(self, model: Any) -> None:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        # Plans of buffers go by the names of sizes, which scan outputs of no iteration do not keep.
+        options.enable_mem_reuse = False
         options.log_severity_level = 4
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         # A kernel would otherwise keep another copy of its weights.

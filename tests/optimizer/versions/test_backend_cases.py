@@ -28,4 +28,5 @@ def test_a_share_of_the_cases():
 @pytest.mark.parametrize("target", backend_cases.TARGETS)
 def test_all_cases(target):
     counts = run(backend_cases.load(), (target,))
-    assert counts["up equal"] + counts["down equal"] + counts["same equal"] > 700
+    equal = counts["up equal"] + counts["down equal"] + counts["same equal"]
+    assert equal > (650 if target == 7 else 700)  # fewer operators have a meaning in opset 7

@@ -212,6 +212,8 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
             walk(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
     walk(tree, None)
+    if not found and code.co_name == "<lambda>":  # one that the rewriting made
+        raise CannotRewriteError("a comprehension over such values", _span(code))
     if len(found) != 1:
         what = "of which its line has several" if found else "whose source has changed"
         raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
