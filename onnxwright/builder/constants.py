@@ -237,6 +237,8 @@ def renamed(tensor: Any, name: str | None) -> Any:
             tensor.location, tensor.offset, tensor.length, tensor.dtype, shape=tensor.shape,
             name=name or "", doc_string=tensor.doc_string, base_dir=tensor.base_dir,
         )  # fmt: skip
+    if hasattr(tensor, "renamed"):
+        return tensor.renamed(name)
     return ir.LazyTensor(
         lambda: tensor, dtype=tensor.dtype, shape=tensor.shape, name=name,
         doc_string=tensor.doc_string,
@@ -326,9 +328,10 @@ def array_of_constant(node: ir.Node) -> Array | None:
         The array.
     """
     attributes = {a.name: a.value for a in node.attributes.values() if not a.is_ref()}
-    if len(attributes) != 1 or "sparse_value" in attributes:
+    try:
+        return constant_array(attributes) if len(attributes) == 1 else None
+    except UnknownError:  # sparse, or an attribute that Constant does not have
         return None
-    return constant_array(attributes)
 
 
 __all__ = [

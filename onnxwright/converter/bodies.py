@@ -83,7 +83,9 @@ def _body_inputs(
         carried = [_any_shape(k) for k in kinds[2:]]
         return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     if op.name == "Scan" and not op.domain:
-        count = int(kwargs.get("num_scan_inputs", 1))
+        count = kwargs.get("num_scan_inputs", 1)
+        if not isinstance(count, int):
+            return None  # whoever binds the attributes says what is wrong
         states = len(kinds) - count
         axes = list(kwargs.get("scan_input_axes") or [0] * count)
         scanned = [_without_axis(k, a) for k, a in zip(kinds[states:], axes, strict=False)]

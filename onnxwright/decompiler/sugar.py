@@ -204,6 +204,8 @@ class Sugar:
     ) -> bool:
         """Whether a number in this place of a call becomes a constant of just this type."""
         params = signature.inputs
+        if not params:
+            return False
         param = params[min(place, len(params) - 1)]
         allowed = {t for t in param.types if t.startswith("tensor(")}
         if allowed == {dtype.onnx_name}:

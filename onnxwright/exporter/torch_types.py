@@ -43,9 +43,18 @@ def dtype_of(dtype: torch.dtype) -> DType:
 class TorchWeight(TorchTensor):
     """A torch tensor as an onnx_ir tensor; it may have no numbers yet."""
 
+    first_name: str | None = None
+    """The name it was made with, where it has got another one since."""
+
     def is_missing(self) -> bool:
         """Whether it is a fake tensor, or one on the meta device."""
         return isinstance(self.raw, FakeTensor) or self.raw.device.type == "meta"
+
+    def renamed(self, name: str | None) -> TorchWeight:
+        """The tensor under another name, over the same memory."""
+        made = TorchWeight(self.raw, name=name)
+        made.first_name = self.first_name or self.name
+        return made
 
     def permuted(self, perm: Sequence[int]) -> TorchWeight:
         """The tensor with its axes in another order, over the same memory."""

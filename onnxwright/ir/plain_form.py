@@ -75,8 +75,12 @@ def _dense(sparse: onnx.SparseTensorProto, folder: Path) -> onnx.TensorProto:
         where = f"the sparse initializer {quoted(name)}"
         what = "it is larger than 2 GB with all of its elements"
         raise Damage("limit", where, what, "only models with smaller ones can be changed")
-    values: Any = numpy_helper.to_array(sparse.values, str(folder))
-    places = numpy_helper.to_array(sparse.indices, str(folder))
+    try:
+        values: Any = numpy_helper.to_array(sparse.values, str(folder))
+        places = numpy_helper.to_array(sparse.indices, str(folder))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        where = f"the sparse initializer {quoted(name)}"
+        raise Damage("external", where, str(error), "put its file beside the model") from None
     array = np.zeros(shape, values.dtype)
     if places.ndim == 1:
         array.reshape(-1)[places] = values

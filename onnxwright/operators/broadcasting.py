@@ -57,7 +57,7 @@ def first_input(call: OpCall) -> Shape:
 
 def broadcast_inputs(call: OpCall) -> Shape:
     """The broadcast of all inputs."""
-    if len(call.types) == 1:
+    if len(call.types) < 2:
         return call.shape(0)
     return broadcast(*map(call.shape, range(len(call.types))))
 

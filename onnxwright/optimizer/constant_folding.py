@@ -111,9 +111,12 @@ def _widens(node: ir.Node) -> bool:
     return (_bytes(output) or 0) > max(_bytes(value) or 0, _SMALL)
 
 
+_WITHOUT_SIZE = (None, ir.DataType.STRING, ir.DataType.UNDEFINED)
+
+
 def _bytes(value: ir.Value) -> int | None:
     """The bytes of a value; None where its size is not known, or its elements have none."""
-    if value.shape is None or value.dtype is None or value.dtype == ir.DataType.STRING:
+    if value.shape is None or value.dtype in _WITHOUT_SIZE:
         return None
     sizes = [size for size in value.shape if isinstance(size, int)]
     if len(sizes) != len(value.shape):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.builder.constants import constant_array
+from onnxwright.builder.constants import array_of_constant
 
 # Patterns compare numbers of arrays up to this size.
 MOST_NUMBERS = 64
@@ -36,10 +36,11 @@ def tensor_of(value: ir.Value | None) -> Any:
     if node is None:
         return None if value.is_graph_input() else value.const_value
     if node.op_type == "Constant" and not node.domain:
-        attrs = {a.name: a.value for a in node.attributes.values() if not a.is_ref()}
-        if not attrs or "sparse_value" in attrs:
-            return None
-        return attrs["value"] if "value" in attrs else ir.tensor(constant_array(attrs))
+        attr = node.attributes.get("value")
+        if attr is not None:
+            return None if attr.is_ref() else attr.value
+        array = array_of_constant(node)
+        return None if array is None else ir.tensor(array)
     return None
 
 

@@ -296,6 +296,8 @@ def _default_fits(default: object, kind: AttrKind) -> bool:
     numbers = default if isinstance(default, (list, tuple)) else (default,)
     if any(isinstance(n, int) and not -(1 << 63) <= n < 1 << 63 for n in numbers):
         return False
+    if default is Ellipsis or type(default) is object:
+        return False
     if actual is None or actual is kind:
         return True
     if isinstance(default, (list, tuple)) and not default:

@@ -5,7 +5,9 @@ Goes into subgraphs and functions, starts anywhere, and keeps as many values as 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,10 +40,13 @@ from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model, raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.ir.validation.tensors import nbytes_of
+from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
 
 if TYPE_CHECKING:
     import onnx
+    from onnx import TensorProto
 
 
 _RIGHT = frozenset({"#", "min", "max", "mean", "nan", "inf", "time"})
@@ -251,6 +256,9 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     base = str(opened.folder)
 
     def read(tensor: TensorProto) -> Any:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            if not any(entry.key == "length" for entry in tensor.external_data):
+                tensor = _with_length(tensor)
         try:
             return numpy_helper.to_array(tensor, base)
         except UnicodeDecodeError:
@@ -258,6 +266,14 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
             raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
 
     return opened.proto, read
+
+
+def _with_length(tensor: TensorProto) -> TensorProto:
+    """A tensor in a file, with the length of its data: the file may have more."""
+    made = copy.deepcopy(tensor)
+    count = math.prod(made.dims)
+    made.external_data.add(key="length", value=str(nbytes_of(DType(made.data_type), count)))
+    return made
 
 
 def _given(value: Any) -> Value:

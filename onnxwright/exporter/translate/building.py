@@ -342,11 +342,13 @@ class _Builder:
 
     def _rename_weights(self, model: ir.Model) -> None:
         """Know weights by the names they have got: one may be called like an input."""
-        given = {
-            value.const_value.name: str(name)
-            for name, value in model.graph.initializers.items()
-            if value.const_value is not None and value.const_value.name != name
+        held = {n: v.const_value for n, v in model.graph.initializers.items()}
+        before = {
+            str(n): getattr(tensor, "first_name", None) or tensor.name
+            for n, tensor in held.items()
+            if tensor is not None
         }
+        given = {known: name for name, known in before.items() if known != name}
         if given:
             self.weights = {n: given.get(name, name) for n, name in self.weights.items()}
 

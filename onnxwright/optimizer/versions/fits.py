@@ -67,7 +67,8 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
             raise Refused(f"the older version needs an attribute `{name}`")
     last = max((n for n, v in enumerate(call.inputs) if v is not None), default=-1)
     if last >= there.max_input:
-        extra = call.signature.inputs[min(last, len(call.signature.inputs) - 1)].name
+        own = call.signature.inputs
+        extra = own[min(last, len(own) - 1)].name if own else str(last + 1)
         raise Refused(f"its input `{extra}` came with opset {_since(call)}")
     for n, param in enumerate(there.inputs):
         if param.option == "single" and not call.has(n):

@@ -85,7 +85,10 @@ def constant_of(value: ir.Value | None, ir_version: int = 4) -> Array | None:
         return constant_array(values) if plain and len(values) == 1 else None
     if value.const_value is None or (value.is_graph_input() and ir_version >= 4):
         return None
-    array: Array = value.const_value.numpy()
+    try:
+        array: Array = value.const_value.numpy()
+    except OSError:  # its file is not there
+        return None
     return array
 
 

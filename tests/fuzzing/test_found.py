@@ -1,0 +1,112 @@
+"""Damaged models that once ended in an error of ours: they are done, or refused with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxwright as ow
+from onnxwright import FLOAT, script
+from onnxwright import opset20 as op
+from onnxwright.errors import OnnxwrightError, ScriptTypeError, StaticTypeError
+
+HEAD = '<ir_version: 10, opset_import: ["" : 20]>\ng (float[N] x) => (float[N] y) '
+
+
+def model(body: str, **changes: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+    made = onnx.parser.parse_model(HEAD + body)
+    for change in changes.values():
+        change(made)
+    return made
+
+
+def ended(run: Callable[[], Any]) -> bool:
+    """Whether a call is done, or refused with one of our errors that is not internal."""
+    try:
+        run()
+    except OnnxwrightError as error:
+        return "OW901" not in str(error)
+    return True
+
+
+def without_inputs(proto: onnx.ModelProto) -> None:
+    del proto.graph.node[-1].input[:]
+
+
+MODELS = {
+    "an operator without inputs": model("{ a = Abs (x)  y = Add (a, a) }", cut=without_inputs),
+    "a constant with an unknown attribute": model(
+        "{ c = Constant <value_float = 1.0> ()  y = Add (x, c) }",
+        name=lambda m: setattr(m.graph.node[0].attribute[0], "name", "value_bool"),
+    ),
+    "a generator with an input": model(
+        "{ r = RandomUniform <shape = [2]> ()  y = Add (x, r) }",
+        more=lambda m: m.graph.node[0].input.append("x"),
+    ),
+    "a constant without an element type": model(
+        "{ c = Constant <value_float = 1.0> ()  y = Add (x, c) }",
+        kind=lambda m: m.graph.value_info.add(name="c").type.tensor_type.shape.SetInParent(),
+    ),
+    "data in a file that is not named": model(
+        "<float[2] w = {1, 2}> { y = Add (x, w) }",
+        away=lambda m: setattr(m.graph.initializer[0], "data_location", 1),
+    ),
+}
+CALLS: dict[str, Callable[[onnx.ModelProto], object]] = {
+    "set_shapes": lambda m: ow.set_shapes(m, {"x": ["M"]}),
+    "extract": lambda m: ow.extract(m, ["x"], ["y"]),
+    "to_script": ow.to_script,
+    "convert_version": lambda m: ow.convert_version(m, 11),
+    "optimize": lambda m: ow.optimize(m, target="onnxruntime"),
+    "show": lambda m: str(ow.show(m)),
+}
+
+
+@pytest.mark.parametrize("what", MODELS)
+@pytest.mark.parametrize("call", CALLS)
+def test_ends_well(what: str, call: str) -> None:
+    assert ended(lambda: CALLS[call](MODELS[what]))
+
+
+def test_inference_is_not_asked_about_values_that_do_not_exist() -> None:
+    text = """<ir_version: 9, opset_import: ["ai.onnx.ml" : 4]>
+    g (string[5] x) => (int64[5] y) {
+      y = ai.onnx.ml.LabelEncoder <keys_strings = ["a"], values_int64s = [0]> (nowhere) }"""
+    assert "nowhere" in str(ow.show(onnx.parser.parse_model(text)))
+
+
+def test_a_data_file_may_hold_more_than_the_tensor(tmp_path: Path) -> None:
+    proto = model("<float[2] w = {1, 2}> { y = Add (x, w) }")
+    (tmp_path / "w.bin").write_bytes(np.array([3, 4, 5], np.float32).tobytes())
+    weight = proto.graph.initializer[0]
+    weight.ClearField("float_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="w.bin")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    found = ow.debug(str(path), {"x": np.zeros(2, np.float32)})
+    np.testing.assert_array_equal(np.asarray(found.outputs["y"]), [3, 4])
+
+
+def test_attributes_of_scan_and_defaults_of_other_kinds() -> None:
+    @script()
+    def scanned(x: FLOAT["N"]):
+        def body(total, item):
+            return total + item, total
+
+        return op.Scan(op.Identity(0.0), x, body=body, num_scan_inputs=b"bytes")
+
+    with pytest.raises(StaticTypeError, match="OW511"):
+        scanned.to_model_proto()
+
+    @script()
+    def scaled(x: FLOAT["N"], alpha: float = ...):  # type: ignore[assignment]
+        return x * alpha
+
+    with pytest.raises(ScriptTypeError, match="OW446"):
+        scaled.to_model_proto()
