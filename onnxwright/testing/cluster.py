@@ -167,7 +167,8 @@ def _collect(
 
     begun: dict[str, float] = {}
     topic = f"{_STARTED}-{os.getpid()}-{id(begun)}"
-    client.subscribe_topic(topic, lambda event: begun.__setitem__(event[1], time.monotonic()))
+    # The worker says when: a busy client hears of it late.
+    client.subscribe_topic(topic, lambda event: begun.__setitem__(*event[1]))
     names = {}
     for name, argument in tasks.items():
         future = client.submit(
@@ -180,7 +181,7 @@ def _collect(
     for future, result in waiting:
         name = names.pop(future)
         if future.status == "error":
-            seconds = time.monotonic() - begun[name] if name in begun else 0.0
+            seconds = time.time() - begun[name] if name in begun else 0.0
             result = _failure(future.exception(), seconds, timeout)
         future.release()
         yield name, result
@@ -203,7 +204,7 @@ def _guarded(
     """Run a task in a process of the cluster."""
     import distributed
 
-    distributed.get_worker().log_event(topic, name)
+    distributed.get_worker().log_event(topic, (name, time.time()))
     # The threads of C code that does not end cannot be stopped from Python: the process ends.
     faulthandler.dump_traceback_later(timeout, exit=True)
     try:
