@@ -20,6 +20,9 @@ class RefusedError(RuntimeError):
         span: the line of the decision; None where it is not known yet.
     """
 
+    # What is decided, where it is a comparison of sizes.
+    condition: Any = None
+
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
         self.span = span

@@ -143,6 +143,32 @@ def note(kind: str, answer: bool) -> None:
         noted.setdefault(asking_line(), {}).setdefault(kind, set()).add(answer)
 
 
+Seen = dict[str, list[Any]]
+
+
+@contextmanager
+def observing() -> Iterator[Seen]:
+    """While it lasts, the values of `observe` in this thread are kept, by name."""
+    before = getattr(_now, "seen", None)
+    found: Seen = {}
+    _now.seen = found
+    try:
+        yield found
+    finally:
+        _now.seen = before
+
+
+def observe(name: str, value: Callable[[], Any]) -> None:
+    """Keep a value, if that is wanted and there is one."""
+    seen: Seen | None = getattr(_now, "seen", None)
+    if seen is None:
+        return
+    try:
+        seen.setdefault(name, []).append(value())
+    except Exception:  # noqa: BLE001 - an expression of the user may fail in any way
+        return
+
+
 def asking_line() -> tuple[str, int]:
     """The innermost line outside this package."""
     frame: Any = sys._getframe(1)
