@@ -83,4 +83,4 @@ def _is_elif(node: ast.If, block: list[ast.stmt]) -> bool:
 
 def _first_line(s: ast.stmt) -> int:
     decorators = getattr(s, "decorator_list", [])
-    return min([s.lineno, *(d.lineno for d in decorators)])
+    return int(min([s.lineno, *(d.lineno for d in decorators)]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Union
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -52,11 +52,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Check:
-    """`torch._check(condition)` before a line."""
+    """`torch._check(condition)` before a line; `fixes` a number to that of the example inputs."""
 
     file: str
     line: int
     condition: str
+    fixes: bool = False
 
     @property
     def statement(self) -> str:
@@ -64,7 +65,8 @@ class Check:
         return f"torch._check({self.condition})"
 
     def __str__(self) -> str:
-        return f"`{self.statement}` before {Path(self.file).name}:{self.line}"
+        place = f"`{self.statement}` before {Path(self.file).name}:{self.line}"
+        return f"{place} (the number of the example inputs)" if self.fixes else place
 
 
 Remedy = Union[Answer, Check]
@@ -137,11 +139,23 @@ class _Search:
             chosen = (*so_far, remedy)
             next_failure = self.attempt_with(failure, chosen, frames)
             if next_failure is None:
-                self.found.append(chosen)
+                self.found.append(self.fewest(failure, chosen, frames))
             elif further is None and not _is_same(failure.error, next_failure.error):
                 further = next_failure, chosen
         if not self.found and further is not None:
             self.go(*further)
+
+    def fewest(
+        self, failure: Failure, chosen: tuple[Remedy, ...], frames: Sequence[FrameType]
+    ) -> tuple[Remedy, ...]:
+        """Remedies without those that are not needed beside the last."""
+        for remedy in chosen[:-1]:
+            fewer = tuple(r for r in chosen if r is not remedy)
+            if self.tries < _TRIES:
+                self.tries += 1
+                if self.attempt_with(failure, fewer, frames) is None:
+                    chosen = fewer
+        return chosen
 
     def attempt_with(
         self, failure: Failure, chosen: Sequence[Remedy], frames: Sequence[FrameType]
@@ -160,7 +174,8 @@ class _Search:
         answers, seen = self.observed(failure, condition, line, so_far)
         found: list[Remedy] = []
         if condition is not None and line is not None:
-            found += [Check(*line, text) for text in conditions_of(condition, seen)]
+            fixes = isinstance(condition.expression, sympy.Expr)
+            found += [Check(*line, text, fixes) for text in conditions_of(condition, seen)]
         for place in _decisions(failure.error):
             given = answers.get(place, {}).get("If", {True, False})
             if len(given) == 1 or not answers:
@@ -225,7 +240,7 @@ def _condition(error: BaseException) -> tuple[Condition | None, tuple[str, int] 
     about: Any = None
     cause = reads_value(error)
     if isinstance(cause, GuardOnDataDependentSymNode):
-        about = cause.cond
+        about = getattr(cause, "cond", None)  # not before torch 2.8
     elif isinstance(error, RefusedError):
         cause, about = error, error.condition
     if cause is None or not isinstance(about, sympy.Basic):
@@ -245,14 +260,18 @@ def _condition(error: BaseException) -> tuple[Condition | None, tuple[str, int] 
 def _decisions(error: BaseException) -> list[tuple[str, int]]:
     """The lines of the decisions that a capture failed in, innermost first."""
     found: dict[tuple[str, int], None] = {}
-    asking = ("", 0)
+    asking: tuple[str, int] | None = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         if not file.startswith(HOME):
             asking = file, line
-        elif frame.f_code.co_name in ("if_", "choose") and asking[0]:
+            continue
+        # Decisions that loops make of themselves have no answer.
+        written = frame.f_locals.get("written", True)
+        if asking and frame.f_code.co_name in ("if_", "choose") and written:
             found.pop(asking, None)
             found[asking] = None
+        asking = None
     return list(reversed(found))
 
 
