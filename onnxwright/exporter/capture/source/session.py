@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -142,6 +142,32 @@ def note(kind: str, answer: int, sides: int = 2) -> None:
     noted: Noted | None = getattr(_now, "noted", None)
     if noted is not None:
         noted.setdefault(asking_line(), {}).setdefault((kind, sides), set()).add(answer)
+
+
+Seen = dict[str, list[Any]]
+
+
+@contextmanager
+def observing() -> Iterator[Seen]:
+    """While it lasts, the values of `observe` in this thread are kept, by name."""
+    before = getattr(_now, "seen", None)
+    found: Seen = {}
+    _now.seen = found
+    try:
+        yield found
+    finally:
+        _now.seen = before
+
+
+def observe(name: str, value: Callable[[], Any]) -> None:
+    """Keep a value, if that is wanted and there is one."""
+    seen: Seen | None = getattr(_now, "seen", None)
+    if seen is None:
+        return
+    try:
+        seen.setdefault(name, []).append(value())
+    except Exception:  # noqa: BLE001 - an expression of the user may fail in any way
+        return
 
 
 def asking_line() -> tuple[str, int]:
