@@ -17,7 +17,7 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.held_state import Change, held_state_kept, run_unchanged
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.patches import torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -26,8 +26,9 @@ from onnxwright.exporter.capture.quantized.modules import (
     quantized_values,
 )
 from onnxwright.exporter.capture.shapes import Wanted
-from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.functions import Rewritten, has_deciding_frame
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
 from onnxwright.exporter.capture.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -90,6 +91,7 @@ def capture(
         ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
     errors: list[Exception] = []
+    failed: list[tuple[Failure, Wanted]] = []
     second: Capture | None = None
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
@@ -114,6 +116,7 @@ def capture(
         outcomes.append(outcome)
         if error is not None:
             errors.append(error)
+            failed += _failure(way, error, seconds, inputs)
             if how == "auto" and not waiting and not isinstance(way, Source):
                 first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
                 if first is not None and second is None:
@@ -140,7 +143,40 @@ def capture(
             waiting = _ways(wanted, "torch.func") + waiting
     if second is not None:
         return second
-    raise_uncaptured(errors, outcomes)
+    raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
+
+
+def _failure(
+    way: Strategy, error: Exception, seconds: float, inputs: Wanted
+) -> list[tuple[Failure, Wanted]]:
+    """The failure of a capture by source; nothing for other ways."""
+    return [(Failure(error, way.functions, seconds), inputs)] if isinstance(way, Source) else []
+
+
+def _proposed(
+    model: Any, failed: list[tuple[Failure, Wanted]], assume: Mapping[str, bool]
+) -> Proposal:
+    """What lets a capture by source succeed: that of the first form of the inputs."""
+    if not failed:
+        return Proposal(0)
+    failure, inputs = failed[0]
+
+    def run() -> None:
+        run_unchanged(model, inputs.args, inputs.kwargs)
+
+    def attempt(answers: Mapping[str, bool], functions: Rewritten) -> Failure | None:
+        way = Source(None, {**assume, **answers}, functions)
+        begun = time.perf_counter()
+        error: BaseException | None
+        with TORCH_LOCK, capture_torch_output():
+            try:
+                _, error = _tried(way, model, inputs, [], [])
+            except ExportError as refused:
+                error = refused
+        seconds = time.perf_counter() - begun
+        return None if error is None else Failure(error, way.functions, seconds)
+
+    return proposed(failure, run, attempt)
 
 
 def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Wanted, bool]]:

@@ -57,9 +57,15 @@ def conditional(
             try:
                 return _conditional(truth, then, orelse, state)
             except DisagreementError as error:
+                error.condition = error.condition or _comparison(condition)
                 state.write(before)
                 if error.grows is None or not _counted_list(state, before, *error.grows):
                     raise
+
+
+def _comparison(condition: Any) -> Any:
+    """The comparison of sizes that a condition is; None for others."""
+    return condition.node.expr if isinstance(condition, torch.SymBool) else None
 
 
 def _counted_list(state: State, before: list[Any], items: list[Any], added: Any) -> bool:

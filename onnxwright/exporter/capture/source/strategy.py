@@ -34,6 +34,7 @@ def by_source(
     run: Callable[[], Any],
     first: BaseException | None = None,
     assume: Mapping[str, bool] | None = None,
+    changed: Rewritten | None = None,
 ) -> Found:
     """What a capture gives once the functions that decide by values are rewritten.
 
@@ -41,6 +42,7 @@ def by_source(
         run: the capture.
         first: what it raised when it was tried before; None if it was not.
         assume: answers of the user.
+        changed: functions that are rewritten from the start; others are added.
 
     Returns:
         What `run` gives, and how.
@@ -48,7 +50,7 @@ def by_source(
     Raises:
         CannotRewriteError: a function that decides has a form that is not rewritten.
     """
-    changed = Rewritten()
+    changed = Rewritten() if changed is None else changed
     error = first
     for _ in range(_LIMIT):
         if error is not None:
