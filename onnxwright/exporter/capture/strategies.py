@@ -20,6 +20,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
@@ -120,7 +121,7 @@ def _strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
 
 
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with Substitutes():
+    with Substitutes(), empty_masks_skipped():
         return _non_strict(model, args, kwargs, dims)
 
 
