@@ -381,22 +381,19 @@ class SidesDiffer(Diagnostic):
     )
     label: ClassVar[str] = "decided by a value"
     help: ClassVar[str] = (
-        "give it a tensor with the same number of axes, or a number, on both sides; or fix the "
-        "decision for all values: `assume={{'{place}': True}}`"
+        "give it a tensor with the same number of axes, or a number, on both sides{answer}"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str
     left: str
     right: str
-
-    @property
-    def place(self) -> str:
-        """The line, as `assume` takes it."""
-        return _line(self.span)
+    tried: bool = False
 
     def facts(self) -> dict[str, object]:
-        """The fields, and the line."""
-        return {**super().facts(), "place": self.place}
+        """The fields, and an answer to the decision that was not tried."""
+        place = _line(self.span)
+        answer = f", or fix the decision for all values: `assume={{{place!r}: True}}`"
+        return {**super().facts(), "answer": " of the decision" if self.tried else answer}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
@@ -13,7 +13,8 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxwright.exporter.capture.source.rewriting import rewritten
+from onnxwright.exporter.capture.source.inserting import Inserted
+from onnxwright.exporter.capture.source.rewriting import has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -62,12 +63,16 @@ class Rewritten:
         names: what was rewritten, in order, for the report.
         places: the files, names and lines of these.
         functions: the functions that have a code, where their name finds them.
+        modules: the globals of the functions.
+        inserted: statements that are to run before lines of these.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     places: set[tuple[str, str, int]] = field(default_factory=set)
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
+    modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
+    inserted: Inserted = field(default_factory=dict)
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -89,7 +94,10 @@ class Rewritten:
             return self.functions.pop(code, None) is not None
         self.places.add(_place(code))
         equal = EQUAL.get((code.co_filename, code.co_name))
-        self.codes[code] = equal.__code__ if equal else rewritten(code, frame.f_globals)
+        if equal:
+            self.codes[code] = equal.__code__
+        else:
+            self._rewrite(code, frame.f_globals)
         named = _named(frame)
         if named is not None:
             self.functions[code] = [named]
@@ -97,8 +105,44 @@ class Rewritten:
         for function in _makers(code) if code.co_flags & inspect.CO_NESTED else ():
             maker = function.__code__
             if maker not in self.codes:
-                self.codes[maker] = rewritten(maker, function.__globals__)
+                self._rewrite(maker, function.__globals__)
         return True
+
+    def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
+        self.codes[code] = rewritten(code, module, self.inserted)
+        self.modules[code] = module
+
+    def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
+        """The same functions with statements inserted.
+
+        Args:
+            inserted: the statements.
+            frames: those that the lines of the statements ran in, and the frames around them.
+
+        Returns:
+            Other code for the same functions, and for those that the lines are in.
+
+        Raises:
+            CannotRewriteError: a function cannot be rewritten.
+        """
+        made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
+        made.functions = dict(self.functions)
+        for code, now in self.codes.items():
+            if code in self.modules:
+                made._rewrite(code, self.modules[code])
+            else:
+                made.codes[code] = now
+        before = {now: code for code, now in self.codes.items()}
+        for file, line in inserted:
+            known = [c for c in made.modules if c.co_filename == file]
+            if any(has_line(c, line, made.modules[c]) for c in known):
+                continue
+            for frame in reversed(frames):
+                code = frame.f_code
+                if code.co_filename == file and code not in before:
+                    if has_line(code, line, frame.f_globals) and made.add(frame):
+                        break
+        return made
 
     @contextmanager
     def in_place(self) -> Iterator[None]:

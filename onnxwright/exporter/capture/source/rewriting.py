@@ -21,6 +21,7 @@ from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
+from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 
@@ -36,12 +37,15 @@ class _Place:
     owner: str | None
 
 
-def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
+def rewritten(
+    code: CodeType, module: dict[str, Any] | None = None, inserted: Inserted | None = None
+) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
     Args:
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
+        inserted: statements that are to run before lines of it.
 
     Returns:
         Code for the same function object.
@@ -62,6 +66,7 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
+    insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first)
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
@@ -77,6 +82,23 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
     return found.replace(**changes)
+
+
+def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) -> bool:
+    """Whether a statement of a function stands on a line.
+
+    Args:
+        code: of the function.
+        line: of its file.
+        module: its globals.
+
+    Returns:
+        Whether; not if the source cannot be read.
+    """
+    try:
+        return covers(_find(code, module).node, line)
+    except CannotRewriteError:
+        return False
 
 
 def _function(

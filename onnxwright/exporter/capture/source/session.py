@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,6 @@ class Choice:
     text: str
 
 
-def _unknown(place: Any, parts: Sequence[Callable[[], Any]]) -> Any:
-    """Outside a capture no number is unknown."""
-    return parts[place]()
-
-
 class Numbers:
     """A set of tensors by identity."""
 
@@ -62,7 +57,6 @@ class Session:
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         loops: the loops of which an iteration is traced now.
-        among: decides between parts by a number, `choosing.among`.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -70,7 +64,6 @@ class Session:
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     loops: list[Any] = field(default_factory=list)
-    among: Callable[[Any, Sequence[Callable[[], Any]]], Any] = _unknown
 
     def record(self, kind: str) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -141,6 +134,32 @@ def note(kind: str, answer: bool) -> None:
     noted: Noted | None = getattr(_now, "noted", None)
     if noted is not None:
         noted.setdefault(asking_line(), {}).setdefault(kind, set()).add(answer)
+
+
+Seen = dict[str, list[Any]]
+
+
+@contextmanager
+def observing() -> Iterator[Seen]:
+    """While it lasts, the values of `observe` in this thread are kept, by name."""
+    before = getattr(_now, "seen", None)
+    found: Seen = {}
+    _now.seen = found
+    try:
+        yield found
+    finally:
+        _now.seen = before
+
+
+def observe(name: str, value: Callable[[], Any]) -> None:
+    """Keep a value, if that is wanted and there is one."""
+    seen: Seen | None = getattr(_now, "seen", None)
+    if seen is None:
+        return
+    try:
+        seen.setdefault(name, []).append(value())
+    except Exception:  # noqa: BLE001 - an expression of the user may fail in any way
+        return
 
 
 def asking_line() -> tuple[str, int]:

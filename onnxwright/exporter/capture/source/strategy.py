@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.source.choosing import among
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
@@ -35,6 +34,7 @@ def by_source(
     run: Callable[[], Any],
     first: BaseException | None = None,
     assume: Mapping[str, bool] | None = None,
+    changed: Rewritten | None = None,
 ) -> Found:
     """What a capture gives once the functions that decide by values are rewritten.
 
@@ -42,6 +42,7 @@ def by_source(
         run: the capture.
         first: what it raised when it was tried before; None if it was not.
         assume: answers of the user.
+        changed: functions that are rewritten from the start; others are added.
 
     Returns:
         What `run` gives, and how.
@@ -49,12 +50,12 @@ def by_source(
     Raises:
         CannotRewriteError: a function that decides has a form that is not rewritten.
     """
-    changed = Rewritten()
+    changed = Rewritten() if changed is None else changed
     error = first
     for _ in range(_LIMIT):
         if error is not None:
             _rewrite(error, changed)
-        found = Session(assume or {}, among=among)
+        found = Session(assume or {})
         try:
             with changed.in_place(), session(found), ListFunctions():
                 return Found(run(), found, changed)
