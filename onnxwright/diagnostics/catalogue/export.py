@@ -389,11 +389,15 @@ class SidesDiffer(Diagnostic):
     right: str
     tried: bool = False
 
+    @property
+    def answer(self) -> str:
+        """An answer to the decision; none where answers were tried."""
+        known = f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
+        return " of the decision" if self.tried else known
+
     def facts(self) -> dict[str, object]:
-        """The fields, and an answer to the decision that was not tried."""
-        place = _line(self.span)
-        answer = f", or fix the decision for all values: `assume={{{place!r}: True}}`"
-        return {**super().facts(), "answer": " of the decision" if self.tried else answer}
+        """The fields, and an answer."""
+        return {**super().facts(), "answer": self.answer}
 
 
 @dataclass(frozen=True, kw_only=True)
