@@ -9,6 +9,7 @@ import torch
 from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
@@ -55,7 +56,7 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
 
 
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with Substitutes():
+    with Substitutes(), empty_masks_skipped():
         return non_strict(model, args, kwargs, dims)
 
 
