@@ -9,7 +9,8 @@
 The floors are those of `pyproject.toml`.  An environment is made once in `--folder` and used again.
 No configuration has PyTorch: tests that need it are left out.  A wheel or an sdist is built from
 this folder and installed; its tests run in a copy that has no `onnxwright` beside them, and the
-README's first example and the commands of `matrix_installed` in an empty folder.  `--store` writes the counts to `docs/compatibility.json`, one entry for each configuration.
+README's first example and the commands of `matrix_installed` in an empty folder.  `--store` writes
+the counts to `docs/compatibility.json`, one entry for each configuration.
 """
 
 from __future__ import annotations

@@ -40,11 +40,11 @@ def data_files(package: Path) -> set[str]:
 
 
 def first_example(readme: str) -> str:
-    """The first Python block of a README.
+    r"""The first Python block of a README.
 
     Example:
-        >>> first_example("text\\n```python\\nx = 1\\n```\\n")
-        'x = 1\\n'
+        >>> first_example("text\n```python\nx = 1\n```\n")
+        'x = 1\n'
     """
     found = re.search(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     if found is None:
