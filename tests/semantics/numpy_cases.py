@@ -20,7 +20,7 @@ METHODS = [
     "p.max(axis=0)", "p.min()", "u.min()", "p.any(axis=1, keepdims=True)", "p.all()", "d.std()",
     "x.var(axis=0, ddof=1)", "x.std(ddof=1)", "z.var(axis=(0, -1), ddof=1, keepdims=True)",
     "n.max()", "n.min(axis=0)", "n.argsort()", "np.sort(n)", "np.sort(np.stack([n, -n, n + 1]), 0)",
-    "np.argsort(np.where(x > 0, np.float32(np.nan), x))", "np.sort(np.where(x > 0, x / 0, x), None)",
+    "np.argsort(np.where(x > 0, np.float32(np.nan), x))", "np.sort(-n, None)",
     "n.argmax()", "n.argmin(axis=0)", "n.sum()", "p.argmax()",
     "s.argmin()", "x.cumsum()", "x.cumsum(axis=1)", "i.cumsum(axis=-1)", "s.cumsum()", "p.cumsum()",
     "x.reshape(-1)", "z.reshape(6, 4)", "z.reshape((4, -1))", "z.reshape([2, 12])",
