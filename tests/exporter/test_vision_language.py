@@ -143,6 +143,7 @@ def test_patches_at_once() -> None:
     utils = importlib.import_module("transformers.vision_utils")
     module = importlib.import_module("transformers.models.qwen2_5_vl.modeling_qwen2_5_vl")
     third = importlib.import_module("transformers.models.qwen3_vl.modeling_qwen3_vl")
+    beside = (5, "bilinear", False, 2)
     for grid in _grids():
         hidden_states = torch.zeros(int(grid.prod(1).sum()), 1)  # as in the callers
         with grids_at_once():
@@ -155,7 +156,7 @@ def test_patches_at_once() -> None:
         own_order, own_ends = utils.get_vision_window_index(grid, 2, 24, 4)
         assert torch.equal(order, own_order)
         assert torch.equal(ends, own_ends)
-        wanted = utils.get_vision_interpolation_indices_and_weights(grid, 5, spatial_merge_size=2)
+        wanted = utils.get_vision_interpolation_indices_and_weights(grid, *beside)
         assert all(map(torch.equal, table, wanted))
         assert len(places) == len(hidden_states)
     assert module.get_vision_position_ids is utils.get_vision_position_ids

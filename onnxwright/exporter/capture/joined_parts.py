@@ -34,8 +34,8 @@ class Lengths:
         return [item.item() for item in self.sizes]
 
 
-class Parts(tuple):  # type: ignore[type-arg]
-    """What `torch.split(x, Lengths)` is: a tuple of `x` alone for torch, of all parts for Python."""
+class Parts(tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - tuples have no slots of others
+    """What `torch.split(x, Lengths)` is: of `x` alone for torch, of all parts for Python."""
 
     whole: Any
     lengths: Lengths

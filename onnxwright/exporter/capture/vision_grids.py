@@ -1,14 +1,13 @@
-"""Images of any number and size, packed into one sequence, in vision-language models of transformers.
+"""Images of any number and size in vision-language models of transformers.
 
-Their sizes are the values of a tensor, `grid_thw`: frames, height and width of each image in patches.
-The Python of these models goes through the images one by one: it counts the positions of their
-patches, attends within each image apart, and places them among the words.  While a model is captured,
-what these functions compute is computed of all images at once:
+All patches are one sequence, and the sizes of the images are the values of a tensor, `grid_thw`:
+frames, height and width of each image in patches.  The Python of these models goes through the
+images one by one: it counts the positions of their patches, attends within each image, and places
+them among the words.  While a model is captured, this is computed of all images at once:
 
 - the positions of the patches from the number of the patch within its image;
 - attention within each image as attention within all, with a mask of those of the same image;
-- the positions of words and images by cumulative sums along the words;
-- the parts of a tensor that are only joined again as the tensor.
+- the positions of words and images by cumulative sums along the words.
 
 A number of images, their sizes and the length of the text that are not those of the example are
 right, too.
@@ -205,7 +204,7 @@ def _attends_by_parts(frame: FrameType) -> bool:
 def _attend_at_once(module: Any, change: Callable[[Any, str, Any], None]) -> None:
     """Give functions that attend within parts all parts, and a mask."""
     asked = module.is_flash_attention_requested
-    interfaces = getattr(module, "ALL_ATTENTION_FUNCTIONS", None)
+    interfaces: Any = getattr(module, "ALL_ATTENTION_FUNCTIONS", None)
     if interfaces is None:
         return
 
