@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
+from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
 
@@ -44,6 +45,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         recurrences_scanned(),
         torch_func.chunks_joined(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
+        refusals_raised(),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
