@@ -10,6 +10,7 @@ import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from onnxwright.exporter.capture.source.expressions import RUNTIME
 from onnxwright.exporter.capture.source.functions import MACHINERY, SwallowedError
 from onnxwright.exporter.places import STDLIB, TORCH
 
+_OWN = str(Path(__file__).parent)
 _BROAD = ("Exception", "BaseException", "RuntimeError")
 
 
@@ -53,6 +55,8 @@ def _asking(frame: FrameType | None) -> FrameType | None:
     asking: FrameType | None = None
     while frame is not None and frame.f_code.co_name != "refusals_raised":
         file = frame.f_code.co_filename
+        if file.startswith(_OWN) and frame.f_code.co_name != "__torch_function__":
+            return None  # what decides for rewritten code knows what to do
         if not file.startswith(MACHINERY) and (
             "site-packages" in file or not file.startswith(STDLIB)
         ):

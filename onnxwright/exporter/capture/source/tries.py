@@ -1,4 +1,4 @@
-"""`try` whose `except` or `else` decides, as one that records what it caught, and decisions after it.
+"""`try` whose `except` or `else` decides, as one that records what it caught, with these after it.
 
 For the passes a decision is a statement of the function, not of what stands in a `try`.
 """
