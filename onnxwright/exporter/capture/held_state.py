@@ -243,7 +243,7 @@ def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:
         program: an exported program.
 
     Returns:
-        The same program where there is no such constant.
+        A new program; the one that was given if no constant is a buffer.
     """
     signature = program.graph_signature
     if not any(s.kind is InputKind.CONSTANT_TENSOR for s in signature.input_specs):

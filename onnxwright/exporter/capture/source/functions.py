@@ -17,26 +17,15 @@ from onnxwright.exporter.capture.source.inserting import Inserted
 from onnxwright.exporter.capture.source.rewriting import has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
-# Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
+# Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
+_OF_TORCH = (
+    "_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py",
+    # `layers[n]` is decided where the model asks for the layer, not in `ModuleList.__getitem__`.
+    "nn/modules/container.py",
+)  # fmt: skip
 MACHINERY = (
-    *(
-        f"{TORCH}/{name}"
-        for name in (
-            "_",
-            "export/",
-            "fx/",
-            "utils/",
-            "overrides.py",
-            "__init__.py",
-            "library.py",
-            "nn/modules/container.py",
-        )
-    ),
-    HOME,
-    "<string>",
-    "<frozen",
-    "<eval_with_key>",
-)
+    *(f"{TORCH}/{name}" for name in _OF_TORCH), HOME, "<string>", "<frozen", "<eval_with_key>"
+)  # fmt: skip
 
 
 def _is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:

@@ -177,9 +177,9 @@ class _Search:
             fixes = isinstance(condition.expression, sympy.Expr)
             found += [Check(*line, text, fixes) for text in conditions_of(condition, seen)]
         for place in _decisions(failure.error):
-            given = answers.get(place, {}).get("If", {True, False})
+            given = answers.get(place, {}).get(("If", 2), {0, 1})
             if len(given) == 1 or not answers:
-                found += [Answer(*place, value) for value in sorted(given, reverse=True)]
+                found += [Answer(*place, bool(value)) for value in sorted(given, reverse=True)]
         return [r for r in found if r not in so_far]
 
     def observed(
