@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.quantized.modules import (
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.recurrences import recurrences_scanned
+from onnxwright.exporter.capture.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
@@ -46,6 +47,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         solvers_written_out(),
         recurrences_scanned(),
         torch_func.chunks_joined(),
+        seeded_draws_constant(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
