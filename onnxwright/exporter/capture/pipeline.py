@@ -17,7 +17,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture import shapes, specialization, strategies
+from onnxwright.exporter.capture import shapes, specialization
+from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.branches import (
     BranchedSizes,
     Leaf,
@@ -32,10 +33,12 @@ from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.proposed_shapes import written_out
 from onnxwright.exporter.capture.sliding import warn_sliding
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
+from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
@@ -68,7 +71,7 @@ def capture_model(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     dynamic_shapes: Any,
-    how: str | strategies.Strategy,
+    how: str | Strategy,
     report: Report,
     *,
     strict: bool = False,
@@ -95,7 +98,7 @@ def capture_model(
         ExportValueError: an argument cannot be used (OW825).
     """
     if isinstance(model, (str, Path)):
-        model = strategies.load_program(model)
+        model = load_program(model)
     if isinstance(model, ExportedProgram):
         checks.captured_already(dynamic_shapes, how)
         _report_draft(model, report)
@@ -118,7 +121,7 @@ def capture_model(
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
         try:
-            found = strategies.capture(module, wanted, how, report.captures, assume)
+            found = capture(module, wanted, how, report.captures, assume)
         except ExportError as error:
             raise_not_captured(module, error)
             raise
@@ -149,7 +152,7 @@ def _both_sides(
     module: torch.nn.Module,
     first: Leaf,
     wanted: shapes.Wanted,
-    how: str | strategies.Strategy,
+    how: str | Strategy,
     report: Report,
     assume: Mapping[str, bool] | None = None,
 ) -> Tree:
@@ -166,7 +169,7 @@ def _both_sides(
         args, kwargs = pytree.tree_unflatten(values, spec)
         given = dataclasses.replace(free, args=args, kwargs=kwargs, given=None)
         with recording.timed(report, "capture of other sides"), capture_torch_output():
-            found = strategies.capture(module, given, how, report.captures, assume)
+            found = capture(module, given, how, report.captures, assume)
         program = found.program
         names = shapes.written_names(given, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)

@@ -16,13 +16,7 @@ from onnxwright.exporter.capture.source.lists import (
     close_other_names,
     raise_growth,
 )
-from onnxwright.exporter.capture.source.merging import (
-    UNSET,
-    Merger,
-    Pair,
-    common_dtype,
-    leaves_of,
-)
+from onnxwright.exporter.capture.source.merging import Merger, Pair, common_dtype, leaves_of
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -33,8 +27,9 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.state import State
+from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.source.state import UNSET, State
+from onnxwright.exporter.capture.source.truth import as_truth
 
 aten = torch.ops.aten
 
@@ -45,7 +40,7 @@ def conditional(
     """Run both branches into graphs, and choose between their results at run time.
 
     Args:
-        condition: a tensor of one truth value, or a symbolic one.
+        condition: a tensor of one element, a number or a symbolic one.
         then, orelse: the branches.
         state: what they change; it has the results afterwards.
 
@@ -55,14 +50,16 @@ def conditional(
     Raises:
         DisagreementError: the results cannot be one value.
     """
-    while True:
-        before = state.read()
-        try:
-            return _conditional(condition, then, orelse, state)
-        except DisagreementError as error:
-            state.write(before)
-            if error.grows is None or not _counted_list(state, before, *error.grows):
-                raise
+    with refused_here():
+        truth = as_truth(condition)
+        while True:
+            before = state.read()
+            try:
+                return _conditional(truth, then, orelse, state)
+            except DisagreementError as error:
+                state.write(before)
+                if error.grows is None or not _counted_list(state, before, *error.grows):
+                    raise
 
 
 def _counted_list(state: State, before: list[Any], items: list[Any], added: Any) -> bool:
@@ -104,7 +101,7 @@ def _conditional(
     for growth, one, two in zip(growths, *adds):
         growth.added = max(one, two)
         growth.certain &= one == two
-    merger = Merger()
+    merger = Merger(conditional)
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)

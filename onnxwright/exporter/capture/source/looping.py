@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.conditional import Outputs
+from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -21,13 +21,7 @@ from onnxwright.exporter.capture.source.lists import (
     length_of,
     raise_growth,
 )
-from onnxwright.exporter.capture.source.merging import (
-    UNSET,
-    Merger,
-    common_dtype,
-    is_leaf,
-    parts_of,
-)
+from onnxwright.exporter.capture.source.merging import Merger, common_dtype, is_leaf, parts_of
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -38,7 +32,8 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
 )
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.state import State
+from onnxwright.exporter.capture.source.state import UNSET, State
+from onnxwright.exporter.capture.source.truth import as_truth
 
 # How often the types of what a loop carries may change until they stay.
 _TRIES = 6
@@ -208,7 +203,7 @@ class Loop:
         """Carry a slot; whether it was not, or its type is another now."""
         if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
             raise LoopChangeError(name, "of a loop around this one", "longer")
-        merger = Merger()
+        merger = Merger(conditional)
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
@@ -411,25 +406,3 @@ def _replaced(value: Any, path: str, leaves: dict[str, Any]) -> Any:
     if parts is None:
         return value
     return parts[2]([_replaced(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])])
-
-
-def as_truth(value: Any) -> Any:
-    """A condition as a tensor of one truth value.
-
-    Args:
-        value: a tensor of one element, a number, or a symbolic one.
-
-    Returns:
-        A tensor without axes.
-    """
-    if isinstance(value, torch.Tensor):
-        if value.ndim:
-            value = value.reshape(())
-        return value if value.dtype == torch.bool else value != 0
-    if isinstance(value, Grown):
-        return as_truth(value.length > 0)
-    if isinstance(value, torch.SymBool):
-        return torch.scalar_tensor(value, dtype=torch.bool)
-    if isinstance(value, SYMBOLS):
-        return torch.scalar_tensor(value) != 0
-    return torch.full((), bool(value), dtype=torch.bool)

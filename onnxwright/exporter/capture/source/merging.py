@@ -17,18 +17,10 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import Grown, OtherName
-from onnxwright.exporter.capture.source.one_of import OneOf, is_choosable
+from onnxwright.exporter.capture.source.one_of import Decide, OneOf, is_choosable
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.state import UNSET
 
-
-class _Unset:
-    """Stands for a variable without a value."""
-
-    def __repr__(self) -> str:
-        return "no value"
-
-
-UNSET = _Unset()
 NUMBERS = (bool, int, float, *SYMBOLS)
 
 Build = Callable[[Sequence[Any]], Any]
@@ -48,10 +40,11 @@ class Merger:
     """Merges values, and collects the leaves that differ.
 
     Fields:
+        decide: decides between two branches; calls of one of two functions do.
         pairs: the leaves, in order.
-        always: treat numbers as leaves even where they are equal.
     """
 
+    decide: Decide
     pairs: list[Pair] = dataclasses.field(default_factory=list)
 
     def merge(self, left: Any, right: Any, path: str) -> Build:
@@ -78,7 +71,7 @@ class Merger:
         one, two = parts_of(left), parts_of(right)
         if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
             choice = self.leaf(0, 1, path)
-            return lambda results: OneOf(choice(results), (left, right))
+            return lambda results: OneOf(choice(results), (left, right), self.decide)
         if one is not None and two is not None and type(left) is type(right):
             (keys, values, make), (other_keys, others, _) = one, two
             if keys != other_keys:
@@ -143,7 +136,7 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
         return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
     if isinstance(value, OneOf):
         items = value._ow_items
-        return [f" of {[id(i) for i in items]}"], [value._ow_place], lambda v: OneOf(v[0], items)
+        return [f" of {[id(i) for i in items]}"], [value._ow_place], lambda v: value._ow_at(v[0])
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):

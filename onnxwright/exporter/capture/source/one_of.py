@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -11,6 +11,10 @@ import torch
 
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.state import Branch, State, result_of
+
+Decide = Callable[[Any, Branch, Branch, State], bool]
+"""`conditional.conditional`, which makes a `OneOf` itself."""
 
 
 class OneOf:
@@ -19,31 +23,37 @@ class OneOf:
     Args:
         place: which of them, a tensor of one integer or a symbolic number, from 0.
         items: the objects.
+        decide: decides between two branches.
     """
 
-    def __init__(self, place: Any, items: Sequence[Any]) -> None:
+    def __init__(self, place: Any, items: Sequence[Any], decide: Decide) -> None:
         self._ow_place = place
         self._ow_items = tuple(items)
+        self._ow_decide = decide
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the chosen one."""
-        session = current()
-        assert session is not None
         parts = [functools.partial(item, *args, **kwargs) for item in self._ow_items]
-        return session.among(self._ow_place, parts)
+        return _among(self._ow_place, parts, self._ow_decide)
+
+    def _ow_at(self, place: Any) -> OneOf:
+        """One of the same objects by another number."""
+        return OneOf(place, self._ow_items, self._ow_decide)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_ow_"):
             raise AttributeError(name)
-        return picked(self._ow_place, [getattr(item, name) for item in self._ow_items])
+        found = [getattr(item, name) for item in self._ow_items]
+        return picked(self._ow_place, found, self._ow_decide)
 
 
-def picked(place: Any, items: Sequence[Any]) -> Any:
+def picked(place: Any, items: Sequence[Any], decide: Decide) -> Any:
     """The item at a place that is known when the model runs.
 
     Args:
         place: the place, from 0.
         items: tensors, numbers, containers of these, or functions and modules.
+        decide: decides between two branches.
 
     Returns:
         What a decision gives; for functions and modules what stands for one of them.
@@ -51,14 +61,43 @@ def picked(place: Any, items: Sequence[Any]) -> Any:
     if all(item is items[0] for item in items):
         return items[0]
     if all(map(is_choosable, items)):
-        return OneOf(place, items)
-    session = current()
-    assert session is not None
-    return session.among(place, [functools.partial(_same, item) for item in items])
+        return OneOf(place, items, decide)
+    return _among(place, [functools.partial(_same, item) for item in items], decide)
 
 
 def _same(item: Any) -> Any:
     return item
+
+
+def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> Any:
+    """The result of one of several parts: each half of them is a side of a decision."""
+    place = tensor_of(place) % len(parts)
+
+    def between(first: int, parts: Sequence[Callable[[], Any]]) -> Any:
+        if len(parts) == 1:
+            return parts[0]()
+        half = len(parts) // 2
+
+        def either(then: Branch, orelse: Branch, state: State) -> None:
+            session = current()
+            assert session is not None
+            if decide(place < first + half, then, orelse, state):
+                session.record("If")
+
+        return result_of(
+            either,
+            lambda: between(first, parts[:half]),
+            lambda: between(first + half, parts[half:]),
+        )
+
+    return between(0, parts)
+
+
+def tensor_of(number: Any) -> torch.Tensor:
+    """A tensor without axes of a tensor of one integer or a symbolic number."""
+    if isinstance(number, torch.Tensor):
+        return number.reshape(())
+    return torch.full((), number, dtype=torch.int64)
 
 
 def is_choosable(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,6 @@ class Choice:
     text: str
 
 
-def _unknown(place: Any, parts: Sequence[Callable[[], Any]]) -> Any:
-    """Outside a capture no number is unknown."""
-    return parts[place]()
-
-
 class Numbers:
     """A set of tensors by identity."""
 
@@ -62,7 +57,6 @@ class Session:
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         loops: the loops of which an iteration is traced now.
-        among: decides between parts by a number, `choosing.among`.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -70,7 +64,6 @@ class Session:
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     loops: list[Any] = field(default_factory=list)
-    among: Callable[[Any, Sequence[Callable[[], Any]]], Any] = _unknown
 
     def record(self, kind: str) -> Choice:
         """Record a decision of the user's line that runs now."""

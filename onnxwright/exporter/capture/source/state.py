@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.source.merging import UNSET
+
+class _Unset:
+    """Stands for a variable without a value."""
+
+    def __repr__(self) -> str:
+        return "no value"
+
+
+UNSET = _Unset()
+Branch = Callable[[], None]
 
 
 @dataclass
@@ -111,3 +120,28 @@ class State:
             elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
                 # Torch remembers the node that was assigned to a buffer last.
                 setattr(owner, name, value)
+
+
+def result_of(
+    decide: Callable[[Branch, Branch, State], None],
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+) -> Any:
+    """What a decision between two expressions gives.
+
+    Args:
+        decide: decides between two branches that change a state.
+        then, orelse: the expressions.
+
+    Returns:
+        The value of the one, or what stands for either.
+    """
+    box: list[Any] = [UNSET]
+
+    def put(value: Any) -> None:
+        box[0] = value
+
+    names = ("the value",)
+    state = State(names, names, (lambda: box[0],), lambda values: put(values[0]), ())
+    decide(lambda: put(then()), lambda: put(orelse()), state)
+    return box[0]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.source.choosing import among
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
@@ -54,7 +53,7 @@ def by_source(
     for _ in range(_LIMIT):
         if error is not None:
             _rewrite(error, changed)
-        found = Session(assume or {}, among=among)
+        found = Session(assume or {})
         try:
             with changed.in_place(), session(found), ListFunctions():
                 return Found(run(), found, changed)

@@ -1,0 +1,152 @@
+"""Why a model could not be captured: the message, with what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.outcomes import Outcome
+from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.places import is_of_torch, span_of_error
+
+
+def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
+    """Report why no strategy worked; the first is the one closest to plain Python."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.error:
+            reasons.setdefault(_shortly(outcome.error), []).append(outcome.strategy)
+    refused = next((e for e in errors if isinstance(e, RefusedError)), None)
+    if refused is not None:
+        try:
+            fail(refused.diagnostic())
+        except ExportError as error:
+            raise error from errors[0]
+    spans = [span_of_error(error) for error in errors]
+    own = not is_of_torch(errors[0])
+    try:
+        fail(
+            messages.CaptureFailed(
+                hint=_OWN_ERROR if own and not _has_form(outcomes) else _hint(outcomes),
+                notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
+                span=next((span for span in spans if span is not None), None) or user_span(),
+            )
+        )
+    except ExportError as error:
+        raise error from errors[0]
+
+
+def _each(ways: list[str], outcomes: list[Outcome]) -> str:
+    """The strategies with the same outcome, as text."""
+    return "every way" if 2 < len(ways) == len(outcomes) else ", ".join(ways)
+
+
+_OWN_ERROR = (
+    "this line raised it, not PyTorch: does the model run on these inputs? What a module does "
+    "outside of tensors (files, checks, other libraries) is run while it is captured"
+)
+
+
+# Forms that no export takes, whatever raises the error.
+_FORMS = (
+    (
+        ("pack_padded_sequence", "PackedSequence", "_pack_padded_sequence"),
+        (
+            "the form of a packed sequence depends on the values of the lengths: run the recurrent "
+            "module on the padded batch, and mask the outputs beyond each length"
+        ),
+    ),
+    (
+        ("torch.jit.script", "ScriptModule", "ScriptFunction", "TorchScript"),
+        (
+            "code of TorchScript cannot be captured: put the Python module it was scripted from in "
+            "its place, without `torch.jit.script` or `torch.jit.load`"
+        ),
+    ),
+)
+
+
+# What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
+_HINTS = (
+    *_FORMS,
+    (
+        ("data-dependent branching", "GuardOnDataDependentSymNode"),
+        (
+            "the program goes another way for other values of a tensor: `capture='source'` takes "
+            "most of that; write the choice with `torch.where` or `torch.cond`, tell torch the "
+            "range with `torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
+        ),
+    ),
+    (
+        ("missing a required argument", "required positional argument"),
+        "give example inputs for all arguments without a default: `export(model, args, kwargs)`",
+    ),
+    (("Unsupported input type",), "inputs are tensors: `torch.from_numpy(...)` makes one"),
+    (
+        ("two devices", "on the same device"),
+        "make the example inputs on the device of the weights: `x.to('meta')` for a hollow model",
+    ),
+    (
+        ("specialized it to be a constant", "specialized due to"),
+        (
+            "the program fixes a size that `dynamic_shapes` says is free; `Dim.AUTO` or a name in "
+            "the place of `Dim.DYNAMIC` lets PyTorch decide"
+        ),
+    ),
+    (("Constraints violated",), "the sizes of the inputs are not as free as `dynamic_shapes` says"),
+    (
+        ("in output, which is not a known type", "unrecognized type"),
+        (
+            "results are tensors, numbers, strings, None, and tuples, lists and dicts of these; "
+            "`torch.export.register_dataclass` lets PyTorch know a class of your own"
+        ),
+    ),
+    (
+        ("size mismatch", "same reduction dim", "shapes cannot be", "must match the size"),
+        "the shapes of the example inputs do not fit the model: does it run on them?",
+    ),
+    (
+        ("do not support aliasing", "Encountered aliasing"),
+        "a branch or body hands on one of its inputs as it is: return `x.clone()`",
+    ),
+    (
+        ("no fake impl", "fake kernel", "register_fake"),
+        (
+            "tell PyTorch what the operator gives with `@operator.register_fake`; "
+            "`capture='draft'` takes it from the example inputs meanwhile"
+        ),
+    ),
+)
+
+
+def _has_form(outcomes: list[Outcome]) -> bool:
+    """Whether a model has a form that no export takes."""
+    text = "\n".join(o.error for o in outcomes)
+    return any(sign in text for signs, _ in _FORMS for sign in signs)
+
+
+def _hint(outcomes: list[Outcome]) -> str:
+    text = "\n".join(o.error for o in outcomes)
+    for signs, hint in _HINTS:
+        if any(s.lower() in text.lower() for s in signs):
+            return hint
+    if any(o.strategy == "draft" for o in outcomes):
+        return "the error before this one is torch's own"
+    return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
+
+
+# Lines of torch's messages that are for those who work on torch.
+_NOISE = re.compile(
+    r"\s*(For |If you suspect|Caused by|Developer debug|The error above|consider using"
+    r"|from user code|File \"|The following call|Hint: (For the common|This graph break)|# File)"
+)
+
+
+def _shortly(text: str) -> str:
+    """The first lines of a message of torch that say something about the program."""
+    lines = [line.strip() for line in text.splitlines() if not _NOISE.match(line)]
+    return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])

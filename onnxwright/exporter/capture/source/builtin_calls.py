@@ -1,0 +1,122 @@
+"""Builtins of rewritten code that decide, count or read a number."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.lists import length_of
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.truth import as_truth, decided
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """`any(values)`."""
+    result: Any = False
+    for value in values:
+        answer = decided(value)
+        if answer:
+            return True
+        if answer is None:
+            result = (
+                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
+            )
+    return result
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """`all(values)`."""
+    result: Any = True
+    for value in values:
+        answer = decided(value)
+        if answer is False:
+            return False
+        if answer is None:
+            result = (
+                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
+            )
+    return result
+
+
+def bool_(value: Any = False) -> Any:
+    """`bool(value)`."""
+    answer = decided(value)
+    if answer is not None:
+        return answer
+    truth = as_truth(value)
+    if isinstance(truth, torch.Tensor):
+        truth = truth.clone() if truth is value else truth
+        session = current()
+        assert session is not None
+        session.numbers.add(truth)
+    return truth
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
+    def found(*values: Any, key: Any = None, **options: Any) -> Any:
+        items = list(values[0]) if len(values) == 1 and not options else list(values)
+        keys = items if key is None else [key(item) for item in items]
+        if options or not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
+            return function(items if len(values) == 1 else values, key=key, **options)
+        best, best_key = items[0], keys[0]
+        for item, own in zip(items[1:], keys[1:]):
+            better = own > best_key if greater else own < best_key
+            best, best_key = choose(better, _constant((item, own)), _constant((best, best_key)))
+        return best
+
+    return found
+
+
+def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
+    """`int(x)` or `float(x)` of a value that is known at run time only."""
+    value = args[0] if len(args) == 1 else None
+    if isinstance(value, torch.Tensor):
+        proxy = tracer().tensor_tracker.get(value)
+        if proxy is None or proxy.constant is not None or value.dtype == torch.bool:
+            return kind(*args)
+        value = value.item()
+    if isinstance(value, SYMBOLS) and free_unbacked_symbols(value):
+        return torch.sym_int(value) if kind is int else torch.sym_float(value)
+    return kind(*args)
+
+
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    "any": any_,
+    "all": all_,
+    "bool": bool_,
+    "max": _extreme(max, True),
+    "min": _extreme(min, False),
+    "range": ranges.range_,
+    "enumerate": ranges.enumerate_,
+    "int": lambda *args: _number_of(int, args),
+    "float": lambda *args: _number_of(float, args),
+    "len": length_of,
+    "zip": ranges.zip_,
+}
+
+
+def shown(value: Any) -> Any:
+    """What a text has for a value: of a tensor of one known number that number."""
+    t = tracer()
+    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
+        return value
+    proxy = t.tensor_tracker.get(value)
+    return value if proxy is None or proxy.constant is None else proxy.constant.item()
+
+
+def builtin(name: str, function: Any) -> Any:
+    """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
+    if current() is None or tracer() is None or function is not getattr(builtins, name, None):
+        return function
+    return _BUILTINS.get(name, function)

@@ -1,0 +1,77 @@
+"""`if`, `a if test else b` and `assert` of rewritten code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from onnxwright.exporter.capture.source.conditional import conditional
+from onnxwright.exporter.capture.source.session import current, note
+from onnxwright.exporter.capture.source.state import UNSET, State, result_of
+from onnxwright.exporter.capture.source.truth import decided
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a variable is to have no value."""
+    return value is UNSET
+
+
+def if_(
+    test: Any,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    state: State,
+    then_raises: bool = False,
+    else_raises: bool = False,
+    written: bool = True,
+) -> None:
+    """`if test: then` `else: orelse`; not `written` by the user, but by the passes for exits."""
+    answer = decided(test)
+    session = current()
+    if answer is None and session is not None:
+        if then_raises != else_raises:
+            session.record("check left out")
+            answer = else_raises
+        else:
+            answer = session.answer()
+            if answer is not None:
+                session.record("assumed")
+    if answer is not None:
+        if written:
+            note("If", answer)
+        (then if answer else orelse)()
+        return
+    assert session is not None
+    if conditional(test, then, orelse, state) and written:
+        session.record("If")
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """`then if test else orelse`."""
+    answer = decided(test)
+    if answer is not None:
+        note("If", answer)
+        return (then if answer else orelse)()
+    return result_of(functools.partial(if_, test), then, orelse)
+
+
+def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -> None:
+    """`assert test, message`."""
+    if not __debug__:
+        return
+    session = current()
+    try:
+        value = test()
+        answer = decided(value)
+    except GuardOnDataDependentSymNode:
+        # A comparison of sizes that are known at run time.
+        answer = None
+    if answer is None:
+        if session is not None:
+            session.record("check left out")
+        return
+    if not answer:
+        raise AssertionError(*([message()] if message is not None else []))

@@ -1,0 +1,144 @@
+"""Operators of rewritten code: `is`, `not`, `and`, `or`, `in`, chains of comparisons, `+=`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.builtin_calls import any_
+from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.truth import as_truth, decided, is_truth
+
+
+def is_(value: Any, constant: bool) -> Any:
+    """`value is constant`, of True or False: what stands for a truth value of Python is one."""
+    session = current()
+    if session is None or isinstance(value, bool):
+        return value is constant
+    if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
+        return value if constant else not_(value)
+    return value is constant
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    answer = decided(value)
+    return not answer if answer is not None else torch.logical_not(as_truth(value))
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    """`a and b and ...`."""
+    return _logic(parts, stop=False)
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    """`a or b or ...`."""
+    return _logic(parts, stop=True)
+
+
+def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The first part whose truth is `stop`, or the last."""
+    value: Any = None
+    for n, part in enumerate(parts):
+        value = part()
+        if n == len(parts) - 1:
+            return value
+        answer = decided(value)
+        if answer is None:
+            return _logic_of_tensors(value, parts[n + 1 :], stop)
+        if answer is stop:
+            return value
+    return value
+
+
+def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is known at run time only."""
+
+    def others() -> Any:
+        return _logic(rest, stop)
+
+    if is_truth(value):
+        # Truth values of both: nothing but the answer is used.
+        found = _plain(others)
+        if found is stop:
+            return found  # whatever the first part is
+        if found is not None:
+            join = torch.logical_or if stop else torch.logical_and
+            return join(as_truth(value), as_truth(found))
+    if stop:
+        return choose(value, lambda: value, others)
+    return choose(value, others, lambda: value)
+
+
+def _plain(part: Callable[[], Any]) -> Any:
+    """A truth value that is computed without reading at a place or deciding; None for others."""
+    with Region() as region:
+        found = part()
+        node = region.mark.next
+        safe = is_truth(found)
+        while node.op != "root":
+            text = str(node.target)
+            if node.op == "call_function" and any(word in text for word in _PLACES):
+                safe = False
+            node = node.next
+        if safe:
+            return found
+        region.discard()
+    return None
+
+
+# Operators that fail for some values: they run only if Python reaches them.
+_PLACES = (
+    "index", "select", "slice", "gather", "take", "narrow", "higher_order", "cond", "while_loop",
+    "local_scalar", "embedding", "put",
+)  # fmt: skip
+
+
+def augment(name: str, value: Any, other: Any) -> Any:
+    """`value += other` and the like: not in place for what stands for a number of Python."""
+    session = current()
+    if session is not None and isinstance(value, torch.Tensor) and value in session.numbers:
+        result = getattr(operator, name)(value, other)
+        if isinstance(result, torch.Tensor) and not result.ndim:
+            session.numbers.add(result)
+        return result
+    return getattr(operator, f"i{name.strip('_')}")(value, other)
+
+
+def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
+    """`a < b < c`."""
+    left = parts[0]()
+    result: Any = True
+    for n, (name, part) in enumerate(zip(names, parts[1:])):
+        right = part()
+        found = _COMPARISONS[name](left, right)
+        answer = decided(found)
+        if answer is False:
+            return found
+        if answer is None:
+            result = (
+                found if result is True else torch.logical_and(as_truth(result), as_truth(found))
+            )
+        elif n == len(names) - 1 and result is True:
+            return found
+        left = right
+    return result
+
+
+def contains(value: Any, container: Any) -> Any:
+    """`value in container`."""
+    if isinstance(value, (torch.Tensor, *SYMBOLS)) and isinstance(container, (tuple, list, range)):
+        return any_(value == item for item in container)
+    return value in container
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
+    "Gt": operator.gt, "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not,
+    "In": contains, "NotIn": lambda a, b: not_(contains(a, b)),
+}  # fmt: skip

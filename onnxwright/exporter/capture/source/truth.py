@@ -1,0 +1,76 @@
+"""What Python knows of a condition, and a condition as a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
+from torch.utils._python_dispatch import _disable_current_modes
+
+from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.session import current
+
+
+def decided(test: Any) -> bool | None:
+    """The answer of Python to a test; None if it is known at run time only."""
+    if isinstance(test, bool):
+        return test
+    if isinstance(test, Grown):
+        return decided(test.length > 0)
+    if isinstance(test, torch.Tensor):
+        t = tracer()
+        if current() is None or t is None:
+            return bool(test)
+        proxy = t.tensor_tracker.get(test)
+        if proxy is None:
+            return bool(test)
+        if proxy.constant is not None:
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                return bool(proxy.constant)
+        return None
+    if isinstance(test, SYMBOLS) and current() is not None and free_unbacked_symbols(test):
+        try:
+            return bool(test)
+        except GuardOnDataDependentSymNode:
+            return None
+    return bool(test)
+
+
+def is_unknown(number: Any) -> bool:
+    """Whether a number is known at run time only."""
+    if not isinstance(number, torch.Tensor):
+        return bool(free_unbacked_symbols(number))
+    t = tracer()
+    proxy = None if t is None or number.numel() != 1 else t.tensor_tracker.get(number)
+    return proxy is not None and proxy.constant is None
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a value is one truth value: of Python, a symbolic one, or a tensor without axes."""
+    return isinstance(value, (bool, torch.SymBool)) or (
+        isinstance(value, torch.Tensor) and value.dtype == torch.bool and not value.ndim
+    )
+
+
+def as_truth(value: Any) -> Any:
+    """A condition as a tensor of one truth value.
+
+    Args:
+        value: a tensor of one element, a number, or a symbolic one.
+
+    Returns:
+        A tensor without axes.
+    """
+    if isinstance(value, torch.Tensor):
+        if value.ndim:
+            value = value.reshape(())
+        return value if value.dtype == torch.bool else value != 0
+    if isinstance(value, Grown):
+        return as_truth(value.length > 0)
+    if isinstance(value, torch.SymBool):
+        return torch.scalar_tensor(value, dtype=torch.bool)
+    if isinstance(value, SYMBOLS):
+        return torch.scalar_tensor(value) != 0
+    return torch.full((), bool(value), dtype=torch.bool)
