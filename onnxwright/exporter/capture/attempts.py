@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from types import CodeType, FrameType
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -26,6 +27,7 @@ from onnxwright.exporter.capture.quantized.modules import (
     quantized_values,
 )
 from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.source.conversions import conversions_recorded
 from onnxwright.exporter.capture.source.functions import has_deciding_frame
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.specialization import (
@@ -91,19 +93,24 @@ def capture(
     """
     errors: list[Exception] = []
     second: Capture | None = None
+    converting: dict[CodeType, FrameType] = {}
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
     if how == "source":
         waiting = _sources(wanted, None, assume)
-    while waiting:
+    while waiting or converting:
+        if not waiting:
+            waiting, converting = _sources(wanted, None, assume, converting), {}
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and way not in (strict, with_torch_func):
-            continue
+            if not isinstance(way, Source):
+                continue
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
             decisions: list[Decision] = []
             changes: list[Change] = []
-            program, error = _tried(way, model, inputs, decisions, changes)
+            with conversions_recorded() as conversions:
+                program, error = _tried(way, model, inputs, decisions, changes)
         seconds = time.perf_counter() - begun
         reason = "" if error is None else reason_of(error)
         outcome = Outcome(name, seconds, reason, output.text)
@@ -135,6 +142,8 @@ def capture(
                 output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
+        if second is None and way is non_strict:
+            converting = dict(conversions)
         second = second or found
         if with_func:
             waiting = _ways(wanted, "torch.func") + waiting
@@ -166,11 +175,17 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
 
 
 def _sources(
-    wanted: Wanted, first: Exception | None, assume: Mapping[str, bool] | None
+    wanted: Wanted,
+    first: Exception | None,
+    assume: Mapping[str, bool] | None,
+    converting: Mapping[CodeType, FrameType] | None = None,
 ) -> list[tuple[str, Strategy, Wanted, bool]]:
     """The capture by source, with all forms of the inputs."""
     ways = _ways(wanted, "source")
-    return [(name, Source(first, assume), inputs, relaxed) for name, _, inputs, relaxed in ways]
+    return [
+        (name, Source(first, assume, converting), inputs, relaxed)
+        for name, _, inputs, relaxed in ways
+    ]
 
 
 def _tried(

@@ -24,8 +24,9 @@ _BETWEEN = (
     f"{TORCH}/fx/experimental/sym_node.py",
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
 )
-# How functions of torch such as `torch._assert` are called while they are followed.
-_FOLLOWED = ("__torch_function__", "handle_torch_function")
+# How functions of torch such as `torch._assert` are called while they are followed, and what stands
+# for `min` and `max`.
+_FOLLOWED = ("__torch_function__", "handle_torch_function", "_tensor_min_max")
 # What interprets the user's code in a strict capture.
 _STRICT = f"{TORCH}/_dynamo"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.

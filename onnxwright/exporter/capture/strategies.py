@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.extremes import extremes_symbolic
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
@@ -42,6 +44,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         solvers_written_out(),
         recurrences_scanned(),
         torch_func.chunks_joined(),
+        extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
@@ -70,12 +73,16 @@ class Source:
     Args:
         first: what the capture without rewriting raised; None if it was not tried.
         assume: answers of the user to decisions.
+        converting: the code of functions that take a size as a number -> a frame of each.
     """
 
     def __init__(
-        self, first: BaseException | None = None, assume: Mapping[str, bool] | None = None
+        self,
+        first: BaseException | None = None,
+        assume: Mapping[str, bool] | None = None,
+        converting: Mapping[CodeType, FrameType] | None = None,
     ) -> None:
-        self.first, self.assume = first, assume
+        self.first, self.assume, self.converting = first, assume, converting or {}
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
@@ -91,7 +98,7 @@ class Source:
             output.replay()
             return program
 
-        found = by_source(run, self.first, self.assume)
+        found = by_source(run, self.first, self.assume, self.converting)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)

@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import length_of
-from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
@@ -79,14 +79,16 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
 
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
-    """`int(x)` or `float(x)` of a value that is known at run time only."""
+    """`int(x)` or `float(x)` of a size or of a value that is known at run time only."""
     value = args[0] if len(args) == 1 else None
     if isinstance(value, torch.Tensor):
         proxy = tracer().tensor_tracker.get(value)
         if proxy is None or proxy.constant is not None or value.dtype == torch.bool:
             return kind(*args)
         value = value.item()
-    if isinstance(value, SYMBOLS) and free_unbacked_symbols(value):
+    if isinstance(value, (torch.SymInt, torch.SymFloat)) and value.node.constant is None:
+        return torch.sym_int(value) if kind is int else torch.sym_float(value)
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
         return torch.sym_int(value) if kind is int else torch.sym_float(value)
     return kind(*args)
 

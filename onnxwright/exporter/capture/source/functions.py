@@ -13,7 +13,8 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxwright.exporter.capture.source.rewriting import rewritten
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.rewriting import decisions_around, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -62,12 +63,16 @@ class Rewritten:
         names: what was rewritten, in order, for the report.
         places: the files, names and lines of these.
         functions: the functions that have a code, where their name finds them.
+        modules: the globals of the functions of a code.
+        split: files and lines of decisions whose sides go on to the end of their block.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     places: set[tuple[str, str, int]] = field(default_factory=set)
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
+    modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
+    split: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -89,7 +94,10 @@ class Rewritten:
             return self.functions.pop(code, None) is not None
         self.places.add(_place(code))
         equal = EQUAL.get((code.co_filename, code.co_name))
-        self.codes[code] = equal.__code__ if equal else rewritten(code, frame.f_globals)
+        if equal:
+            self.codes[code] = equal.__code__
+        else:
+            self._rewrite(code, frame.f_globals)
         named = _named(frame)
         if named is not None:
             self.functions[code] = [named]
@@ -97,8 +105,37 @@ class Rewritten:
         for function in _makers(code) if code.co_flags & inspect.CO_NESTED else ():
             maker = function.__code__
             if maker not in self.codes:
-                self.codes[maker] = rewritten(maker, function.__globals__)
+                self._rewrite(maker, function.__globals__)
         return True
+
+    def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
+        lines = {line for file, line in self.split if file == code.co_filename}
+        self.codes[code] = rewritten(code, module, frozenset(lines))
+        self.modules[code] = module
+
+    def split_at(self, span: Span) -> bool:
+        """Let both sides of a decision go on by themselves to the end of their block.
+
+        Args:
+            span: the line of the decision; where its sides do so already, those of the decision
+                around it.
+
+        Returns:
+            Whether that is something new.
+        """
+        around = [
+            code
+            for code in self.modules
+            if code.co_filename == span.file
+            and code.co_firstlineno <= span.line <= last_line(code)
+        ]
+        for line in decisions_around(around[-1], self.modules[around[-1]], span.line) if around else ():
+            if (span.file, line) not in self.split:
+                self.split.add((span.file, line))
+                for code in around:
+                    self._rewrite(code, self.modules[code])
+                return True
+        return False
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -168,6 +205,12 @@ def _all_objects() -> Iterator[None]:
     finally:
         if frozen:
             gc.freeze()
+
+
+def last_line(code: CodeType) -> int:
+    """The last line of a function, with those defined in it."""
+    inner = [last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([line for *_, line in code.co_lines() if line is not None] + inner)
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import CodeType, FrameType
 from typing import Any
 
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.conversions import conversions_recorded
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
@@ -34,6 +38,7 @@ def by_source(
     run: Callable[[], Any],
     first: BaseException | None = None,
     assume: Mapping[str, bool] | None = None,
+    converting: Mapping[CodeType, FrameType] | None = None,
 ) -> Found:
     """What a capture gives once the functions that decide by values are rewritten.
 
@@ -41,6 +46,7 @@ def by_source(
         run: the capture.
         first: what it raised when it was tried before; None if it was not.
         assume: answers of the user.
+        converting: the code of functions that take a size as a number -> a frame of each.
 
     Returns:
         What `run` gives, and how.
@@ -49,20 +55,47 @@ def by_source(
         CannotRewriteError: a function that decides has a form that is not rewritten.
     """
     changed = Rewritten()
+    _rewrite_conversions(converting or {}, changed)
     error = first
+    best: Found | None = None
+    disagreements: dict[Span, DisagreementError] = {}
     for _ in range(_LIMIT):
         if error is not None:
             _rewrite(error, changed)
+            error = None
         found = Session(assume or {})
         try:
-            with changed.in_place(), session(found), ListFunctions():
-                return Found(run(), found, changed)
+            with (
+                changed.in_place(), session(found), ListFunctions(),
+                conversions_recorded() as conversions,
+            ):  # fmt: skip
+                best = Found(run(), found, changed)
+            if not _rewrite_conversions(conversions, changed):
+                return best
+        except DisagreementError as raised:
+            if best is not None:
+                return best
+            if raised.span is None or not changed.split_at(raised.span):
+                raise disagreements.get(raised.span, raised)
+            disagreements.setdefault(raised.span, raised)
         except Exception as raised:
+            if best is not None:
+                return best
             if reads_value(raised) is None:
                 raise
             error = raised
-    assert error is not None
-    raise error
+    raise error or next(iter(disagreements.values()))
+
+
+def _rewrite_conversions(
+    conversions: Mapping[CodeType, FrameType], changed: Rewritten
+) -> bool:
+    """Rewrite the functions that take a size as a number; whether there is anything new."""
+    before = len(changed.codes)
+    for frame in conversions.values():
+        with contextlib.suppress(CannotRewriteError):
+            changed.add(frame)
+    return len(changed.codes) > before
 
 
 def _rewrite(error: BaseException, changed: Rewritten) -> None:
