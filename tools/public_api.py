@@ -11,6 +11,7 @@ it is announced in the changelog, and the list is written anew in the same commi
 
 from __future__ import annotations
 
+import enum
 import inspect
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ LIST = Path(__file__).resolve().parent.parent / "docs" / "api.txt"
 # Names that follow the installed onnx: they are not listed one by one.
 _BY_VERSION = ("opset",)
 _MODULES = ("testing",)
+# Objects of these classes are returned to users, who do not make them.
+_RETURNED = (
+    "Details", "Diff", "Evaluator", "ONNXProgram", "OnnxFunction", "Op", "Proof", "ScriptFunction",
+)  # fmt: skip
 
 
 def lines() -> list[str]:
@@ -54,13 +59,25 @@ def _names() -> Iterator[str]:
 
 def _described(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value) and value.__module__.startswith("onnxwright"):
-        yield name
+        yield name + _constructor(value)
         for member in _members(value):
             if not member.startswith("_"):
                 attribute = inspect.getattr_static(value, member)
                 yield f"{name}.{member}{_parameters(attribute)}"
     else:
         yield name + _parameters(value)
+
+
+def _constructor(value: type[Any]) -> str:
+    """The parameters of a class that users make; of the others nothing is promised."""
+    if issubclass(value, (Exception, enum.Enum)) or value.__name__ in _RETURNED:
+        return ""
+    for base in value.__mro__:
+        for name in ("__init__", "__new__"):
+            if base.__module__.startswith("onnxwright") and name in vars(base):
+                parameters = list(inspect.signature(vars(base)[name]).parameters.values())
+                return _shown(inspect.Signature(parameters[1:]))
+    return ""
 
 
 def _members(value: type[Any]) -> Iterator[str]:
@@ -77,11 +94,13 @@ def _parameters(value: Any) -> str:
     """The names of parameters, with a mark where they are optional: annotations may be refined."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
-    if not inspect.isroutine(value):
-        return ""
+    return _shown(inspect.signature(value)) if inspect.isroutine(value) else ""
+
+
+def _shown(signature: inspect.Signature) -> str:
     shown = []
     keyword_only = False
-    for p in inspect.signature(value).parameters.values():
+    for p in signature.parameters.values():
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
             shown.append("*")
             keyword_only = True

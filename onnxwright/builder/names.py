@@ -9,6 +9,7 @@ import onnx_ir as ir
 from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue.builder import NameTaken
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.types.kinds import OnnxType
 
@@ -28,6 +29,7 @@ class Names:
 
     def input(self, name: str, kind: OnnxType | None) -> GraphValue:
         """A new input of exactly this name."""
+        check_text(name, "the name")
         self._free(name, None)
         value = self.b.input(name, kind)
         self.given[name] = self._own(value)
@@ -45,6 +47,7 @@ class Names:
             name: the name.
             fresh: the nodes that were just made; None for a value that no node makes.
         """
+        check_text(name, "the name")
         before = self._holder(name)
         if before is not None:
             if before.value is value.value:
@@ -108,6 +111,7 @@ class Names:
         if name is None:
             own = made.name or "output"
             return own if made.producer() is not None else self.b.recorder.names.unique(own)
+        check_text(name, "the name")
         before = self._holder(name)
         if before is not None and (before.value is not made or made.producer() is None):
             fail(NameTaken(what="a value", name=name))

@@ -16,7 +16,7 @@ from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
-from onnxwright.ir.serialize import model_to_proto
+from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.semantics.graph_backend import GraphValue
 
 
@@ -142,7 +142,7 @@ class Results:
             >>> f.node[0].attribute[0].ref_attr_name, f.attribute_proto[0].f > 0
             ('alpha', True)
         """
-        made: onnx.FunctionProto = ir.to_proto(self.to_ir_function(domain, name, overload))
+        made: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
         return made
 
     def _require_outputs(self) -> None:

@@ -28,7 +28,12 @@ class Running(Calling):
     _outputs: list[tuple[str, GraphValue]]
     _attributes: list[ir.Attr]
 
-    def run(self, inputs: Mapping[str, Any], *values: Any) -> Any:
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        *values: Any,
+        providers: Sequence[Any] | None = None,
+    ) -> Any:
         """Run the graph as it is now; more can be added afterwards.
 
         Only what the values need is run, and only its inputs are needed.  A value that a node makes
@@ -38,6 +43,7 @@ class Running(Calling):
             inputs: arrays by name, or by value.
             values: the values that are wanted, or their names; without any, the outputs of the
                 graph, and where it has none, what no node reads.
+            providers: execution providers of ONNX Runtime; the CPU if not given.
 
         Returns:
             The array of the value, a tuple where there are several; without `values` a dict by
@@ -48,6 +54,7 @@ class Running(Calling):
             ScriptError: there is nothing to run (OW545), or an attribute parameter has no value
                 (OW550).
             TypeError: `inputs` is not a mapping.
+            EagerValueError: the runtime does not have a provider (OW625).
             EagerTypeError: an input is missing, or has another type (OW621).
             EagerError: a node failed (OW622).
 
@@ -78,7 +85,7 @@ class Running(Calling):
         arrays = {self._fed(key): array for key, array in inputs.items()}
         fed = {name: self.value(name) for name in arrays}
         model, needed = _unfinished(self.backend, wanted, fed, self._functions, self.ir_version)
-        compiled = CompiledModel(model)
+        compiled = CompiledModel(model, providers=providers)
         made = compiled(**{n: a for n, a in arrays.items() if n in needed})
         if values:
             return made

@@ -39,7 +39,7 @@ def simplify(b: RewriteContext, call: OpCall, inputs: list[GraphValue | None]) -
         The value; None where a node is needed.
     """
     rule = _RULES.get(call.name)
-    if rule is None or call.count != 1:
+    if rule is None or call.count != 1 or not inputs or inputs[0] is None:
         return None
     try:
         return rule(Site(b, call, inputs))

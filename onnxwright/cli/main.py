@@ -176,7 +176,9 @@ def _diagnosed(given: Namespace, found: list[Diagnostic], status: int, *, color:
 def _without_us(diagnostic: Diagnostic) -> Diagnostic:
     """A message that points at what started this command points at nothing of the user's."""
     span = diagnostic.span
-    if span is None or not (span.file.startswith("<frozen") or span.file == sys.argv[0]):
+    # `python -m` starts us from a file in Python 3.10, later from "<frozen runpy>".
+    starter = getattr(sys.modules.get("runpy"), "__file__", None)
+    if span is None or not (span.file.startswith("<frozen") or span.file in (sys.argv[0], starter)):
         return diagnostic
     return dataclasses.replace(diagnostic, span=None)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.converter.expressions import apply_binary
+from onnxwright.converter.frame import Closure
 from onnxwright.converter.items import items_of
 from onnxwright.converter.iterables import iterations_of
 from onnxwright.converter.logic import always, short_circuit, warn_elementwise
@@ -22,9 +23,32 @@ from onnxwright.semantics.operands import truth
 from onnxwright.types.dtypes import DType
 
 
-def _one_or_many(name: str, reduce_name: str) -> Callable[..., Any]:
+def as_python(low: Lowering, function: Any, span: Span) -> Any:
+    """A nested function or lambda as Python code can call it; anything else as it is."""
+    if not isinstance(function, Closure):
+        return function
+    return lambda *args, **kwargs: low.apply(function, list(args), kwargs, span)
+
+
+def _ordered(python: Callable[..., Any]) -> Callable[..., Any]:
+    """`sorted`, and `min` and `max` with a key: the keys are compared when compiling."""
+
+    def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
+        only = low.value(args[0]) if len(args) == 1 else None
+        if isinstance(only, (GraphValue, RunTimeList)):
+            advice = "use `op.TopK`, which sorts along an axis"
+            low.needed_now(f"the order that `{python.__name__}` finds", span, advice)
+        named = {key: as_python(low, value, span) for key, value in kwargs.items()}
+        return low.python(span, python, *args, **named)
+
+    return handle
+
+
+def _one_or_many(python: Callable[..., Any], name: str, reduce_name: str) -> Callable[..., Any]:
     def handle(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Span) -> Any:
         b = low.at(span)
+        if kwargs.get("key") is not None:
+            return _ordered(python)(low, args, kwargs, span)
         if kwargs:
             low.needed_now(f"`{name.lower()}` with keywords", span, "use `op.Min` or `op.Max`")
         items = args if len(args) > 1 else None
@@ -182,8 +206,9 @@ def _enumerate(low: Lowering, args: list[Any], kwargs: dict[str, Any], span: Spa
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    min: _one_or_many("Min", "ReduceMin"),
-    max: _one_or_many("Max", "ReduceMax"),
+    min: _one_or_many(min, "Min", "ReduceMin"),
+    max: _one_or_many(max, "Max", "ReduceMax"),
+    sorted: _ordered(sorted),
     sum: _sum,
     abs: _abs,
     len: _len,

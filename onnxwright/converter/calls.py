@@ -14,7 +14,7 @@ import numpy as np
 from onnxwright.converter import hir
 from onnxwright.converter.binding import change_container
 from onnxwright.converter.bodies import body_graph, is_body
-from onnxwright.converter.builtin_calls import BUILTINS
+from onnxwright.converter.builtin_calls import BUILTINS, as_python
 from onnxwright.converter.context import is_script
 from onnxwright.converter.effects import is_iterator
 from onnxwright.converter.expressions import expand_items, not_shared
@@ -107,7 +107,7 @@ def apply_function(
         return as_view(made, function.of) if ARRAY_METHODS[function.name].is_view else made
     handler = BUILTINS.get(function) if _hashable(function) else None
     dynamic = is_dynamic(args) or is_dynamic(kwargs)
-    if handler is not None and dynamic:
+    if handler is not None and (dynamic or (kwargs and _holds_functions([*kwargs.values()]))):
         made = handler(low, args, kwargs, span)
         return low.regions.own(made) if type(made) in (list, dict) else made
     if dynamic and is_numpy(function):
@@ -267,6 +267,8 @@ def _refuse_call(function: Any, span: Span) -> None:
     advice = (
         f"use `op.{near}` instead" if near else "use an operator (`op....`), or compute it outside"
     )
+    if function in (map, filter):
+        advice = "write a comprehension: `[f(x) for x in xs]`"
     fail(messages.NotCallable(what=f"`{name}`", advice=advice, span=span))
 
 
@@ -290,6 +292,8 @@ def _container_method(low: Lowering, node: hir.Call) -> Any:
     named = {key or "": low.evaluate(value) for key, value in node.keywords}
     for used in filter(is_iterator, args):
         low.regions.change(used, f"`{method}`", node.span)
+    if method == "sort":
+        named = {key: as_python(low, value, node.span) for key, value in named.items()}
 
     def change(held: Any) -> Any:
         low.python(node.span, getattr(held, method), *args, **named)

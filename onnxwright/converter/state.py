@@ -180,7 +180,13 @@ class Lowering:
         self.regions.before_operation(function, args, span)
         try:
             return self.import_value(function(*args, **kwargs), outermost=False)
-        except OnnxwrightError:
+        except OnnxwrightError as error:
+            if isinstance(error.diagnostic, ops.NoTruthWhileBuilding):
+                fail(messages.NotCallable(
+                    what=f"`{getattr(function, '__name__', 'this')}`", span=span,
+                    advice="it compares values of tensors, which are known only when the model "
+                    "runs: `op.TopK` sorts, `op.Where` chooses; a list can be changed by position",
+                ))  # fmt: skip
             with located(span):
                 raise
         except Exception as error:

@@ -22,7 +22,7 @@ from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.initializers import add_initializers
 from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import model_to_proto
+from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.types.annotations import AttributeSpec, ValueSpec, parse_annotation
 from onnxwright.types.kinds import OnnxType, TensorType, fits, refine_types
@@ -97,7 +97,7 @@ def _is_inner(value: ir.Value) -> bool:
 
 def to_function_proto(script: Script) -> onnx.FunctionProto:
     """A script as a FunctionProto."""
-    made: onnx.FunctionProto = ir.to_proto(to_ir_function(script))
+    made: onnx.FunctionProto = to_proto(to_ir_function(script))
     return made
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
@@ -47,6 +48,7 @@ def export(
     strict: bool = False,
     size_branches: bool = False,
     assume: Mapping[str, bool] | None = None,
+    providers: Sequence[Any] | None = None,
     **unknown: Any,
 ) -> ONNXProgram:
     """Export a PyTorch model.
@@ -67,9 +69,10 @@ def export(
             (BFLOAT16 most of all), nodes compute in a wider one, with Cast nodes around them;
             "any": no such Cast nodes, for runtimes that have the kernels.
         custom_translation_table: torch operator -> function that builds it.
-        capture: "auto" (non-strict, strict, substitutes), "non-strict", "strict", "substitutes"
-            (non-strict; functions that look at values are replaced), "draft" (assumes what holds
-            for the example inputs, with a warning), or a function `(model, args, kwargs,
+        capture: "auto" (the following ones in turn, "draft" last), "non-strict", "strict",
+            "substitutes" (non-strict; functions that look at values are replaced), "source"
+            (decisions by values in the Python source become If and Loop), "draft" (assumes what
+            holds for the example inputs, with a warning), or a function `(model, args, kwargs,
             dynamic_shapes) -> ExportedProgram`.
         mutations: "outputs": new values of buffers and inputs become further outputs; "drop".
         metadata: "full", "short" or "off": what is recorded on nodes and values.
@@ -92,6 +95,8 @@ def export(
         assume: answers to decisions that Python makes by values of tensors, by place
             (`"model.py:12"`) or by the text of the condition (`"mask.any()"`); the program is
             right where they hold.
+        providers: execution providers of ONNX Runtime in order of preference, on which the program
+            runs and is verified; the CPU if not given. The model is the same.
         unknown: refused; arguments of `torch.onnx.export` with the way to say the same here.
 
     Returns:
@@ -102,6 +107,7 @@ def export(
             OW823, OW824), or the model computes something else (OW828, with `verify`).  Its
             `report` is the report of the export.
         ExportValueError: an argument cannot be used (OW825).
+        EagerValueError: the installed runtime does not have a provider (OW625).
         ConversionError: operators have no equivalent in an opset older than 18 (OW870).
 
     Source:
@@ -118,6 +124,7 @@ def export(
     checks.unknown(unknown)
     checks.inputs(args, kwargs)
     checks.opset(opset_version)
+    check_providers(providers)
     for name, value, allowed in (
         ("mutations", mutations, ("outputs", "drop")),
         ("metadata", metadata, ("full", "short", "off")),
@@ -161,6 +168,7 @@ def export(
         recorded.seconds.update(built.seconds)
         result = ONNXProgram(built, captured, recorded, settings)
         result.external_data = external_data
+        result.providers = providers
         if optimize:
             with recording.timed(recorded, "optimize"):
                 result.optimize()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
@@ -21,6 +22,7 @@ from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.eager.ort.sessions import check_providers
 from onnxwright.exporter import checks
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.program import saving
@@ -44,6 +46,7 @@ def torch_backend(
     custom_translation_table: Mapping[Any, Any] | None = None,
     fallback: Callable[[str], Any] | None = None,
     dump_dir: str | os.PathLike[str] | None = None,
+    providers: Sequence[Any] | None = None,
 ) -> Any:
     """A backend for `torch.compile` that runs graphs as ONNX models, on the CPU.
 
@@ -58,12 +61,15 @@ def torch_backend(
         custom_translation_table, fallback: functions for operators, as `export` takes them.
         dump_dir: a folder where each graph is written: `graph_0.onnx`, and as torch captured it in
             `graph_0.txt`; it is made if needed.
+        providers: execution providers of ONNX Runtime in order of preference; the CPU if not given.
+            Tensors stay on the CPU between graphs.
 
     Returns:
         What `torch.compile(backend=...)` takes: `torch_backend()`, or `torch_backend` itself.
 
     Raises:
         ExportValueError: there is no such runtime or opset, or a function cannot be used (OW825).
+        EagerValueError: the runtime does not have a provider (OW625).
 
     Source:
         torch._dynamo.backends.common.aot_autograd.
@@ -84,6 +90,13 @@ def torch_backend(
         )
 
     checks.opset(opset_version, checks.OLDEST_WRITTEN)
+    check_providers(providers)
+    if providers is not None and runtime == "reference":
+        checks.raise_bad_argument(
+            "providers",
+            "the reference evaluator has none",
+            "leave `providers` out, or choose the runtime 'ort'",
+        )
     lowerings = Lowerings(custom_translation_table, fallback)
     folder = None if dump_dir is None else Path(dump_dir)
 
@@ -91,7 +104,9 @@ def torch_backend(
         # Dynamo's fake mode is of no use here, and would take constants for tensors of its own.
         with unset_fake_temporarily():
             t = Translator(opset_version, lowerings, Dimensions({}))
-            return _compile(module, inputs, runtime, t, folder)
+            return _compile(
+                module, inputs, functools.partial(_runner, runtime, providers), t, folder
+            )
 
     def backward(module: GraphModule, inputs: Sequence[Any]) -> Any:
         return make_boxed_func(module.forward)
@@ -105,7 +120,7 @@ def torch_backend(
 def _compile(
     module: GraphModule,
     inputs: Sequence[Any],
-    runtime: str,
+    runner: Callable[[ir.Model], Callable[[dict[str, Any]], list[Any]]],
     t: Translator,
     folder: Path | None,
 ) -> Compiled:
@@ -134,7 +149,7 @@ def _compile(
     model = t.backend.to_ir_model(kept, names=outputs)
     if folder is not None:
         _dump(model, module, folder)
-    run = _runner(model, runtime)
+    run = runner(model)
     wanted = {v.name for v in model.graph.inputs}
 
     def call(*tensors: Any) -> list[Any]:
@@ -200,9 +215,11 @@ def _check_device(fake: Any) -> None:
         )
 
 
-def _runner(model: ir.Model, runtime: str) -> Callable[[dict[str, Any]], list[Any]]:
+def _runner(
+    runtime: str, providers: Sequence[Any] | None, model: ir.Model
+) -> Callable[[dict[str, Any]], list[Any]]:
     if runtime == "ort":
-        return Session(model).run
+        return Session(model, providers=providers).run
     evaluator = ReferenceEvaluator(ir.to_proto(model))
     return lambda feeds: list(evaluator.run(None, feeds))
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.types.annotations import AttrKind, ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import (
@@ -131,7 +132,8 @@ def complete(kind: OnnxType | None) -> bool:
 def tensor(array: np.ndarray[Any, Any], name: str | None = None) -> ir.TensorProtocol:
     """An onnx_ir tensor over a numpy array, without a copy; object arrays are strings."""
     if array.dtype == object:
-        strings = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
+        with unicode_checked():
+            strings = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
         return ir.StringTensor(strings, shape=ir.Shape(array.shape), name=name)
     dtype = ir.DataType(int(DType.from_numpy(array.dtype)))
     return ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), dtype=dtype, name=name)

@@ -12,6 +12,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.unicode_text import unicode_checked
+
 # From this IR version on, functions hold types of their values.
 _FUNCTION_VALUE_INFO = 10
 _KIND = ir.AttributeType
@@ -27,6 +29,26 @@ _PLAIN: dict[ir.AttributeType, str] = {
 }
 
 
+def to_proto(item: Any) -> Any:
+    """What `onnx_ir.to_proto` gives, for what users gave names to.
+
+    Args:
+        item: a model, function or another object of `onnx_ir`.
+
+    Returns:
+        The protobuf message.
+
+    Raises:
+        ScriptValueError: a text in it has no UTF-8 form (OW627).
+
+    Example:
+        >>> to_proto(ir.Value(name="x")).name
+        'x'
+    """
+    with unicode_checked():
+        return ir.to_proto(item)
+
+
 def model_to_proto(model: ir.Model) -> onnx.ModelProto:
     """The ModelProto of a model.
 
@@ -37,6 +59,7 @@ def model_to_proto(model: ir.Model) -> onnx.ModelProto:
         A message equal to `onnx_ir.to_proto(model)`.
 
     Raises:
+        ScriptValueError: a text in it has no UTF-8 form (OW627).
         onnx_ir.serde.SerdeError: a value cannot be written.
 
     Example:
@@ -45,6 +68,11 @@ def model_to_proto(model: ir.Model) -> onnx.ModelProto:
         >>> model_to_proto(ir.Model(graph, ir_version=10)).graph.node[0].op_type
         'Relu'
     """
+    with unicode_checked():
+        return _model_to_proto(model)
+
+
+def _model_to_proto(model: ir.Model) -> onnx.ModelProto:
     if getattr(model, "device_configurations", ()) or model.ir_version < _FUNCTION_VALUE_INFO:
         left: onnx.ModelProto = ir.to_proto(model)
         return left

@@ -32,6 +32,8 @@ from typing import Any, BinaryIO
 
 from typing_extensions import Self
 
+from onnxwright.diagnostics.unicode_text import unicode_checked
+
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 
 _TEMPORARY = re.compile(r"\.onnxwright-[0-9a-f]{16}\.tmp")
@@ -71,11 +73,13 @@ class Save:
 
     Raises:
         OSError: it cannot be written there; the error names the path.
+        ScriptValueError: no file can be called so (OW627).
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.target = Path(os.path.realpath(path))
+        with unicode_checked("the path"):
+            self.target = Path(os.path.realpath(path))
         self._folder = self.target.parent
         self._parts: list[_Part] = []
         self._placed: dict[str, _Part] = {}  # final name -> what is renamed to it

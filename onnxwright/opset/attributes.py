@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.errors import OnnxwrightError
 from onnxwright.types.annotations import ValueSpec, parse_annotation
 from onnxwright.types.dtypes import DType
@@ -110,6 +111,7 @@ def _to_float(value: Any) -> object:
 
 def _to_str(value: Any) -> object:
     if type(value) is str:
+        check_text(value, "the attribute value")
         return value
     if isinstance(value, enum.Enum) and isinstance(value.value, (str, bytes)):
         value = value.value
@@ -119,7 +121,7 @@ def _to_str(value: Any) -> object:
         except UnicodeDecodeError:
             return bytes(value)
     if isinstance(value, str):
-        return str(value)
+        return _to_str(str(value))
     if is_reference(value):
         return value
     raise WrongTypeError

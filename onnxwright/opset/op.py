@@ -23,6 +23,7 @@ from onnxwright.diagnostics.catalogue.opcalls import (
     WrongAttributeType,
 )
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
 from onnxwright.opset.attributes import (
     OutOfRangeError,
@@ -376,6 +377,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
     def _node_name(self, value: object) -> str | None:
         """The value of `_name=`."""
         if value is None or isinstance(value, str):
+            check_text(value or "", "the name")
             return value
         fail(BadReservedKeyword(op=self.name, name="_name", given=describe(value)))
 

@@ -16,6 +16,7 @@ from onnxwright.diagnostics.catalogue.opcalls import (
     UnknownOpsetVersion,
 )
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
 from onnxwright.opset.describe import did_you_mean
 from onnxwright.opset.op import Op
@@ -59,6 +60,7 @@ class Opset:
         if not isinstance(given, str) or isinstance(version, bool) or number < 1:
             fail(BadOpset(domain=repr(domain), version=repr(version)))
         key = (cls, registry.normalize_domain(domain), number)
+        check_text(domain, "the domain")
         found: Any = _INTERNED.get(key)
         if found is None:
             made = super().__new__(cls)
@@ -73,6 +75,7 @@ class Opset:
             # Only reached for a name that has not been asked for: operators stay in __dict__.
             if name.startswith(("__", "_repr_", "_ipython_")):
                 raise AttributeError(f"{self!r} has no attribute {name!r}")
+            check_text(name, "the operator")
             op = Op(self, name)
             # Ask for the schema now: a wrong name is an error where it is written.
             op.signature  # noqa: B018

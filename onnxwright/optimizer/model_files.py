@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.loading import is_source, open_ir_model, raise_damage, serialized
 from onnxwright.ir.model_protos import initializers
+from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.writing import Save, data_of
 
@@ -64,7 +65,7 @@ def returned(made: ir.Model, given: Any, output: str | PathLike[str] | None) -> 
         return save(made, output)
     if isinstance(given, (ir.Model, str, PathLike)):
         return made
-    return ir.to_proto(made)
+    return to_proto(made)
 
 
 def save(model: ir.Model, path: str | PathLike[str]) -> Path:
@@ -99,7 +100,7 @@ def save(model: ir.Model, path: str | PathLike[str]) -> Path:
         try:
             if away:
                 _write_weights(away, files)
-            data = serialized(ir.to_proto(model))
+            data = serialized(to_proto(model))
         finally:
             for value, tensor in kept:
                 value.const_value = tensor
@@ -135,7 +136,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
                 place is None or _is_elsewhere(tensor, place)
             ):
                 value.const_value = ir.Tensor(tensor.numpy(), tensor.dtype, name=tensor.name)
-        made: onnx.ModelProto = ir.to_proto(model)
+        made: onnx.ModelProto = to_proto(model)
     finally:
         for value, tensor in kept:
             value.const_value = tensor

@@ -82,7 +82,9 @@ class Pattern:
             ScriptValueError: it returns something else than values it computes (OW850), has too
                 many commutative operators (OW851), or calls an unknown operator (OW850).
         """
-        shown = name or function.__name__
+        shown = name or str(getattr(function, "__name__", repr(function)))
+        if not callable(function):
+            _fail(shown, f"it is of type {type(function).__name__}, and a function is needed")
         op, *parameters = inspect.signature(function).parameters.values()
         hints = {p.name: _hint(p) for p in parameters}
         args: list[Any] = [PatternOps()]

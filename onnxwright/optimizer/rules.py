@@ -59,7 +59,7 @@ class Rule:
                 name="level", given=repr(level), wanted=" or ".join(map(repr, LEVELS)),
                 span=user_span(),
             ))  # fmt: skip
-        self.name = name or function.__name__
+        self.name = name or str(getattr(function, "__name__", repr(function)))
         self.doc = inspect.getdoc(function) or ""
         self.patterns = [pattern or Pattern.traced(function, self.name)]
         self.replacement: Replacement | None = None

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from onnxwright.diagnostics.catalogue.annotations import BadDimension, ShapeGivenTwice
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.shapes import Dim, show_shape
@@ -41,7 +42,10 @@ def read_shape(name: str, index: object) -> ShapeTuple | None:
 
 
 def _read_dim(name: str, dim: object) -> Dim:
-    if dim is None or (isinstance(dim, str) and dim.strip()):
+    if dim is None:
+        return dim
+    if isinstance(dim, str) and dim.strip():
+        check_text(dim, f"the dimension of {name}")
         return dim
     if not isinstance(dim, (bool, str, float)):
         try:

@@ -1,8 +1,8 @@
 """torchvision with operators: its own where they load, else these in Python with the same meaning.
 
-torchvision's wheels load their operators only beside the build of torch they were made for. Exporting
-needs a schema, what sizes a result has, and results to compare with; these are here for `nms` and
-`roi_align`, which the detection models call.
+torchvision's wheels load their operators only beside the build of torch they were made for.
+Exporting needs a schema, what sizes a result has, and results to compare with; these are here for
+`nms` and `roi_align`, which the detection models call.
 """
 
 from __future__ import annotations

@@ -418,3 +418,45 @@ def test_too_few_rows_to_unpack(refused) -> None:
     refused(f, "OW535")
     with pytest.raises((OnnxwrightError, ValueError)):
         f(M)
+
+
+def test_sorted_by_keys_known_when_compiling(agree) -> None:
+    @script()
+    def f(x: Vector):
+        pairs = [(3, x), (1, x * 2), (2, x * 3)]
+        pairs.sort(key=lambda pair: pair[0])
+        largest = max(pairs, key=lambda pair: -pair[0])
+        order = sorted([2, 3, 1], key=lambda k: -k)
+        return pairs[1][1] - largest[1] + sorted(pairs, key=lambda pair: pair[0])[2][1] * order[0]
+
+    agree(f, X, expected=X * 3 - X * 2 + X * 3)
+
+
+def _sort(xs):
+    xs.sort()
+    return xs[0]
+
+
+def _remove(xs):
+    xs.remove(xs[1])
+    return xs[0]
+
+
+ORDERS = {
+    "sort": lambda x: _sort([x, -x]),
+    "sorted": lambda x: sorted([x, -x])[1],
+    "a key": lambda x: sorted([x, -x], key=lambda v: v[0])[1],
+    "remove": lambda x: _remove([x, -x]),
+    "max": lambda x: max([x, -x], key=lambda v: v[0]),
+}
+
+
+@pytest.mark.parametrize("what", ORDERS)
+def test_the_order_of_tensors_is_not_known_when_compiling(what: str, refused) -> None:
+    order = ORDERS[what]
+
+    @script()
+    def f(x: Vector):
+        return order(x)
+
+    refused(f, "OW205")

@@ -310,6 +310,7 @@ WRONG = {
     "it does not use its parameter `y`": lambda op, x, y: op.Relu(x),
     "it returns its parameter `x`": lambda op, x: x,
     "`x` cannot be indexed": lambda op, x: op.Relu(x[0]),
+    "it is of type str, and a function is needed": "Relu",
     "`Split(...)` is one value": lambda op, x: op.Add(*op.Split(x)),
 }
 

@@ -381,22 +381,23 @@ class SidesDiffer(Diagnostic):
     )
     label: ClassVar[str] = "decided by a value"
     help: ClassVar[str] = (
-        "give it a tensor with the same number of axes, or a number, on both sides; or fix the "
-        "decision for all values: `assume={{'{place}': True}}`"
+        "give it a tensor with the same number of axes, or a number, on both sides{answer}"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str
     left: str
     right: str
+    tried: bool = False
 
     @property
-    def place(self) -> str:
-        """The line, as `assume` takes it."""
-        return _line(self.span)
+    def answer(self) -> str:
+        """An answer to the decision; none where answers were tried."""
+        known = f", or fix the decision for all values: `assume={{{_line(self.span)!r}: True}}`"
+        return " of the decision" if self.tried else known
 
     def facts(self) -> dict[str, object]:
-        """The fields, and the line."""
-        return {**super().facts(), "place": self.place}
+        """The fields, and an answer."""
+        return {**super().facts(), "answer": self.answer}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from onnxwright.errors import (
     ScriptError,
     ScriptNameError,
     ScriptTypeError,
+    ScriptValueError,
     StaticAttributeError,
     StaticTypeError,
 )
@@ -120,6 +121,22 @@ class StaticFailure(Diagnostic):
     error: ClassVar[type[OnnxwrightError]] = StaticTypeError
     exception: str
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextNotUnicode(Diagnostic):
+    """A text holds half of a surrogate pair: it cannot be encoded as UTF-8, as models require."""
+
+    code: ClassVar[str] = "OW627"
+    title: ClassVar[str] = "{what} `{text}` cannot be encoded as UTF-8"
+    label: ClassVar[str] = "given here"
+    help: ClassVar[str] = (
+        "it holds an unpaired surrogate, which models and files cannot store: such a character "
+        "comes from bytes that were decoded with another encoding; decode them as UTF-8"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ScriptValueError
+    what: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,8 +82,7 @@ class CompiledModel:
             session_options,
             weights,
         )
-        if providers is not None:
-            sessions.check_providers(providers)
+        sessions.check_providers(providers)
         options = session_options
         if options is None:
             options = sessions.model_options()
@@ -282,41 +281,59 @@ class Kept(sessions.Entry):
 compiled_models: sessions.SessionCache[Kept] = sessions.SessionCache(256, 1024 * 1024 * 1024)
 
 
-def run_model(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+def run_model(
+    model: Any,
+    inputs: Mapping[str, Any] | Sequence[Any],
+    *,
+    providers: Sequence[Any] | None = None,
+) -> list[Any]:
     """Run a model on plain values; its session is kept for the next time.
 
     Args:
         model: an `onnx.ModelProto`, an `onnx_ir.Model`, its bytes, or the path of its file.
         inputs: the inputs by name, or in the model's order.
+        providers: execution providers in order of preference, as ONNX Runtime names them; the CPU
+            if not given.
 
     Returns:
         The outputs in the model's order: arrays, or what the model says: sequences, maps, None.
 
     Raises:
+        ModelError: the model is damaged.
+        EagerValueError: the runtime does not have a provider (OW625).
         EagerError: the inputs do not fit, or the runtime failed.
+
+    Example:
+        >>> import onnx.parser
+        >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y)'
+        >>> model = onnx.parser.parse_model(head + "{ y = Neg(x) }")
+        >>> run_model(model, {"x": np.array([1.0, -2.0], np.float32)})
+        [array([-1.,  2.], dtype=float32)]
     """
-    compiled = _compiled(model)
+    compiled = _compiled(model, providers)
     if isinstance(inputs, Mapping):
         return compiled.run(compiled._bind((), inputs))
     return compiled.run(compiled._bind(inputs, {}))
 
 
-def _compiled(model: Any) -> CompiledModel:
+def _compiled(model: Any, providers: Sequence[Any] | None) -> CompiledModel:
     """The session of a model, kept by what the model is; of a file, which may change, a new one."""
     if isinstance(model, (str, os.PathLike)):
-        return CompiledModel(model)
+        return CompiledModel(model, providers=providers)
     serialize = getattr(model, "SerializeToString", None)
     if serialize is None and not isinstance(model, bytes):
         source = source_of(model)
         if source.folder is not None or source.weights or source.proto is None:
-            return CompiledModel(model)
+            return CompiledModel(model, providers=providers)
         model = source.proto
         serialize = model.SerializeToString
     data = serialized(model) if serialize is not None else model
     key = hashlib.blake2b(data, digest_size=16).digest()
+    if providers is not None:
+        key += repr(providers).encode()
     kept = compiled_models.get(key)
     if kept is None:
-        made = CompiledModel(model)
+        made = CompiledModel(model, providers=providers)
         kept = compiled_models.add(key, Kept(made, sessions.SESSION_BYTES + 2 * len(data)))
     found: CompiledModel = kept.model
     return found

@@ -113,24 +113,27 @@ def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | Non
     )
 
 
-def check_providers(providers: Sequence[Any]) -> None:
+def check_providers(providers: Sequence[Any] | None) -> None:
     """Refuse execution providers that the installed runtime does not have.
 
     Args:
-        providers: names, or pairs of a name and options.
+        providers: names, or pairs of a name and options; None for the CPU.
 
     Raises:
         EagerValueError: there is no such provider (OW625).
     """
+    if providers is None:
+        return
     there = runtime().get_available_providers()
     advice = f"a list of execution providers; this ONNX Runtime has {', '.join(there)}"
-    for provider in [providers] if isinstance(providers, str) else providers:
+    is_list = isinstance(providers, (list, tuple))
+    for provider in providers if is_list else [providers]:
         name = provider[0] if isinstance(provider, tuple) and provider else provider
-        if isinstance(providers, str) or name not in there:
+        if not is_list or name not in there:
             fail(
                 messages.BadOption(
                     option="providers",
-                    given=repr(providers if isinstance(providers, str) else list(providers)),
+                    given=repr(list(providers) if is_list else providers),
                     advice=advice,
                     span=user_span(),
                 )

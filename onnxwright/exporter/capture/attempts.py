@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
 from typing import Any
 
 from torch.export import ExportedProgram
@@ -18,7 +17,7 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.held_state import Change, held_state_kept, run_unchanged
 from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.patches import torch_patched
 from onnxwright.exporter.capture.quantized.modules import (
@@ -27,9 +26,11 @@ from onnxwright.exporter.capture.quantized.modules import (
     quantized_values,
 )
 from onnxwright.exporter.capture.shapes import Wanted
-from onnxwright.exporter.capture.source.conversions import conversions_recorded
-from onnxwright.exporter.capture.source.functions import has_deciding_frame
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
+from onnxwright.exporter.capture.source.functions import Rewritten, has_deciding_frame
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
+from onnxwright.exporter.capture.source.strategy import rewritten_conversions
 from onnxwright.exporter.capture.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -92,8 +93,9 @@ def capture(
         ExportValueError: there is no such strategy, or a function gave no program (OW825).
     """
     errors: list[Exception] = []
+    failed: list[tuple[Failure, Wanted]] = []
     second: Capture | None = None
-    converting: dict[CodeType, FrameType] = {}
+    converting: Conversions = {}
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
     if how == "source":
@@ -102,9 +104,8 @@ def capture(
         if not waiting:
             waiting, converting = _sources(wanted, None, assume, converting), {}
         name, way, inputs, relaxed = waiting.pop(0)
-        if second is not None and way not in (strict, with_torch_func):
-            if not isinstance(way, Source):
-                continue
+        if second is not None and not _may_keep_sizes(way):
+            continue
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
             decisions: list[Decision] = []
@@ -121,14 +122,13 @@ def capture(
         outcomes.append(outcome)
         if error is not None:
             errors.append(error)
+            failed += _failure(way, error, seconds, inputs)
             if how == "auto" and not waiting and not isinstance(way, Source):
                 first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
                 if first is not None and second is None:
                     waiting = _sources(wanted, first, assume)
-            if how == "auto" and _is_about_func(error) and way is non_strict:
-                waiting = _ways(wanted, "torch.func") + waiting
-            elif how == "auto" and way is non_strict and _is_about_quantized(error):
-                waiting = _ways(wanted, "quantized") + waiting
+            if how == "auto" and way is non_strict:
+                waiting = _ways_for(error, wanted) + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
         if isinstance(way, Source):
@@ -137,9 +137,10 @@ def capture(
         lost = fixed_values(found.program) or (
             with_func and (relaxed or not _is_resolved(found.program))
         )
-        if way is draft or how != "auto" or not lost:
-            if way is not draft:
-                output.replay()
+        if way is draft:
+            return found
+        if how != "auto" or not lost:
+            output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
         if second is None and way is non_strict:
@@ -149,7 +150,52 @@ def capture(
             waiting = _ways(wanted, "torch.func") + waiting
     if second is not None:
         return second
-    raise_uncaptured(errors, outcomes)
+    raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
+
+
+def _may_keep_sizes(way: Strategy) -> bool:
+    """Whether a way may keep a size dynamic that a capture without tracing of Python fixes."""
+    return way in (strict, with_torch_func) or isinstance(way, Source)
+
+
+def _ways_for(error: Exception, wanted: Wanted) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The ways that are made for what stopped a capture."""
+    if _is_about_func(error):
+        return _ways(wanted, "torch.func")
+    return _ways(wanted, "quantized") if _is_about_quantized(error) else []
+
+
+def _failure(
+    way: Strategy, error: Exception, seconds: float, inputs: Wanted
+) -> list[tuple[Failure, Wanted]]:
+    """The failure of a capture by source; nothing for other ways."""
+    return [(Failure(error, way.functions, seconds), inputs)] if isinstance(way, Source) else []
+
+
+def _proposed(
+    model: Any, failed: list[tuple[Failure, Wanted]], assume: Mapping[str, bool]
+) -> Proposal:
+    """What lets a capture by source succeed: that of the first form of the inputs."""
+    if not failed:
+        return Proposal(0)
+    failure, inputs = failed[0]
+
+    def run() -> None:
+        run_unchanged(model, inputs.args, inputs.kwargs)
+
+    def attempt(answers: Mapping[str, bool], functions: Rewritten) -> Failure | None:
+        way = Source(None, {**assume, **answers}, functions)
+        begun = time.perf_counter()
+        error: BaseException | None
+        with TORCH_LOCK, capture_torch_output():
+            try:
+                _, error = _tried(way, model, inputs, [], [])
+            except ExportError as refused:
+                error = refused
+        seconds = time.perf_counter() - begun
+        return None if error is None else Failure(error, way.functions, seconds)
+
+    return proposed(failure, run, attempt)
 
 
 def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Wanted, bool]]:
@@ -178,12 +224,12 @@ def _sources(
     wanted: Wanted,
     first: Exception | None,
     assume: Mapping[str, bool] | None,
-    converting: Mapping[CodeType, FrameType] | None = None,
+    converting: Conversions | None = None,
 ) -> list[tuple[str, Strategy, Wanted, bool]]:
     """The capture by source, with all forms of the inputs."""
     ways = _ways(wanted, "source")
     return [
-        (name, Source(first, assume, converting), inputs, relaxed)
+        (name, Source(first, assume, rewritten_conversions(converting or {})), inputs, relaxed)
         for name, _, inputs, relaxed in ways
     ]
 

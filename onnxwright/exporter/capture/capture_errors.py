@@ -11,11 +11,20 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.places import is_of_torch, span_of_error
+from onnxwright.exporter.capture.source.proposing import Proposal
+from onnxwright.exporter.places import HOME, is_of_torch, span_of_error
 
 
-def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:
-    """Report why no strategy worked; the first is the one closest to plain Python."""
+def raise_uncaptured(
+    errors: list[Exception], outcomes: list[Outcome], proposal: Proposal
+) -> NoReturn:
+    """Report why no strategy worked; the first is the one closest to plain Python.
+
+    Args:
+        errors: what was raised, in order.
+        outcomes: all strategies that were tried.
+        proposal: what lets a capture succeed.
+    """
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.error:
@@ -23,15 +32,16 @@ def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoRetu
     refused = next((e for e in errors if isinstance(e, RefusedError)), None)
     if refused is not None:
         try:
-            fail(refused.diagnostic())
+            fail(refused.diagnostic(None if not proposal.tries else str(proposal)))
         except ExportError as error:
             raise error from errors[0]
     spans = [span_of_error(error) for error in errors]
     own = not is_of_torch(errors[0])
+    hint = _OWN_ERROR if own and not _has_form(outcomes) else _hint(outcomes)
     try:
         fail(
             messages.CaptureFailed(
-                hint=_OWN_ERROR if own and not _has_form(outcomes) else _hint(outcomes),
+                hint=str(proposal) or hint,
                 notes=tuple(f"{_each(ways, outcomes)}: {r}" for r, ways in reasons.items()),
                 span=next((span for span in spans if span is not None), None) or user_span(),
             )
@@ -148,5 +158,7 @@ _NOISE = re.compile(
 
 def _shortly(text: str) -> str:
     """The first lines of a message of torch that say something about the program."""
-    lines = [line.strip() for line in text.splitlines() if not _NOISE.match(line)]
+    found = text.splitlines()
+    own = {n + 1 for n, line in enumerate(found) if line.strip().startswith(f'File "{HOME}')}
+    lines = [s.strip() for n, s in enumerate(found) if n not in own and not _NOISE.match(s)]
     return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])

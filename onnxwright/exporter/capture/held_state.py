@@ -7,7 +7,7 @@ the buffers in the program.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram, _trace
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
@@ -69,6 +70,25 @@ def held_state_kept(
                 slot.put(number)
                 if type(now) in _NUMBERS:
                     changes.append(Change(slot.name, number, now))
+
+
+def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Run a module, and undo what that does to the module, to its inputs and to random numbers.
+
+    Args:
+        module: the module.
+        args, kwargs: what it is called with.
+    """
+    buffers = [(b, b.detach().clone()) for b in module.buffers()]
+    given, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given]
+    own, named = pytree.tree_unflatten(copies, spec)
+    with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
+        try:
+            module(*own, **named)
+        finally:
+            for buffer, value in buffers:
+                buffer.copy_(value)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from onnxwright.exporter.capture.quantized.modules import (
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.recurrences import recurrences_scanned
 from onnxwright.exporter.capture.size_tensors import SizeTensors
+from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
@@ -73,16 +73,17 @@ class Source:
     Args:
         first: what the capture without rewriting raised; None if it was not tried.
         assume: answers of the user to decisions.
-        converting: the code of functions that take a size as a number -> a frame of each.
+        functions: those that are rewritten from the start; others are added.
     """
 
     def __init__(
         self,
         first: BaseException | None = None,
         assume: Mapping[str, bool] | None = None,
-        converting: Mapping[CodeType, FrameType] | None = None,
+        functions: Rewritten | None = None,
     ) -> None:
-        self.first, self.assume, self.converting = first, assume, converting or {}
+        self.first, self.assume = first, assume
+        self.functions = Rewritten() if functions is None else functions
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
@@ -98,7 +99,7 @@ class Source:
             output.replay()
             return program
 
-        found = by_source(run, self.first, self.assume, self.converting)
+        found = by_source(run, self.first, self.assume, self.functions)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)

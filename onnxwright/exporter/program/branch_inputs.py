@@ -36,6 +36,11 @@ def _shuffled(x: torch.Tensor) -> torch.Tensor:
     return x.flatten()[order].reshape(x.shape)
 
 
+def _rolled(x: torch.Tensor, steps: int) -> torch.Tensor:
+    """The elements at other places: another one is the largest."""
+    return x.flatten().roll(steps).reshape(x.shape)
+
+
 def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
@@ -52,14 +57,16 @@ _WHOLE = (
 _TRUTHS = (lambda x: ~x, _filled(0), _filled(1), _shuffled)
 
 
-def changed_values(values: Sequence[Any]) -> Iterator[list[Any]]:
+def changed_values(values: Sequence[Any], rolls: int = 0) -> Iterator[list[Any]]:
     """Inputs with other values.
 
     Args:
         values: tensors, and what else a module takes.
+        rolls: by how many places the elements are rolled at most.
 
     Yields:
-        As many values, of the same types and sizes: all tensors changed, then one alone.
+        As many values, of the same types and sizes: all tensors changed, then one alone, then all
+        tensors rolled.
 
     Example:
         >>> from itertools import islice
@@ -74,6 +81,8 @@ def changed_values(values: Sequence[Any]) -> Iterator[list[Any]]:
             for n in places:
                 changed[n] = _changed(changed[n], step)
             yield changed
+    for steps in range(1, rolls + 1 if tensors else 1):
+        yield [_rolled(v.detach(), steps) if n in tensors else v for n, v in enumerate(values)]
 
 
 def _changed(value: torch.Tensor, step: int) -> torch.Tensor:
@@ -113,13 +122,13 @@ class BranchSearch:
                 self.module(*inputs[0], **inputs[1])
         except Exception:  # noqa: BLE001 - the module does not take these values
             return False
-        assumed = {c: answers.get(c, set()) for c in self.decisions.of_kinds("assumed")}
+        assumed = {c: answers.get(c, set()) for c in self.decisions.assumed}
         if not self.fixed:
             self.fixed = assumed
         if any(not answer <= self.fixed[c] for c, answer in assumed.items()):
             return False
         new = False
-        for choice in self.decisions.of_kinds("If", "Loop"):
+        for choice in self.decisions.at_run_time:
             known = self.answers.setdefault(choice, set())
             new |= not answers.get(choice, set()) <= known
             known |= answers.get(choice, set())
@@ -128,7 +137,7 @@ class BranchSearch:
     @property
     def complete(self) -> bool:
         """Whether all sides have run."""
-        return all(len(answers) == 2 for answers in self.answers.values())
+        return all(len(ran) == choice.sides for choice, ran in self.answers.items())
 
     def find(self, starts: Iterable[Inputs]) -> Iterator[Inputs]:
         """Inputs that take sides that no inputs took before.
@@ -140,9 +149,10 @@ class BranchSearch:
             Inputs of the module.
         """
         runs = 0
+        chosen = [c.sides for c in self.decisions.at_run_time if c.kind == "Item"]
         for start in starts:
             flat, spec = pytree.tree_flatten(start)
-            for values in changed_values(flat):
+            for values in changed_values(flat, max(chosen, default=0)):
                 if self.complete or runs == _RUNS:
                     return
                 runs += 1
@@ -153,6 +163,6 @@ class BranchSearch:
     def branches(self) -> list[Branch]:
         """Each decision, and which of its sides ran."""
         return [
-            Branch(c.kind, c.file, c.line, c.text, frozenset(self.answers.get(c, ())))
-            for c in self.decisions.of_kinds("If", "Loop")
+            Branch(c.kind, c.file, c.line, c.text, frozenset(self.answers.get(c, ())), c.sides)
+            for c in self.decisions.at_run_time
         ]

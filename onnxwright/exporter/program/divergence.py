@@ -89,7 +89,7 @@ def first_divergence(
         The first node that differs; None if none does.
     """
     built, extra = build_with(program.translated, settings)
-    session = session_of(built.model, settings.target)
+    session = session_of(built.model, settings.target, providers=program.providers)
     found = session.run(program.feeds(args, kwargs))
     by_name = dict(zip((v.name for v in built.model.graph.outputs), found, strict=True))
     torch_values = _torch_values(program, built, args, kwargs)

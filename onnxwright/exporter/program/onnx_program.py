@@ -45,6 +45,7 @@ class ONNXProgram(RunnableProgram):
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
         report: what happened, step by step.
+        providers: the execution providers of ONNX Runtime that it runs on; None for the CPU.
 
     Source:
         torch.onnx.ONNXProgram, whose methods it has.
@@ -90,6 +91,7 @@ class ONNXProgram(RunnableProgram):
         built = dataclasses.replace(self._built, model=self.model.clone())
         made = type(self)(built, self._captured, self.report, self._settings)
         made.external_data = self.external_data
+        made.providers = self.providers
         return made
 
     def __copy__(self) -> Self:

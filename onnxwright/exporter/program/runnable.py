@@ -46,6 +46,7 @@ class RunnableProgram:
         self._settings = settings
         self._module = captured.module
         self._session: Session | None = None
+        self.providers: Sequence[Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model in ONNX Runtime, like the module.
@@ -69,7 +70,7 @@ class RunnableProgram:
             return []
         if self._session is None:
             self._check_weights()
-            self._session = session_of(self.model, self._settings.target)
+            self._session = session_of(self.model, self._settings.target, providers=self.providers)
         return self._session.run(feeds)
 
     def run_with_new_values(
@@ -158,14 +159,17 @@ class RunnableProgram:
         """
         feeds = self.feeds(args, kwargs)
         self._check_weights()
-        found = values.computed(self.model, value_names, feeds, self._settings.target)
+        found = values.computed(
+            self.model, value_names, feeds, self._settings.target, self.providers
+        )
         return tuple(to_torch(a) for a in found)
 
     def initialize_inference_session(self, **options: Any) -> Any:
         """Make the session that calls use.
 
         Args:
-            options: `providers` and `session_options`, as ONNX Runtime has them.
+            options: `providers` and `session_options`, as ONNX Runtime has them; the program's
+                providers if none are given.
 
         Returns:
             The `onnxruntime.InferenceSession`.
@@ -178,6 +182,7 @@ class RunnableProgram:
             'input'
         """
         self._check_weights()
+        options = {"providers": self.providers, **options}
         self._session = session_of(self.model, self._settings.target, **options)
         return self._session.session
 

@@ -29,7 +29,11 @@ def reference_outputs(model: ir.Model, feeds: Mapping[str, Array]) -> list[Array
 
 
 def computed(
-    model: ir.Model, names: Sequence[str], feeds: Mapping[str, Array], target: str
+    model: ir.Model,
+    names: Sequence[str],
+    feeds: Mapping[str, Array],
+    target: str,
+    providers: Sequence[Any] | None = None,
 ) -> list[Array]:
     """Values of the main graph, inputs and weights included.
 
@@ -38,6 +42,7 @@ def computed(
         names: the names of the values.
         feeds: an array for each input.
         target: what the model was exported for.
+        providers: execution providers of ONNX Runtime; the CPU if not given.
 
     Returns:
         An array for each name, in their order.
@@ -64,7 +69,7 @@ def computed(
     if asked:
         copy.graph.outputs.clear()
         copy.graph.outputs.extend(asked)
-        results = session_of(copy, target).run(feeds)
+        results = session_of(copy, target, providers=providers).run(feeds)
         found |= {str(v.name): a for v, a in zip(asked, results, strict=True)}
     return [found[name] for name in names]
 

@@ -91,9 +91,12 @@ class Verification:
             return "there was nothing to compare"
         agree = "1 output agrees" if count == 1 else f"{count} outputs agree"
         text = f"{agree}, largest difference {worst:.3g}"
-        if self.branches:
-            ran = sum(len(branch.ran) for branch in self.branches)
-            text += f"; {ran} of {2 * len(self.branches)} sides of decisions by values were run"
+        items = [branch for branch in self.branches if branch.kind == "Item"]
+        others = [branch for branch in self.branches if branch.kind != "Item"]
+        if others:
+            text += f"; {_ran(others)} sides of decisions by values were run"
+        if items:
+            text += f"; {_ran(items)} items chosen by values were run"
         return text
 
     def __str__(self) -> str:
@@ -104,6 +107,11 @@ class Verification:
             for o in self.outputs
         ]
         return "\n".join([*lines, *(f"  note: {n}" for n in self.notes)])
+
+
+def _ran(branches: Sequence[Branch]) -> str:
+    """How many of their sides ran."""
+    return f"{sum(len(b.ran) for b in branches)} of {sum(b.sides for b in branches)}"
 
 
 def check_model(model: Any) -> str:
@@ -230,7 +238,7 @@ def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) ->
     """Compare on inputs that take other branches of decisions by values."""
     program, found = check.program, check.found
     decisions: ValueDecisions = program.by_values
-    if program.module is None or not decisions.of_kinds("If", "Loop"):
+    if program.module is None or not decisions.at_run_time:
         return
     given = (tuple(args), dict(kwargs))
     others = list(itertools.islice(other_sizes(program, args, kwargs), 1))

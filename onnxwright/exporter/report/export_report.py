@@ -137,7 +137,7 @@ class Report:
             if (text := "\n\n".join(filter(None, (o.error, o.output))))
         ]
         choices = [
-            (choice.kind, f"{choice.file}:{choice.line}", choice.text)
+            (_what(choice), f"{choice.file}:{choice.line}", choice.text)
             for outcome in self.captures
             for choice in outcome.choices
         ]
@@ -187,6 +187,11 @@ def _nodes(notes: list[Any], reason: str = "") -> Block:
         rows.append((*row, module, line, *((note.reason,) if reason else ())))
     head = ("node", "operator", "inputs", "outputs", "module", "line")
     return Table((*head, reason) if reason else head, rows)
+
+
+def _what(choice: Any) -> str:
+    """What a decision by a value is in the model."""
+    return f"Item of {choice.sides}" if choice.kind == "Item" else choice.kind
 
 
 def _counts(counter: Any) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any, Union
 import onnx
 
 from onnxwright.ir.validation.damage import Damage, is_text, quoted
+from onnxwright.ir.validation.devices import check_configurations, check_devices
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.functions import check_functions
 from onnxwright.ir.validation.order import check_order
@@ -95,6 +96,7 @@ class _Checker:
         self._header(proto, where)
         for function in proto.functions:
             self._texts("a function", function.domain, function.name, function.overload)
+        check_configurations(proto)
         self._graph(proto.graph, f"graph {quoted(proto.graph.name)}", self.around, 0)
         for function in proto.functions:
             self._function(function)
@@ -203,6 +205,7 @@ class _Checker:
         if not node.op_type:
             raise Damage("structure", where, "it has no operator")
         self._properties(node.metadata_props, where)
+        check_devices(node, where)
         for attr in node.attribute:
             self._texts(where, attr.name, attr.doc_string, attr.ref_attr_name)
 

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.optimizer.model_files import Model, opened, returned
 from onnxwright.optimizer.model_tools.values import by_name, find, rename_value
@@ -42,6 +43,7 @@ def rename(
 
     Raises:
         ModelToolError: there is no such value (OW876), or a new name is taken (OW879).
+        ScriptValueError: a name has no UTF-8 form (OW627).
 
     Example:
         >>> import onnx
@@ -64,21 +66,29 @@ def rename(
     for wanted, kind, known in places:
         for old, name in wanted.items():
             value = find(known, old, kind, graph)
-            if not name:
-                fail(messages.BadModelArgument(
-                    argument=f"{kind}s", reason=f"{name!r} is not a name",
-                    advice="give a text that is not empty",
-                ))  # fmt: skip
+            _check_name(name, f"{kind}s")
             if new.setdefault(value, name) != name:
                 fail(messages.NameTaken(
                     name=name, holder=f"the {kind} `{old}` under another new name",
                     advice=f"`{old}` is an input and an output: give one name for both",
                 ))  # fmt: skip
+    for name in dims.values():
+        _check_name(name, "dims")
     _check(graph, new)
     _apply(new)
     if dims:
         _rename_dims(source, dims)
     return returned(source, model, output)
+
+
+def _check_name(name: object, argument: str) -> None:
+    """Refuse what no value and no dimension can be called."""
+    if not isinstance(name, str) or not name:
+        fail(messages.BadModelArgument(
+            argument=argument, reason=f"{name!r} is not a name",
+            advice="give a text that is not empty",
+        ))  # fmt: skip
+    check_text(name, "the name")
 
 
 def _apply(new: Mapping[ir.Value, str]) -> None:

@@ -209,6 +209,13 @@ class Call:
             value = param.default if param is not None else None
         return default if value is None else value
 
+    def axis(self, default: int) -> int:
+        """The attribute `axis`, counted from the front of the first input."""
+        value, rank = self.attr("axis", default), self.rank(0)
+        if not -rank <= value < rank:
+            raise Refused(f"its input has {rank} dimensions, and its `axis` is {value}")
+        return int(value % rank)
+
     def given(self, name: str) -> bool:
         """Whether the node has an attribute."""
         return name in self.attributes

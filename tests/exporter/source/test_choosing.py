@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 import onnxwright as ow  # noqa: E402 - torch first, or skip
+from onnxwright.errors import EagerError, ExportError  # noqa: E402
+from onnxwright.exporter.capture.source import builtin_calls  # noqa: E402
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [5.0, -7.0, 0.5]]
 
@@ -146,3 +150,148 @@ def test_each_choice_is_taken_at_run_time(name: str) -> None:
         x = torch.tensor(values)
         want = module(x).detach().numpy()
         np.testing.assert_allclose(np.asarray(program(x)), want, rtol=1e-5)
+
+
+def item_of_a_list(x, n):
+    return [x, x * 2, -x][n]
+
+
+def item_by_a_number(x, n):
+    return (x, x * 2, -x)[int(n)]
+
+
+def item_of_a_dict(x, n):
+    return {0: x, 1: x * 2, -1: -x, 5: x - 1}[int(n)]
+
+
+def item_by_a_truth(x, n):
+    return (x, -x)[bool(n > 0)]
+
+
+def item_on_one_side(x, n):
+    return [x, x * 2, -x][n] if x.sum() > 0 else x
+
+
+def called_function(x, n):
+    return (torch.relu, torch.tanh, torch.neg)[n](x)
+
+
+def key_that_is_a_tensor(x, n):
+    n = n if x.sum() > 0 else n + 1
+    return x if n in {0: 1} else (x, x * 2, x * 3)[n % 3]
+
+
+ITEMS = (
+    item_of_a_list, item_by_a_number, item_of_a_dict, item_by_a_truth, item_on_one_side,
+    called_function, key_that_is_a_tensor,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ITEMS, ids=lambda f: f.__name__)
+def test_an_index_that_python_does_not_take_is_an_error_of_the_model(function) -> None:
+    given = (torch.tensor(INPUTS[0]), torch.tensor(1))
+    program = ow.export(function, given)
+    for n in (0, 1, 2, -1, -3, 3, 5, -4):
+        for values in INPUTS[:2]:
+            x, number = torch.tensor(values), torch.tensor(n)
+            try:
+                want = function(x, number)
+            except (IndexError, KeyError):
+                with pytest.raises(EagerError):
+                    program(x, number)
+            else:
+                np.testing.assert_allclose(np.asarray(program(x, number)), want.numpy(), rtol=1e-5)
+
+
+def of_a_float(x, n):
+    return [x, -x][x.max()]
+
+
+def of_a_dict_by_a_tensor(x, n):
+    return {0: x, 1: -x}[n]
+
+
+@pytest.mark.parametrize("function", [of_a_float, of_a_dict_by_a_tensor])
+def test_what_python_never_takes_as_an_index_is_refused(function) -> None:
+    given = (torch.tensor(INPUTS[0]), torch.tensor(1))
+    with pytest.raises((TypeError, KeyError)):
+        function(*given)
+    with pytest.raises(ExportError, match="OW821"):
+        ow.export(function, given)
+
+
+def test_a_place_in_equal_items_is_not_checked() -> None:
+    program = ow.export(lambda x, n: (x, x)[n] * 2, (torch.ones(2), torch.tensor(1)))
+    assert [c.kind for c in program.report.captures[-1].choices] == ["check left out"]
+
+
+def numbers_of_truths(x):
+    n = int(x.sum() > 0)
+    k = int(int((x > 0).sum()) > 1)
+    return [x, -x][n] * float((x > 1).any()) + (x, x * 2, x * 3)[n + k] * int(x[0] > 0) + n
+
+
+def test_truth_values_are_numbers() -> None:
+    program = ow.export(numbers_of_truths, (torch.tensor(INPUTS[0]),))
+    for values in INPUTS:
+        x = torch.tensor(values)
+        np.testing.assert_allclose(np.asarray(program(x)), numbers_of_truths(x).numpy(), rtol=1e-5)
+
+
+def largest_of_numbers(x):
+    return x * max([1, 2], default=0) if x.sum() > 0 else x - min((3, 1), default=7)
+
+
+def default_that_is_a_tensor(x):
+    if x.sum() > 0:
+        x = x + 1
+    return min([], default=x) + max((), key=len, default=1)
+
+
+def largest_with_a_default(x):
+    return max((v for v in x), default=0) - min(iter([x[0], x[1], x[2]]), default=x)
+
+
+def largest_by_a_key_with_a_default(x):
+    return max(iter(x), key=lambda v: v.abs(), default=0)
+
+
+def keys_that_are_known(x):
+    first = max([x, x * 2, x - 1], key=lambda v: v.ndim)
+    if x.sum() > 0:
+        first = first + max({"a": 1, "ccc": 2, "bbb": 3}, key=len).count("c")
+    return first * max(*[2, 5], key=lambda n: -n)
+
+
+EXTREMES = (
+    largest_of_numbers, default_that_is_a_tensor, largest_with_a_default,
+    largest_by_a_key_with_a_default, keys_that_are_known,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", EXTREMES, ids=lambda f: f.__name__)
+def test_max_and_min_take_what_python_takes(function) -> None:
+    program = ow.export(function, (torch.tensor(INPUTS[0]),))
+    for values in INPUTS:
+        x = torch.tensor(values)
+        np.testing.assert_allclose(np.asarray(program(x)), function(x).numpy(), rtol=1e-5)
+
+
+MISUSES = {
+    "nothing to compare": ("max", ([],), {}),
+    "an unknown option": ("max", ([1],), {"first": 2}),
+    "a default beside items": ("min", (1, 2), {"default": 2}),
+    "no iterable": ("min", (3,), {}),
+    "no arguments": ("max", (), {"key": len}),
+    "items that do not compare": ("max", ([1, "a"],), {"default": 0}),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_errors_of_max_and_min_are_those_of_python(name: str) -> None:
+    function, args, options = MISUSES[name]
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        getattr(builtins, function)(*args, **options)
+    with pytest.raises(type(theirs.value)) as ours:
+        builtin_calls.AT_RUN_TIME[function](*args, **options)
+    assert str(ours.value) == str(theirs.value)

@@ -47,6 +47,40 @@ def test_all_sides_that_exist_are_run(name: str) -> None:
     assert f"{ran} of {2 * len(found.branches)} sides" in found.summary()
 
 
+class Routed(torch.nn.Module):
+    """Layers and numbers by the place of the largest element; each is one decision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(5, 5) for _ in range(5))
+
+    def forward(self, x):
+        n = int(x.argmax())
+        y = self.layers[n](x)
+        return y * {0: 1.0, 1: 2.0, 7: 3.0, 2: 4.0, 3: 5.0, 4: 6.0}[n]
+
+
+def test_items_that_ran_are_counted() -> None:
+    program = exported(Routed(), torch.tensor([1.0, 2, 3, 4, 5]))
+    found = program.verify()
+    assert found.ok
+    layers, factors = found.branches
+    assert (layers.kind, layers.sides) == ("Item", 5)
+    assert (factors.kind, factors.sides) == ("Item", 6)
+    assert len(layers.ran) == 5
+    # The dict has an item for 7, which is not the place of any element.
+    assert [side.split(" with ")[1] for side in factors.missing()] == ["item 2 of 6"]
+    assert found.summary().endswith("; 10 of 11 items chosen by values were run")
+    assert "Item of 5" in program.report.markdown()
+
+
+def test_an_item_that_no_inputs_take_is_listed() -> None:
+    program = exported(lambda x: (x, -x, x + 1, x * 2)[int(x.sum() > 0)], torch.ones(2))
+    found = program.verify()
+    assert [sorted(branch.ran) for branch in found.branches] == [[0, 1]]
+    assert any("with item 2, 3 of 4" in note for note in found.notes)
+
+
 class Weighted(torch.nn.Module):
     """One side reads a number that may change after the export."""
 

@@ -64,11 +64,18 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
+    """`max` or `min`: what is compared may be tensors of one element."""
+
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
-        items = list(values[0]) if len(values) == 1 and not options else list(values)
+        one = len(values) == 1
+        # What Python does not take raises Python's error.
+        function(*([0],) if one else (0,) * len(values), **options)
+        items = list(values[0]) if one else list(values)
+        if not items:
+            return function(items, **options)
         keys = items if key is None else [key(item) for item in items]
-        if options or not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
-            return function(items if len(values) == 1 else values, key=key, **options)
+        if not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
+            return items[function(range(len(keys)), key=keys.__getitem__)]
         best, best_key = items[0], keys[0]
         for item, own in zip(items[1:], keys[1:]):
             better = own > best_key if greater else own < best_key
@@ -83,17 +90,18 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     value = args[0] if len(args) == 1 else None
     if isinstance(value, torch.Tensor):
         proxy = tracer().tensor_tracker.get(value)
-        if proxy is None or proxy.constant is not None or value.dtype == torch.bool:
+        if proxy is None or proxy.constant is not None:
             return kind(*args)
-        value = value.item()
+        value = (value.to(torch.int64) if value.dtype == torch.bool else value).item()
     if isinstance(value, (torch.SymInt, torch.SymFloat)) and value.node.constant is None:
         return torch.sym_int(value) if kind is int else torch.sym_float(value)
     if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        value = torch.sym_ite(value, 1, 0)
         return torch.sym_int(value) if kind is int else torch.sym_float(value)
     return kind(*args)
 
 
-_BUILTINS: dict[str, Callable[..., Any]] = {
+AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,
     "bool": bool_,
@@ -106,6 +114,7 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
     "len": length_of,
     "zip": ranges.zip_,
 }
+"""Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
 def shown(value: Any) -> Any:
@@ -121,4 +130,4 @@ def builtin(name: str, function: Any) -> Any:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if current() is None or tracer() is None or function is not getattr(builtins, name, None):
         return function
-    return _BUILTINS.get(name, function)
+    return AT_RUN_TIME.get(name, function)

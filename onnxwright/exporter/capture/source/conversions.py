@@ -16,18 +16,25 @@ import torch
 
 from onnxwright.exporter.capture.source.functions import MACHINERY
 
-_CONVERSIONS = ((torch.SymInt, "__int__"), (torch.SymInt, "__index__"), (torch.SymFloat, "__float__"))
+_CONVERSIONS = (
+    (torch.SymInt, "__int__"),
+    (torch.SymInt, "__index__"),
+    (torch.SymFloat, "__float__"),
+)
 _NAMES = {"int", "float"}
+
+Conversions = dict[CodeType, FrameType]
+"""The code of functions that take a size as a number -> a frame of each."""
 
 
 @contextmanager
-def conversions_recorded() -> Iterator[dict[CodeType, FrameType]]:
+def conversions_recorded() -> Iterator[Conversions]:
     """While it lasts, functions that call `int` or `float` of a symbolic number are recorded.
 
     Yields:
         Their code -> a frame of each.
     """
-    found: dict[CodeType, FrameType] = {}
+    found: Conversions = {}
     before = [(kind, name, getattr(kind, name)) for kind, name in _CONVERSIONS]
 
     def recording(method: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -20,12 +21,24 @@ class RefusedError(RuntimeError):
         span: the line of the decision; None where it is not known yet.
     """
 
+    # What is decided, where it is a comparison of sizes.
+    condition: Any = None
+
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
         self.span = span
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def diagnostic(self, proposal: str | None = None) -> Diagnostic:
+        """The message for the user.
+
+        Args:
+            proposal: what lets the capture succeed; None if nothing was tried.
+        """
+        message = self.message(tried=proposal is not None)
+        return dataclasses.replace(message, notes=(proposal,)) if proposal else message
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal; `tried` if one was looked for."""
         raise NotImplementedError
 
 
@@ -41,8 +54,8 @@ class CannotRewriteError(RefusedError):
         super().__init__(f"{reason} cannot be rewritten", span)
         self.reason = reason
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
         return messages.NotRewritten(reason=self.reason, span=self.span)
 
 
@@ -62,10 +75,10 @@ class DisagreementError(RefusedError):
         # A list that grows on one side, and what is added there.
         self.grows: tuple[list[Any], list[Any]] | None = None
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
         return messages.SidesDiffer(
-            name=self.path, left=self.left, right=self.right, span=self.span
+            name=self.path, left=self.left, right=self.right, tried=tried, span=self.span
         )
 
 
@@ -81,8 +94,8 @@ class LoopChangeError(RefusedError):
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
         self.path, self.before, self.after = path, before, after
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
         return messages.LoopChanges(
             name=self.path, before=self.before, after=self.after, span=self.span
         )
@@ -99,8 +112,8 @@ class ListUseError(RefusedError):
         super().__init__(f"a list of a run-time length is used by `{use}`")
         self.use = use
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
 
 
@@ -110,8 +123,8 @@ class SharedWriteError(RefusedError):
     def __init__(self) -> None:
         super().__init__("a tensor is written to in place, and read through another view of it")
 
-    def diagnostic(self) -> Diagnostic:
-        """The message for the user."""
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
         return messages.SharedWrite(span=self.span)
 
 

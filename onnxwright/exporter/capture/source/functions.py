@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
@@ -14,29 +14,19 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.source.rewriting import decisions_around, rewritten
+from onnxwright.exporter.capture.source.inserting import Inserted
+from onnxwright.exporter.capture.source.rewriting import decisions_around, has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
-# Folders of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
+# Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
+_OF_TORCH = (
+    "_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py",
+    # `layers[n]` is decided where the model asks for the layer, not in `ModuleList.__getitem__`.
+    "nn/modules/container.py",
+)  # fmt: skip
 MACHINERY = (
-    *(
-        f"{TORCH}/{name}"
-        for name in (
-            "_",
-            "export/",
-            "fx/",
-            "utils/",
-            "overrides.py",
-            "__init__.py",
-            "library.py",
-            "nn/modules/container.py",
-        )
-    ),
-    HOME,
-    "<string>",
-    "<frozen",
-    "<eval_with_key>",
-)
+    *(f"{TORCH}/{name}" for name in _OF_TORCH), HOME, "<string>", "<frozen", "<eval_with_key>"
+)  # fmt: skip
 
 
 def _is_causal(mask: Any, is_causal: Any = None, size: Any = None) -> bool:
@@ -63,7 +53,8 @@ class Rewritten:
         names: what was rewritten, in order, for the report.
         places: the files, names and lines of these.
         functions: the functions that have a code, where their name finds them.
-        modules: the globals of the functions of a code.
+        modules: the globals of the functions.
+        inserted: statements that are to run before lines of these.
         split: files and lines of decisions whose sides go on to the end of their block.
     """
 
@@ -72,6 +63,7 @@ class Rewritten:
     places: set[tuple[str, str, int]] = field(default_factory=set)
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
+    inserted: Inserted = field(default_factory=dict)
     split: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, frame: FrameType) -> bool:
@@ -110,7 +102,7 @@ class Rewritten:
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
         lines = {line for file, line in self.split if file == code.co_filename}
-        self.codes[code] = rewritten(code, module, frozenset(lines))
+        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines))
         self.modules[code] = module
 
     def split_at(self, span: Span) -> bool:
@@ -123,19 +115,47 @@ class Rewritten:
         Returns:
             Whether that is something new.
         """
-        around = [
-            code
-            for code in self.modules
-            if code.co_filename == span.file
-            and code.co_firstlineno <= span.line <= last_line(code)
-        ]
-        for line in decisions_around(around[-1], self.modules[around[-1]], span.line) if around else ():
+        of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == span.file]
+        around = [(c, m) for c, m in of_file if has_line(c, span.line, m)]
+        for line in decisions_around(*around[-1], span.line) if around else ():
             if (span.file, line) not in self.split:
                 self.split.add((span.file, line))
-                for code in around:
-                    self._rewrite(code, self.modules[code])
+                for code, module in around:
+                    self._rewrite(code, module)
                 return True
         return False
+
+    def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
+        """The same functions with statements inserted.
+
+        Args:
+            inserted: the statements.
+            frames: those that the lines of the statements ran in, and the frames around them.
+
+        Returns:
+            Other code for the same functions, and for those that the lines are in.
+
+        Raises:
+            CannotRewriteError: a function cannot be rewritten.
+        """
+        made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
+        made.functions, made.split = dict(self.functions), set(self.split)
+        for code, now in self.codes.items():
+            if code in self.modules:
+                made._rewrite(code, self.modules[code])
+            else:
+                made.codes[code] = now
+        before = {now: code for code, now in self.codes.items()}
+        for file, line in inserted:
+            known = [c for c in made.modules if c.co_filename == file]
+            if any(has_line(c, line, made.modules[c]) for c in known):
+                continue
+            for frame in reversed(frames):
+                code = frame.f_code
+                if code.co_filename == file and code not in before:
+                    if has_line(code, line, frame.f_globals) and made.add(frame):
+                        break
+        return made
 
     @contextmanager
     def in_place(self) -> Iterator[None]:

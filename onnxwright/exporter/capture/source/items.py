@@ -10,7 +10,7 @@ import torch
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.truth import is_unknown
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -18,24 +18,63 @@ _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.Parame
 
 def item(value: Any, index: Any) -> Any:
     """`value[index]`: the item of a list may be known at run time only."""
-    if isinstance(value, _LISTS) and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
-        if current() is not None and is_unknown(index):
-            return picked(index, list(value), conditional)
-    if type(value) is dict and isinstance(index, (torch.Tensor, *SYMBOLS)) and value:
-        if current() is not None and is_unknown(index) and {type(k) for k in value} == {int}:
-            return picked(_place_of(index, list(value)), list(value.values()), conditional)
-    return value[index]
+    session = current()
+    if session is None:
+        found = value[index]
+        if is_noting():
+            _note_place(value, index)
+        return found
+    container = isinstance(value, _LISTS) or type(value) is dict
+    unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
+    items = _items_of(value, index) if unknown else None
+    if not items:
+        return value[index]
+    if all(one is items[0] for one in items):
+        session.record("check left out")
+        return items[0]
+    place = tensor_of(index)
+    if isinstance(value, dict):
+        place = _place_of_key(place, list(value))
+    session.record("Item", len(items))
+    return picked(_checked(place, len(items)), items, conditional)
 
 
-def _place_of(key: Any, keys: Sequence[int]) -> Any:
-    """The place of a key, a tensor.
+def _items_of(value: Any, index: Any) -> list[Any] | None:
+    """What an index may choose from; None where Python does not take the index for that."""
+    number = _is_number(index)
+    if isinstance(value, _LISTS) and (number or isinstance(index, torch.Tensor)):
+        whole = not isinstance(index, torch.Tensor) or not index.dtype.is_floating_point
+        return list(value) if whole else None
+    # A tensor is not equal to any key.
+    if type(value) is dict and number and {type(key) for key in value} == {int}:
+        return list(value.values())
+    return None
 
-    Args:
-        key: the key, a tensor of one integer or a symbolic number; one of `keys`.
-        keys: all keys.
-    """
-    wanted = tensor_of(key)
-    place = torch.zeros_like(wanted, dtype=torch.int64)
-    for n, one in enumerate(keys):
-        place = torch.where(wanted == one, n, place)
+
+def _is_number(index: Any) -> bool:
+    """Whether an index is an integer or truth value of Python, or stands for a number of Python."""
+    session = current()
+    stands = session is not None and isinstance(index, torch.Tensor) and index in session.numbers
+    return stands or isinstance(index, (int, torch.SymInt, torch.SymBool))
+
+
+def _note_place(value: Any, index: Any) -> None:
+    """Record which item Python takes, outside of a capture."""
+    items = _items_of(value, index)
+    if items and len(items) > 1:
+        place = list(value).index(index) if isinstance(value, dict) else int(index) % len(items)
+        note("Item", place, len(items))
+
+
+def _checked(place: torch.Tensor, count: int) -> torch.Tensor:
+    """A place, from 0; from the end where negative.  The model raises an error for others."""
+    places = torch.arange(count, device=place.device)
+    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
+
+
+def _place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+    """The place of a key, one that does not exist for others."""
+    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
+    for n, key in enumerate(keys):
+        place = torch.where(wanted == key, n, place)
     return place

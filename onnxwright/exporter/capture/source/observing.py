@@ -15,7 +15,10 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.session import Choice, noting
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
-Answers = dict[Choice, set[bool]]
+Answers = dict[Choice, set[int]]
+
+# Decisions that the model makes when it runs.
+_AT_RUN_TIME = ("If", "Loop", "Item")
 
 
 @dataclass(frozen=True)
@@ -23,21 +26,27 @@ class Branch:
     """A decision by a value, and which of its sides a verification ran.
 
     Fields:
-        kind: "If" or "Loop".
+        kind: "If", "Loop" or "Item", an item of a container.
         file, line: the user's line.
         text: the line.
-        ran: what was answered: whether the condition held; of a loop, whether it had an iteration.
+        ran: what was answered: whether the condition held; of a loop, whether it had an iteration;
+            of an item, its place in the container.
+        sides: how many answers there are.
     """
 
     kind: str
     file: str
     line: int
     text: str
-    ran: frozenset[bool]
+    ran: frozenset[int]
+    sides: int = 2
 
     def missing(self) -> list[str]:
         """The sides that did not run, as text."""
         place = f"`{self.text}` ({Path(self.file).name}:{self.line})"
+        if self.kind == "Item":
+            left = [str(n) for n in range(self.sides) if n not in self.ran]
+            return [f"{place} with item {', '.join(left)} of {self.sides}"] if left else []
         words = {True: "an iteration", False: "no iteration"}
         if self.kind == "If" and self.text.startswith("for "):
             words = {True: "all iterations", False: "`break`"}
@@ -58,9 +67,15 @@ class ValueDecisions:
     choices: tuple[Choice, ...] = ()
     rewritten: Rewritten = field(default_factory=Rewritten)
 
-    def of_kinds(self, *kinds: str) -> list[Choice]:
-        """The decisions of some kinds."""
-        return [choice for choice in self.choices if choice.kind in kinds]
+    @property
+    def assumed(self) -> list[Choice]:
+        """The decisions that the user answered."""
+        return [choice for choice in self.choices if choice.kind == "assumed"]
+
+    @property
+    def at_run_time(self) -> list[Choice]:
+        """The decisions that the model makes when it runs."""
+        return [choice for choice in self.choices if choice.kind in _AT_RUN_TIME]
 
     @contextmanager
     def observed(self) -> Iterator[Answers]:
@@ -74,7 +89,9 @@ class ValueDecisions:
             yield found
         for choice in self.choices:
             given = answers.get((choice.file, choice.line), {})
-            # A line may have an If and a Loop, and is one of each kind then.
-            kinds = given.get(choice.kind) or set().union(*given.values())
-            if kinds:
-                found[choice] = kinds
+            taken = given.get((choice.kind, choice.sides))
+            if taken is None and choice.kind != "Item":
+                # What is a Loop in the model may be an If of Python, and the other way round.
+                taken = set().union(*(a for (kind, _), a in given.items() if kind != "Item"))
+            if taken:
+                found[choice] = taken

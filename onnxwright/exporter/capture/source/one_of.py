@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
@@ -71,7 +70,7 @@ def _same(item: Any) -> Any:
 
 def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> Any:
     """The result of one of several parts: each half of them is a side of a decision."""
-    place = tensor_of(place) % len(parts)
+    place = tensor_of(place)
 
     def between(first: int, parts: Sequence[Callable[[], Any]]) -> Any:
         if len(parts) == 1:
@@ -79,10 +78,7 @@ def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> An
         half = len(parts) // 2
 
         def either(then: Branch, orelse: Branch, state: State) -> None:
-            session = current()
-            assert session is not None
-            if decide(place < first + half, then, orelse, state):
-                session.record("If")
+            decide(place < first + half, then, orelse, state)
 
         return result_of(
             either,
@@ -94,9 +90,11 @@ def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> An
 
 
 def tensor_of(number: Any) -> torch.Tensor:
-    """A tensor without axes of a tensor of one integer or a symbolic number."""
+    """A tensor without axes of a tensor of one element or a symbolic number."""
     if isinstance(number, torch.Tensor):
         return number.reshape(())
+    if isinstance(number, torch.SymBool):
+        return torch.scalar_tensor(number, dtype=torch.bool)
     return torch.full((), number, dtype=torch.int64)
 
 

@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
+from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 
@@ -38,13 +39,17 @@ class _Place:
 
 
 def rewritten(
-    code: CodeType, module: dict[str, Any] | None = None, split: frozenset[int] = frozenset()
+    code: CodeType,
+    module: dict[str, Any] | None = None,
+    inserted: Inserted | None = None,
+    split: frozenset[int] = frozenset(),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
     Args:
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
+        inserted: statements that are to run before lines of it.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
 
     Returns:
@@ -68,6 +73,7 @@ def rewritten(
     if split:
         splitting.split(place.node, split)
     first = code.co_varnames[0] if code.co_argcount else None
+    insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first)
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
@@ -97,6 +103,23 @@ def decisions_around(code: CodeType, module: dict[str, Any] | None, line: int) -
         The lines, up to the innermost loop or function around it.
     """
     return splitting.around(_find(code, module).node, line)
+
+
+def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) -> bool:
+    """Whether a statement of a function stands on a line.
+
+    Args:
+        code: of the function.
+        line: of its file.
+        module: its globals.
+
+    Returns:
+        Whether; not if the source cannot be read.
+    """
+    try:
+        return covers(_find(code, module).node, line)
+    except CannotRewriteError:
+        return False
 
 
 def _function(

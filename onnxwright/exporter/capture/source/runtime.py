@@ -17,9 +17,11 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
+from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
     "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "or_", "shown", "while_",
+    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_", "shown",
+    "while_",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,15 +22,17 @@ class Choice:
     """A decision of Python that is part of the program now.
 
     Fields:
-        kind: "If", "Loop", "check left out" or "assumed".
+        kind: "If", "Loop", "Item", "check left out" or "assumed".
         file, line: the user's line.
         text: the line.
+        sides: how many answers there are; of an "Item" the items of the container.
     """
 
     kind: str
     file: str
     line: int
     text: str
+    sides: int = 2
 
 
 class Numbers:
@@ -65,10 +67,10 @@ class Session:
     numbers: Numbers = field(default_factory=Numbers)
     loops: list[Any] = field(default_factory=list)
 
-    def record(self, kind: str) -> Choice:
+    def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
         file, line = asking_line()
-        choice = Choice(kind, file, line, linecache.getline(file, line).strip())
+        choice = Choice(kind, file, line, linecache.getline(file, line).strip(), sides)
         self.choices.setdefault(choice)
         return choice
 
@@ -114,12 +116,13 @@ def session(new: Session) -> Iterator[Session]:
         _now.session = before
 
 
-Noted = dict[tuple[str, int], dict[str, set[bool]]]
+# The answers by line, then by kind and number of sides.
+Noted = dict[tuple[str, int], dict[tuple[str, int], set[int]]]
 
 
 @contextmanager
 def noting() -> Iterator[Noted]:
-    """While it lasts, what decisions are answered in this thread is noted, by line and kind."""
+    """While it lasts, what decisions are answered in this thread is recorded."""
     before = getattr(_now, "noted", None)
     found: Noted = {}
     _now.noted = found
@@ -129,11 +132,42 @@ def noting() -> Iterator[Noted]:
         _now.noted = before
 
 
-def note(kind: str, answer: bool) -> None:
-    """Note what the decision that runs now is answered, if that is wanted."""
+def is_noting() -> bool:
+    """Whether answers are recorded in this thread."""
+    return getattr(_now, "noted", None) is not None
+
+
+def note(kind: str, answer: int, sides: int = 2) -> None:
+    """Record what the decision that runs now is answered, if that is wanted."""
     noted: Noted | None = getattr(_now, "noted", None)
     if noted is not None:
-        noted.setdefault(asking_line(), {}).setdefault(kind, set()).add(answer)
+        noted.setdefault(asking_line(), {}).setdefault((kind, sides), set()).add(answer)
+
+
+Seen = dict[str, list[Any]]
+
+
+@contextmanager
+def observing() -> Iterator[Seen]:
+    """While it lasts, the values of `observe` in this thread are kept, by name."""
+    before = getattr(_now, "seen", None)
+    found: Seen = {}
+    _now.seen = found
+    try:
+        yield found
+    finally:
+        _now.seen = before
+
+
+def observe(name: str, value: Callable[[], Any]) -> None:
+    """Keep a value, if that is wanted and there is one."""
+    seen: Seen | None = getattr(_now, "seen", None)
+    if seen is None:
+        return
+    try:
+        seen.setdefault(name, []).append(value())
+    except Exception:  # noqa: BLE001 - an expression of the user may fail in any way
+        return
 
 
 def asking_line() -> tuple[str, int]:

@@ -22,15 +22,15 @@ def split(function: ast.FunctionDef | ast.Lambda, lines: frozenset[int]) -> None
         lines: of the statements.
 
     Example:
-        >>> made = ast.parse("def f(x):\\n if x:\\n  y = 1\\n else:\\n  y = None\\n return y").body[0]
-        >>> split(made, frozenset([2]))
+        >>> made = ast.parse("def f(x): y = None if x else 1; return y").body[0]
+        >>> split(made, frozenset([1]))
         >>> print(ast.unparse(made))
         def f(x):
             if x:
-                y = 1
+                y = None
                 return y
             else:
-                y = None
+                y = 1
                 return y
     """
     if isinstance(function, ast.FunctionDef):
@@ -86,8 +86,8 @@ def around(function: ast.AST, line: int) -> list[int]:
         Those up to the innermost loop or function around the line.
 
     Example:
-        >>> around(ast.parse("if a:\\n if b:\\n  c\\n d"), 3)
-        [2, 1]
+        >>> around(ast.parse("y = 1 if a else 2"), 1)
+        [1]
     """
     found: list[int] = []
     for node in _path(function, line):

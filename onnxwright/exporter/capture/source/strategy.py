@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import CodeType, FrameType
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.source.conversions import conversions_recorded
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
@@ -38,7 +37,7 @@ def by_source(
     run: Callable[[], Any],
     first: BaseException | None = None,
     assume: Mapping[str, bool] | None = None,
-    converting: Mapping[CodeType, FrameType] | None = None,
+    changed: Rewritten | None = None,
 ) -> Found:
     """What a capture gives once the functions that decide by values are rewritten.
 
@@ -46,7 +45,7 @@ def by_source(
         run: the capture.
         first: what it raised when it was tried before; None if it was not.
         assume: answers of the user.
-        converting: the code of functions that take a size as a number -> a frame of each.
+        changed: functions that are rewritten from the start; others are added.
 
     Returns:
         What `run` gives, and how.
@@ -54,8 +53,7 @@ def by_source(
     Raises:
         CannotRewriteError: a function that decides has a form that is not rewritten.
     """
-    changed = Rewritten()
-    _rewrite_conversions(converting or {}, changed)
+    changed = Rewritten() if changed is None else changed
     error = first
     best: Found | None = None
     disagreements: dict[Span, DisagreementError] = {}
@@ -70,14 +68,17 @@ def by_source(
                 conversions_recorded() as conversions,
             ):  # fmt: skip
                 best = Found(run(), found, changed)
-            if not _rewrite_conversions(conversions, changed):
+            known = len(changed.codes)
+            if len(rewritten_conversions(conversions, changed).codes) == known:
                 return best
         except DisagreementError as raised:
             if best is not None:
                 return best
-            if raised.span is None or not changed.split_at(raised.span):
-                raise disagreements.get(raised.span, raised)
-            disagreements.setdefault(raised.span, raised)
+            if raised.span is None:
+                raise
+            before = disagreements.setdefault(raised.span, raised)
+            if not changed.split_at(raised.span):
+                raise before from None
         except Exception as raised:
             if best is not None:
                 return best
@@ -87,15 +88,21 @@ def by_source(
     raise error or next(iter(disagreements.values()))
 
 
-def _rewrite_conversions(
-    conversions: Mapping[CodeType, FrameType], changed: Rewritten
-) -> bool:
-    """Rewrite the functions that take a size as a number; whether there is anything new."""
-    before = len(changed.codes)
+def rewritten_conversions(conversions: Conversions, changed: Rewritten | None = None) -> Rewritten:
+    """Rewrite functions that take a size as a number, where that can be done.
+
+    Args:
+        conversions: the functions.
+        changed: functions that are rewritten; they are added there.
+
+    Returns:
+        All functions that are rewritten.
+    """
+    changed = Rewritten() if changed is None else changed
     for frame in conversions.values():
         with contextlib.suppress(CannotRewriteError):
             changed.add(frame)
-    return len(changed.codes) > before
+    return changed
 
 
 def _rewrite(error: BaseException, changed: Rewritten) -> None:

@@ -154,8 +154,7 @@ def dequantize_per_tensor(op: Ops, call: Call) -> Any:
     attributes = call.without("axis")
     if call.input(1).rank == 0 or call.input(1).shape == (1,):
         return call.same(op, None, attributes)
-    axis, rank = call.attr("axis", 1), call.rank(0)
-    column = call.int64(op, [-1] + [1] * (rank - 1 - axis % rank))
+    column = call.int64(op, [-1] + [1] * (call.rank(0) - 1 - call.axis(1)))
     x = op.Cast(call.input(0), to=int(DType.INT32))
     if call.has(2):
         zero = op.Cast(call.input(2), to=int(DType.INT32))
@@ -168,8 +167,7 @@ def quantize_per_tensor(op: Ops, call: Call) -> Any:
     """Only one scale for the whole tensor.  Source: ONNX QuantizeLinear 10 and 13."""
     if call.input(1).rank == 0 or call.input(1).shape == (1,):
         return call.same(op, None, call.without("axis"))
-    axis, rank = call.attr("axis", 1), call.rank(0)
-    column = call.int64(op, [-1] + [1] * (rank - 1 - axis % rank))
+    column = call.int64(op, [-1] + [1] * (call.rank(0) - 1 - call.axis(1)))
     dtype = call.dtype(2) if call.has(2) else DType.UINT8
     if dtype not in (DType.INT8, DType.UINT8) or op.version < 11:
         raise Refused("scales of an axis came with opset 13")
@@ -273,14 +271,13 @@ def first_index(op: Ops, call: Call) -> Any:
     """The last index is the first one of the reversed axis.  Source: ONNX ArgMax 12."""
     if not call.attr("select_last_index", 0):
         return KEEP
-    axis, shape = call.attr("axis", 0), call.shape(0)
-    size = shape[axis]
+    axis, size = call.attr("axis", 0), call.shape(0)[call.axis(0)]
     x, attributes = call.input(0), call.without("select_last_index")
     turned = op.Slice(x, [-1], [-(2**31)], [axis], [-1])
     if isinstance(size, int):
         last = call.int64(op, size - 1)
     else:
-        last = op.Sub(op.Gather(op.Shape(x), call.int64(op, axis % len(shape))),
+        last = op.Sub(op.Gather(op.Shape(x), call.int64(op, call.axis(0))),
                       call.int64(op, 1))  # fmt: skip
     return [op.Sub(last, call.same(op, [turned], attributes)[0])]
 

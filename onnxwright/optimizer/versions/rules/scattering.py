@@ -62,8 +62,7 @@ def _sizes_from(op: Ops, call: Call, data: GraphValue, first: int) -> GraphValue
 
 def _places(op: Ops, call: Call, indices: GraphValue) -> GraphValue:
     """For each element of the indices, all of its coordinates in the data, as a row."""
-    rank = call.rank(1)
-    axis = call.attr("axis", 0) % rank
+    rank, axis = call.rank(1), call.axis(0)
     rows = op.NonZero(op.Expand(op.constant(True), op.Shape(indices)))
     kept = [
         op.Slice(rows, *(call.int64(op, [n]) for n in limits), call.int64(op, [0]))

@@ -1,0 +1,86 @@
+"""Statements inserted into the tree of a function, each before the line that it is for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+Inserted = Mapping[tuple[str, int], tuple[str, ...]]
+"""(file, line) -> statements of Python that are to run before the statement of that line."""
+
+_Blocks = list[list[ast.stmt]]
+
+
+def insert(node: ast.AST, file: str, inserted: Inserted) -> None:
+    r"""Insert statements into a function.
+
+    A line of the test of an `if`, `elif` or loop is that of the whole statement.
+
+    Args:
+        node: the function; it is changed.
+        file: its file.
+        inserted: the statements; those of other files and functions are left out.
+
+    Example:
+        >>> tree = ast.parse("def f(x):\n    y = x\n    if y:\n        x = 2\n    return y")
+        >>> insert(tree.body[0], "a.py", {("a.py", 3): ("check(y)",)})
+        >>> print(ast.unparse(tree))
+        def f(x):
+            y = x
+            check(y)
+            if y:
+                x = 2
+            return y
+    """
+    for (name, line), texts in inserted.items():
+        if name != file:
+            continue
+        place = _place(node, line)
+        if place is None:
+            continue
+        block, n = place
+        made = [s for text in texts for s in ast.parse(text).body]
+        for statement in made:
+            for x in ast.walk(statement):
+                if "lineno" in x._attributes:
+                    ast.copy_location(x, block[n])
+        block[n:n] = made
+
+
+def covers(node: ast.AST, line: int) -> bool:
+    """Whether a statement of a function stands on a line.
+
+    Args:
+        node: the function.
+        line: counted from 1.
+    """
+    return _place(node, line) is not None
+
+
+def _place(node: ast.AST, line: int) -> tuple[list[ast.stmt], int] | None:
+    """The block and the place in it of the innermost statement of a line."""
+    found = None
+    for child in ast.walk(node):
+        for block in _blocks(child):
+            for n, s in enumerate(block):
+                if _first_line(s) <= line <= (s.end_lineno or s.lineno):
+                    found = block, n  # `ast.walk` gives outer statements first
+    return found
+
+
+def _blocks(node: ast.AST) -> _Blocks:
+    blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    found = [b for b in blocks if isinstance(b, list) and b]
+    # The `if` of an `elif` stands where nothing can be inserted before it.
+    return [b for b in found if not (isinstance(node, ast.If) and _is_elif(node, b))]
+
+
+def _is_elif(node: ast.If, block: list[ast.stmt]) -> bool:
+    first = block[0]
+    same = block is node.orelse and len(block) == 1 and isinstance(first, ast.If)
+    return same and first.col_offset == node.col_offset
+
+
+def _first_line(s: ast.stmt) -> int:
+    decorators = getattr(s, "decorator_list", [])
+    return int(min([s.lineno, *(d.lineno for d in decorators)]))
