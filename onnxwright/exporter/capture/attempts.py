@@ -113,20 +113,16 @@ def capture(
             with conversions_recorded() as conversions:
                 program, error = _tried(way, model, inputs, decisions, changes)
         seconds = time.perf_counter() - begun
-        reason = "" if error is None else reason_of(error)
-        outcome = Outcome(name, seconds, reason, output.text)
-        if isinstance(way, Source):
-            outcome = dataclasses.replace(
-                outcome, choices=way.choices, rewritten=way.rewritten, answered=way.answered
-            )
-        outcomes.append(outcome)
+        outcomes.append(_outcome(name, way, error, seconds, output.text))
+        if way is non_strict and how == "auto":
+            converting = converting or conversions
         if error is not None:
             errors.append(error)
             failed += _failure(way, error, seconds, inputs)
             if how == "auto" and not waiting and not isinstance(way, Source):
                 first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
                 if first is not None and second is None:
-                    waiting = _sources(wanted, first, assume)
+                    waiting, converting = _sources(wanted, first, assume), {}
             if how == "auto" and way is non_strict:
                 waiting = _ways_for(error, wanted) + waiting
             continue
@@ -143,14 +139,24 @@ def capture(
             output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
-        if second is None and way is non_strict:
-            converting = dict(conversions)
         second = second or found
         if with_func:
             waiting = _ways(wanted, "torch.func") + waiting
     if second is not None:
         return second
     raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
+
+
+def _outcome(
+    name: str, way: Strategy, error: Exception | None, seconds: float, output: str
+) -> Outcome:
+    """What became of a way, for the report."""
+    made = Outcome(name, seconds, "" if error is None else reason_of(error), output)
+    if not isinstance(way, Source):
+        return made
+    return dataclasses.replace(
+        made, choices=way.choices, rewritten=way.rewritten, answered=way.answered
+    )
 
 
 def _may_keep_sizes(way: Strategy) -> bool:

@@ -7,14 +7,25 @@ is the least for the example.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch._export import non_strict_utils
 
-_NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat)
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def is_of_sizes(items: Sequence[Any]) -> bool:
+    """Whether all items are numbers, and one at least follows from a dynamic size.
+
+    Example:
+        >>> is_of_sizes([1, 2.5])
+        False
+    """
+    numbers = all(isinstance(x, (bool, int, float, *_SYMBOLS)) for x in items)
+    return numbers and any(isinstance(x, _SYMBOLS) for x in items)
 
 
 @contextmanager
@@ -30,8 +41,7 @@ def extremes_symbolic() -> Iterator[None]:
         items = args
         if len(args) == 1 and isinstance(args[0], (tuple, list)):
             items = tuple(args[0])
-        of_numbers = len(items) > 1 and all(isinstance(x, _NUMBERS) for x in items)
-        if kwargs or not of_numbers or not any(isinstance(x, _NUMBERS[3:]) for x in items):
+        if kwargs or len(items) < 2 or not is_of_sizes(items):
             return before(
                 *args, real_callable=real_callable, tensor_callable=tensor_callable, **kwargs
             )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import length_of
@@ -73,6 +75,8 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         items = list(values[0]) if one else list(values)
         if not items:
             return function(items, **options)
+        if key is None and len(items) > 1 and is_of_sizes(items):
+            return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
         keys = items if key is None else [key(item) for item in items]
         if not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
             return items[function(range(len(keys)), key=keys.__getitem__)]

@@ -28,6 +28,7 @@ class Facts:
         self.replaced = {s: env.replacements[s] for s in self.ranges if s in env.replacements}
         self.asserts = {s: len(found) for s, found in env.deferred_runtime_asserts.items()}
         self.sizes = set(env.size_like)
+        self.axioms = dict(getattr(env, "axioms", ()))
         self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
 
     def suppose(self, condition: Any) -> dict[Any, Any]:
@@ -60,6 +61,13 @@ class Facts:
         env = self.env
         changed = not self.sizes <= env.size_like
         env.size_like |= self.sizes
+        if getattr(env, "axioms", None):
+            # What assertions imply.
+            env.axioms = {
+                e: holds
+                for e, holds in env.axioms.items()
+                if e in self.axioms or not e.free_symbols & self.ranges.keys()
+            }
         if hasattr(env, "divisible") and list(env.divisible) != list(self.divisible):
             env.divisible = type(env.divisible)(self.divisible)
             changed = True

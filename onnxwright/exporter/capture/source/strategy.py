@@ -68,24 +68,56 @@ def by_source(
                 conversions_recorded() as conversions,
             ):  # fmt: skip
                 best = Found(run(), found, changed)
-            known = len(changed.codes)
-            if len(rewritten_conversions(conversions, changed).codes) == known:
+            if not _adds_conversions(conversions, changed):
                 return best
-        except DisagreementError as raised:
-            if best is not None:
-                return best
-            if raised.span is None:
-                raise
-            before = disagreements.setdefault(raised.span, raised)
-            if not changed.split_at(raised.span):
-                raise before from None
         except Exception as raised:
-            if best is not None:
+            try:
+                error = _mended(raised, conversions, changed, disagreements)
+            except Exception:  # noqa: BLE001 - torch raises many kinds
+                # What works with numbers of the example may not with symbolic ones.
+                if best is None:
+                    raise
                 return best
-            if reads_value(raised) is None:
-                raise
-            error = raised
+    if best is not None:
+        return best
     raise error or next(iter(disagreements.values()))
+
+
+def _mended(
+    raised: Exception,
+    conversions: Conversions,
+    changed: Rewritten,
+    disagreements: dict[Span, DisagreementError],
+) -> Exception | None:
+    """Change how functions are rewritten, after a capture failed.
+
+    Args:
+        raised: what it raised.
+        conversions: the functions that took a size as a number.
+        changed: the functions that are rewritten.
+        disagreements: the first of each decision; that of this one is added.
+
+    Returns:
+        The error if it says which function is to be rewritten; None where all is done.
+
+    Raises:
+        Exception: the error; there is nothing to change.
+    """
+    if isinstance(raised, DisagreementError) and raised.span is not None:
+        before = disagreements.setdefault(raised.span, raised)
+        if changed.split_at(raised.span):
+            return None
+        raise before
+    if reads_value(raised) is not None:
+        return raised
+    if _adds_conversions(conversions, changed):
+        return None
+    raise raised
+
+
+def _adds_conversions(conversions: Conversions, changed: Rewritten) -> bool:
+    known = len(changed.codes)
+    return len(rewritten_conversions(conversions, changed).codes) > known
 
 
 def rewritten_conversions(conversions: Conversions, changed: Rewritten | None = None) -> Rewritten:
