@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch
+from torch.fx.experimental import symbolic_shapes
 
 from onnxwright.exporter.capture.source.functions import MACHINERY
 
@@ -50,6 +51,8 @@ def conversions_recorded() -> Iterator[Conversions]:
 
     for kind, name, method in before:
         setattr(kind, name, recording(method))
+    # Torch names the line of a guard by the first frame that is of no file of its own.
+    symbolic_shapes.uninteresting_files().add(__file__)
     try:
         yield found
     finally:

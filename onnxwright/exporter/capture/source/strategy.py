@@ -70,10 +70,10 @@ def by_source(
                 best = Found(run(), found, changed)
             if not _adds_conversions(conversions, changed):
                 return best
-        except Exception as raised:
+        except Exception as raised:  # noqa: BLE001 - torch raises many kinds
             try:
                 error = _mended(raised, conversions, changed, disagreements)
-            except Exception:  # noqa: BLE001 - torch raises many kinds
+            except Exception:
                 # What works with numbers of the example may not with symbolic ones.
                 if best is None:
                     raise
