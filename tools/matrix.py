@@ -8,8 +8,9 @@
 
 The floors are those of `pyproject.toml`.  An environment is made once in `--folder` and used again.
 No configuration has PyTorch: tests that need it are left out.  A wheel or an sdist is built from
-this folder and installed; its tests run in a copy that has no `onnxwright` beside them.  `--store`
-writes the counts to `docs/compatibility.json`, one entry for each configuration.
+this folder and installed; its tests run in a copy that has no `onnxwright` beside them, and the
+README's first example and the commands of `matrix_installed` in an empty folder.  `--store` writes
+the counts to `docs/compatibility.json`, one entry for each configuration.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tests.harness.oldest import LIMITS
+from tools.matrix_installed import first_steps
 from tools.matrix_page import PAGE, STORED, Result, page, read
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -184,6 +186,11 @@ def run(chosen: Configuration, given: argparse.Namespace, workplace: Path) -> Re
     paths = {"PYTHONPATH": str(ROOT)} if chosen.form == "repository" else {"PYTHONPATH": ""}
     done = subprocess.run(command, cwd=place, env={**os.environ, **paths}, check=False)
     passed, skipped, failed = _counts(report, done.returncode)
+    if chosen.form != "repository":
+        with tempfile.TemporaryDirectory() as empty:
+            for step, wrong in first_steps(found, Path(empty)):
+                print(f"{step}: {wrong or 'done'}", flush=True)
+                passed, failed = passed + (not wrong), failed + bool(wrong)
     return Result(
         python=".".join(map(str, version)),
         kind=chosen.kind,

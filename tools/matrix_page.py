@@ -21,8 +21,10 @@ oldest allowed version of every dependency as a set ("floor") or the newest that
 ("newest"), with the package in the repository, or installed from its wheel or sdist and tested away
 from it. The whole share is every test that is not marked `slow`; the quick one leaves out the
 files of `tests/full.txt`. No environment has PyTorch: the exporter is tested with the release that
-the extra `sweep` names. Tests that failed were run again in the same environment, alone, after the
-defect they found was fixed.
+the extra `sweep` names. From a wheel or an sdist, the first example of the README and a dozen
+commands ran in an empty folder as well, and the data files (stubs, pages of messages, the viewer)
+were compared with the repository's; each counts as a test. Tests that failed were run again in the
+same environment, alone, after the defect they found was fixed.
 """
 _SKIPS = """
 ## Skipped tests

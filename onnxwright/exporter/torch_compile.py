@@ -85,7 +85,7 @@ def torch_backend(
     if runtime not in ("ort", "reference"):
         checks.raise_bad_argument(
             "runtime",
-            f"there is no runtime {runtime!r}",
+            f"unknown runtime {runtime!r}",
             "choose 'ort' or 'reference'",
         )
 

@@ -42,17 +42,7 @@ class PatternValue(CallRecorder):
     def record_call(
         self, domain: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A node of the pattern, for a call of an operator of an opset (`opset20.Relu(x)`).
-
-        Args:
-            domain: the operator's domain.
-            name: its name.
-            args: the arguments by position.
-            kwargs: the arguments by name, attributes too.
-
-        Returns:
-            Its output, or several.
-        """
+        """A node of the pattern, for a call of an operator of an opset (`opset20.Relu(x)`)."""
         return _call(name, args, domain, kwargs)
 
     def __add__(self, other: Any) -> Any:

@@ -39,6 +39,7 @@ from onnxwright.semantics.literals import (
     unsqueeze,
 )
 from onnxwright.semantics.numpy_functions.arguments import known_rank
+from onnxwright.semantics.operands import shape_text
 from onnxwright.types.dtypes import DType
 
 # Beyond so many places they are computed when the model runs, and not stored in it.
@@ -280,14 +281,10 @@ def _spread(b: Backend[V], value: V, target: V, known: tuple[int | str | None, .
     pairs = list(zip(reversed(have), reversed(known), strict=False))
     wrong = any(isinstance(d, int) and isinstance(e, int) and d not in (1, e) for d, e in pairs)
     if wrong or len(have) > len(known):
-        fail(messages.WrittenShape(value=_shown(have), part=_shown(known), span=b.here()))
+        fail(messages.WrittenShape(value=shape_text(have), part=shape_text(known), span=b.here()))
     if have == known and all(isinstance(d, int) for d in have):
         return value
     return emit1(b, "Expand", (value, target))
-
-
-def _shown(shape: tuple[int | str | None, ...]) -> str:
-    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 __all__ = ["assign"]

@@ -93,7 +93,7 @@ def weak_operand(b: Backend[V], x: object, target: DType) -> V:
 
 def pair(b: Backend[V], name: str, x: object, y: object) -> tuple[V, V]:
     """Both operands as values of one element type: a number takes the type of the tensor."""
-    strong_x, strong_y = _is_strong(b, x), _is_strong(b, y)
+    strong_x, strong_y = is_strong(b, x), is_strong(b, y)
     if strong_x and not strong_y:
         left = as_value(b, x)
         right = as_value(b, y, like=left)
@@ -118,23 +118,28 @@ def pair(b: Backend[V], name: str, x: object, y: object) -> tuple[V, V]:
         if sx is not None and sy is not None and broadcast(sx, sy) is None:
             fail(
                 messages.ShapesDoNotBroadcast(
-                    operation=SYMBOLS[name], left=_show(sx), right=_show(sy), span=b.here()
+                    operation=SYMBOLS[name],
+                    left=shape_text(sx),
+                    right=shape_text(sy),
+                    span=b.here(),
                 )
             )
     return left, right
 
 
-def _show(shape: tuple[int | str | None, ...]) -> str:
+def shape_text(shape: tuple[int | str | None, ...]) -> str:
+    """A shape for a message: `[N, 3, ?]`."""
     return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
-def _is_strong(b: Backend[V], x: object) -> bool:
+def is_strong(b: Backend[V], x: object) -> bool:
+    """Whether an operand has an element type of its own, as numbers have not."""
     if is_value(x):
         return b.weak_kind(x) is None
     if own_array(x) is not None:
         return True
     if isinstance(x, (list, tuple)) and not is_number_like(x):
-        return any(_is_strong(b, item) for item in x)
+        return any(is_strong(b, item) for item in x)
     return False
 
 

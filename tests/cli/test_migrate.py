@@ -39,7 +39,7 @@ NOTED = {
     "import onnxscript.optimizer\n": (1, "onnxwright.optimize"),
     "import onnxscript\n\nonnxscript.version_converter\n": (3, "convert_version"),
     "from onnxscript import script\n\ndef f(x, y):\n    return x % y\n": (4, "op.Mod(fmod=1)"),
-    "from onnxscript import no_such_name\n": (1, "there is no counterpart"),
+    "from onnxscript import no_such_name\n": (1, "no counterpart"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,11 +37,20 @@ def _need(case: golden.Case) -> None:
         pytest.skip(f"{case.path.name} needs {case.missing}, which is not installed")
 
 
+def comparable(text: str) -> str:
+    """A text without columns where Python does not know those of calls (3.10)."""
+    if sys.version_info >= (3, 11):
+        return text
+    text = re.sub(r"( +--> .*:\d+):\d+$", r"\1", text, flags=re.MULTILINE)
+    return re.sub(r"^( +\|) +\^+", r"\1 ^", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
     """`python -m tests.harness.golden --accept` writes what is found."""
     _need(case)
-    assert golden.message(case.text) == case.golden.read_text(encoding="utf-8")
+    found, wanted = golden.message(case.text), case.golden.read_text(encoding="utf-8")
+    assert comparable(found) == comparable(wanted)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
@@ -76,7 +86,7 @@ def test_a_code_has_a_bad_program_and_a_page(code: str) -> None:
     shown = [case for case in CASES if case.code == code and case.fixed.exists()]
     assert len(shown) == 1, f"{code} needs one case with a .fixed.py beside it"
     _need(shown[0])
-    assert explain(code) == golden.page(shown[0])
+    assert comparable(explain(code)) == comparable(golden.page(shown[0]))
 
 
 def test_generated_files_are_current() -> None:

@@ -98,6 +98,42 @@ def patchtst() -> Made:
     return Made(hub.PatchTSTForPrediction(config), kwargs, {"past_values": {0: B}})
 
 
+_FORECAST = {
+    "prediction_length": 4, "context_length": 16, "lags_sequence": [1, 2, 3],
+    "num_time_features": 2, "num_static_categorical_features": 1, "cardinality": [3],
+    "embedding_dimension": [2], "num_static_real_features": 1, "encoder_layers": 2,
+    "decoder_layers": 1, "d_model": 16, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+}  # fmt: skip
+
+
+def _forecast(model: Any) -> Made:
+    """A series of 16 times and three before them, and the next 4 times."""
+    kwargs = {
+        "past_values": torch.randn(2, 19),
+        "past_time_features": torch.randn(2, 19, 2),
+        "past_observed_mask": torch.ones(2, 19),
+        "static_categorical_features": torch.randint(0, 3, (2, 1)),
+        "static_real_features": torch.randn(2, 1),
+        "future_values": torch.randn(2, 4),
+        "future_time_features": torch.randn(2, 4, 2),
+    }
+    return Made(model, kwargs, {name: {0: B} for name in kwargs})
+
+
+@_network("time series", slow=True)
+def informer() -> Made:
+    """Layers that halve the length, so that no mask fits all; all keys are drawn."""
+    config = hub.InformerConfig(**_FORECAST, attention_type="prob", sampling_factor=50)
+    return _forecast(hub.InformerModel(config))
+
+
+@_network("time series", slow=True)
+def autoformer() -> Made:
+    """Correlations by Fourier transforms, whose last axis is that of the channels."""
+    config = hub.AutoformerConfig(**_FORECAST, label_length=4, moving_average=5)
+    return _forecast(hub.AutoformerForPrediction(config))
+
+
 # -- networks that decide by values: captured by source --------------------------------------------
 
 

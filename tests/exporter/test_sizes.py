@@ -347,6 +347,67 @@ THROUGH_TENSORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def written_by_an_operator(x: Any) -> Any:
+    n = torch.tensor(x.shape[0])
+    n += 1
+    n.mul_(2).sub_(x.shape[0])
+    return x[: n - 3], n
+
+
+def written_with_a_number(x: Any) -> Any:
+    n, k = torch.tensor(x.shape[0]), torch.tensor(x.shape[0])
+    n.fill_(2)
+    k[...] = 3
+    return x[:n], x[:k]
+
+
+def written_through_another_name(x: Any) -> Any:
+    n, k = torch.tensor(x.shape[0]), torch.tensor(x.shape[0])
+    view, other = n.detach(), k.to(torch.int64)
+    view -= 1
+    other -= 2
+    return x[:n], x[:view], x[:k]
+
+
+def written_as_a_result(x: Any) -> Any:
+    n, copy = torch.tensor(x.shape[0]), torch.tensor(x.shape[0]).clone()
+    copy -= 1
+    torch.sub(n, 2, out=n)
+    return x[:n], torch.zeros(copy)
+
+
+class WritesWhatItKeeps(torch.nn.Module):
+    """A number that it keeps as a tensor and counts up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = torch.nn.Buffer(torch.tensor(2), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        self.count += 1
+        return x[: self.count], x.shape[0] + self.count
+
+
+WRITTEN = (
+    written_by_an_operator, written_with_a_number, written_through_another_name,
+    written_as_a_result, WritesWhatItKeeps,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("made", WRITTEN)
+def test_a_number_that_is_written_to_is_not_the_size_any_more(made: Any) -> None:
+    def model() -> Any:
+        return made() if isinstance(made, type) else made
+
+    program = ow.export(
+        model(), (torch.rand(6, 2),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+    for rows in (6, 9):
+        x = torch.rand(rows, 2)
+        for got, want in zip(program(x), model()(x), strict=True):
+            torch.testing.assert_close(torch.as_tensor(got), want)
+
+
 class Strides(torch.nn.Module):
     """Computes how much to pad by numbers that it keeps as tensors, as audio codecs do."""
 

@@ -183,7 +183,7 @@ def test_other_devices_are_told() -> None:
 
 
 def test_wrong_arguments_are_told() -> None:
-    with pytest.raises(errors.ExportValueError, match="there is no runtime 'tvm'"):
+    with pytest.raises(errors.ExportValueError, match="unknown runtime 'tvm'"):
         ow.torch_backend("tvm")
     with pytest.raises(errors.ExportValueError, match="choose 18 to 26"):
         ow.torch_backend(opset_version=99)

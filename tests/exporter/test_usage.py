@@ -65,7 +65,7 @@ def paired(module: Any) -> Any:
         ({"dynamic_shapes": {"y": {0: "batch"}}}, "there is no argument `y`"),
         ({"dynamic_shapes": ({0: "a"}, {0: "b"})}, "2 entries for 1 arguments"),
         ({"opset_version": "18"}, "'18' is not possible"),
-        ({"capture": "jit"}, "there is no way 'jit'"),
+        ({"capture": "jit"}, "unknown strategy 'jit'"),
         ({"custom_translation_table": {"aten::linear": 3}}, "is not a function, but 3"),
         ({"custom_translation_table": {"aten::linaer": print}}, "no operator `aten::linaer`"),
         ({"custom_translation_table": {"aten::add.Tnsor": print}}, "no overload `Tnsor`"),

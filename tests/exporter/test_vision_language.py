@@ -1,7 +1,11 @@
-"""Qwen2-VL: its language model with any length; images, whose sizes are values, are refused."""
+"""Models of the kind of Qwen2-VL: text of any length, images of any number and size."""
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import random
+import types
 from typing import Any
 
 import pytest
@@ -12,7 +16,7 @@ hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the 
 from torch import nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.errors import ExportError  # noqa: E402
+from onnxwright.exporter.capture.vision_grids import grids_at_once  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
 
 IMAGE, BEGIN, END = 40, 41, 42
@@ -38,14 +42,9 @@ class Logits(nn.Module):
         )  # fmt: skip
         self.model = hub.Qwen2VLForConditionalGeneration(config)
 
-    def forward(self, ids: Any, mask: Any, image: Any = None) -> Any:
-        """Scores of the next words; an image has four by four patches."""
-        given: dict[str, Any] = {"attention_mask": mask}
-        if image is not None:
-            sizes = torch.tensor([[1, 4, 4]])
-            kinds = (ids == IMAGE).int()
-            given = {"pixel_values": image, "image_grid_thw": sizes, "mm_token_type_ids": kinds}
-        return self.model(input_ids=ids, use_cache=False, **given).logits
+    def forward(self, ids: Any, mask: Any) -> Any:
+        """Scores of the next words."""
+        return self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
 
 
 def test_text() -> None:
@@ -57,14 +56,180 @@ def test_text() -> None:
     check(Logits().eval(), (ids, torch.ones_like(ids)), dynamic_shapes=dynamic, sizes=sizes)
 
 
-def test_images_are_refused_with_the_line() -> None:
-    """Their attention splits by values in a comprehension."""
+class Images(nn.Module):
+    """A model of words and images of any number and size, of the kind of Qwen2-VL."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Any, mask: Any, kinds: Any, pixels: Any, grid: Any) -> Any:
+        """Scores of the next words."""
+        return self.model(
+            input_ids=ids, attention_mask=mask, mm_token_type_ids=kinds, pixel_values=pixels,
+            image_grid_thw=grid, use_cache=False,
+        ).logits  # fmt: skip
+
+
+_TOKENS = {
+    "image_token_id": IMAGE, "video_token_id": 43, "vision_start_token_id": BEGIN,
+    "vision_end_token_id": END,
+}  # fmt: skip
+
+
+def _qwen2() -> Any:
+    config = hub.Qwen2VLConfig(text_config=TEXT, vision_config=VISION, **_TOKENS)
+    return hub.Qwen2VLForConditionalGeneration(config)
+
+
+def _qwen25() -> Any:
+    """Attention within windows, too."""
+    vision = {
+        "depth": 2, "hidden_size": 16, "out_hidden_size": 16, "num_heads": 2, "patch_size": 2,
+        "intermediate_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 1,
+        "window_size": 8, "fullatt_block_indexes": [1],
+    }  # fmt: skip
+    config = hub.Qwen2_5_VLConfig(text_config=TEXT, vision_config=vision, **_TOKENS)
+    return hub.Qwen2_5_VLForConditionalGeneration(config)
+
+
+def _qwen3() -> Any:
+    """Positions between those of a table; features of deeper layers."""
+    vision = {
+        "depth": 2, "hidden_size": 16, "out_hidden_size": 16, "num_heads": 2, "patch_size": 2,
+        "intermediate_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 1,
+        "num_position_embeddings": 9, "deepstack_visual_indexes": [0],
+    }  # fmt: skip
+    rope = {**TEXT["rope_parameters"], "mrope_section": [2, 1, 1], "mrope_interleaved": True}
+    text = {**TEXT, "rope_parameters": rope, "head_dim": 8}
+    config = hub.Qwen3VLConfig(text_config=text, vision_config=vision, **_TOKENS)
+    return hub.Qwen3VLForConditionalGeneration(config)
+
+
+def _inputs(*rows: list[tuple[int, int]], words: int = 3, padded: int = 0) -> tuple[Any, ...]:
+    """Texts with images by height and width; the last row begins with padding."""
+    sizes = [(1, h, w) for row in rows for h, w in row]
+    texts = []
+    for row in rows:
+        text = [5]
+        for h, w in row:
+            text += [BEGIN, *[IMAGE] * (h * w // 4), END, 7]
+        texts.append(text)
+    length = max(map(len, texts)) + words
+    ids = torch.tensor([text + [9] * (length - len(text)) for text in texts])
+    mask = torch.ones_like(ids)
+    if padded:
+        ids[-1] = torch.cat([torch.zeros(padded, dtype=ids.dtype), ids[-1, :-padded]])
+        mask[-1, :padded] = 0
+    patches = sum(t * h * w for t, h, w in sizes)
+    return ids, mask, (ids == IMAGE).int(), torch.randn(patches, 12), torch.tensor(sizes)
+
+
+def _grids() -> list[Any]:
+    draw = random.Random(0)
+    return [
+        torch.tensor(
+            [
+                [draw.randint(1, 2), 2 * draw.randint(1, 6), 2 * draw.randint(1, 6)]
+                for _ in range(draw.randint(1, 4))
+            ]
+        )
+        for _ in range(20)
+    ]
+
+
+def test_patches_at_once() -> None:
+    """Positions, windows and table places of all images are those of one image after the other."""
+    utils = importlib.import_module("transformers.vision_utils")
+    module = importlib.import_module("transformers.models.qwen2_5_vl.modeling_qwen2_5_vl")
+    third = importlib.import_module("transformers.models.qwen3_vl.modeling_qwen3_vl")
+    beside = (5, "bilinear", False, 2)
+    for grid in _grids():
+        hidden_states = torch.zeros(int(grid.prod(1).sum()), 1)  # as in the callers
+        with grids_at_once():
+            places = module.get_vision_position_ids(grid, 2)
+            order, ends = module.get_vision_window_index(grid, 2, 24, 4)
+            table = third.get_vision_interpolation_indices_and_weights(
+                grid, 5, spatial_merge_size=2
+            )
+        assert torch.equal(places, utils.get_vision_position_ids(grid, 2))
+        own_order, own_ends = utils.get_vision_window_index(grid, 2, 24, 4)
+        assert torch.equal(order, own_order)
+        assert torch.equal(ends, own_ends)
+        wanted = utils.get_vision_interpolation_indices_and_weights(grid, *beside)
+        assert all(map(torch.equal, table, wanted))
+        assert len(places) == len(hidden_states)
+    assert module.get_vision_position_ids is utils.get_vision_position_ids
+
+
+@pytest.mark.parametrize("name", ["qwen2_vl.Qwen2VL", "qwen2_5_vl.Qwen2_5_VL", "qwen3_vl.Qwen3VL"])
+def test_words_and_images_at_once(name: str) -> None:
+    """Positions with padding on either side, rows without images, and images first or last."""
+    path, _, kind = name.partition(".")
+    module = importlib.import_module(f"transformers.models.{path}.modeling_{path}")
+    model = getattr(module, f"{kind}Model")
+    vision = types.SimpleNamespace(spatial_merge_size=2, tokens_per_second=2)
+    self = model.__new__(model)
+    torch.nn.Module.__init__(self)
+    self.config = types.SimpleNamespace(vision_config=vision)
+    draw = random.Random(0)
+    for _ in range(30):
+        rows, sizes = [], []
+        for _ in range(draw.randint(1, 3)):
+            row = [0] * draw.randint(1, 3)
+            for _ in range(draw.randint(0, 2)):
+                h, w = 2 * draw.randint(1, 4), 2 * draw.randint(1, 4)
+                sizes.append((1, h, w))
+                row += [1] * (h * w // 4) + [0] * draw.randint(1, 3)
+            rows.append(row if draw.random() < 0.8 else row[::-1])
+        if not sizes:
+            continue
+        length = max(map(len, rows))
+        kinds, mask = torch.zeros(2, len(rows), length, dtype=torch.long)
+        for n, row in enumerate(rows):
+            at = draw.choice([0, length - len(row)])
+            kinds[n, at : at + len(row)] = torch.tensor(row)
+            mask[n, at : at + len(row)] = 1
+        # Reversed rows keep the sizes of their images in the order of the text.
+        given = {"image_grid_thw": _in_order(kinds, sizes), "attention_mask": mask}
+        wanted, deltas = self.get_rope_index(torch.zeros_like(kinds), kinds, **given)
+        with grids_at_once():
+            found, found_deltas = self.get_rope_index(torch.zeros_like(kinds), kinds, **given)
+        assert torch.equal(found, wanted)
+        assert torch.equal(found_deltas, deltas)
+
+
+def _in_order(kinds: Any, sizes: list[tuple[int, int, int]]) -> Any:
+    """For each image of a text a size of as many patches."""
+    left = list(sizes)
+    found = []
+    for row in kinds.tolist():
+        for kind, group in itertools.groupby(row):
+            count = len(list(group))
+            if kind:
+                size = next(s for s in left if s[1] * s[2] // 4 == count)
+                left.remove(size)
+                found.append(size)
+    return torch.tensor(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [_qwen2, _qwen25, _qwen3], ids=["qwen2", "qwen2.5", "qwen3"])
+def test_images(make: Any) -> None:
+    """Images of any number and size, beside each other and in rows with padding."""
     torch.manual_seed(0)
-    ids = torch.tensor([[1, BEGIN, IMAGE, IMAGE, IMAGE, IMAGE, END, 3]])
-    given = (ids, torch.ones_like(ids), torch.randn(16, 12))
-    model = Logits().eval()
-    assert model(*given).shape == (1, 8, 50)
-    dynamic = ({1: "length"}, {1: "length"}, None)
-    with pytest.raises(ExportError, match=r"OW842.*a comprehension over such values") as caught:
-        ow.export(model, given, dynamic_shapes=dynamic, capture="source")
-    assert "modeling_qwen2_vl.py" in str(caught.value)
+    model = Images(make()).eval()
+    free = torch.export.Dim.DYNAMIC
+    text = {0: free, 1: free}
+    given = _inputs([(4, 4)], [(4, 8)])
+    program = ow.export(model, given, dynamic_shapes=(text, text, text, {0: free}, {0: free}))
+    others = (
+        _inputs([(4, 8), (8, 4)], [(12, 4)], [(4, 4)], padded=2),
+        _inputs([(8, 12), (4, 4), (4, 8)], words=1),
+    )
+    for args in (given, *others):
+        with torch.no_grad():
+            wanted = model(*args)
+        there = args[1].bool()
+        found = torch.as_tensor(program(*args))
+        torch.testing.assert_close(found[there], wanted[there], rtol=1e-3, atol=1e-4)

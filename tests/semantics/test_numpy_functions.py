@@ -157,3 +157,8 @@ def traced(cases: list[str]) -> CompiledModel:
         for n, value in enumerate(found if isinstance(found, (list, tuple)) else [found]):
             g.output(value, f"out{number}_{n}")
     return CompiledModel(g.to_model_proto())
+
+
+def test_padding_that_differs_by_axis_is_refused() -> None:
+    with pytest.raises(ow.errors.ScriptTypeError, match="OW867(?s:.*)constant_values"):
+        np.pad(ow.Tensor(np.ones(2, np.float32)), 1, constant_values=(1, 2))

@@ -206,7 +206,7 @@ def div_mode(op: Op, self: Value, other: Value | Number, rounding_mode: str | No
     if rounding_mode == "floor":
         return floor_quotient(op, self, other)
     if rounding_mode != "trunc":
-        unsupported(f"there is no rounding mode `{rounding_mode}`", name="aten::div.Tensor_mode")
+        unsupported(f"unknown rounding mode `{rounding_mode}`", name="aten::div.Tensor_mode")
     return accurate.trunc(op, op.Div(self, other))
 
 

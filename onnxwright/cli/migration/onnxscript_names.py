@@ -13,7 +13,7 @@ _MODULES_HERE = frozenset({"onnx_opset", "onnx_types", "values", "evaluator", "t
 _BUILDER = "`onnxwright.GraphBuilder()` builds models by calls, with other methods: see its guide"
 # What is here in another form, by its dotted name in onnxscript; the longest that fits is said.
 _INSTEAD = {
-    "": "there is no counterpart",
+    "": "no counterpart",
     "optimizer": "`onnxwright.optimize(model)` returns the optimized model",
     "optimizer.inline": "`onnx.inliner.inline_local_functions(model)` does it",
     "optimizer.fold_constants": "`onnxwright.optimize(model)` folds constants, too",
@@ -28,9 +28,9 @@ _INSTEAD = {
     "function_libs": "PyTorch's operators are in `onnxwright.atenlib`",
     "function_libs.torch_lib.ops": "`onnxwright.atenlib.find(name)` has PyTorch's operators",
     "function_libs.torch_lib.registration": "use the decorator `@onnxwright.aten(name, rule=...)`",
-    "nn": "there are no modules: use `onnxwright.GraphBuilder`",
+    "nn": "no modules here: use `onnxwright.GraphBuilder`",
     "backend": "`onnxwright.to_script(model)` writes a model as Python",
-    "tools": "there is no counterpart; `onnxwright --help` lists the commands",
+    "tools": "no counterpart; `onnxwright --help` lists the commands",
     "GraphBuilder": _BUILDER,
     "OpBuilder": _BUILDER,
     "BuilderBase": _BUILDER,

@@ -212,7 +212,7 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
         known = ", ".join(repr(n) for n in ("auto", *NAMED))
         checks.raise_bad_argument(
             "capture",
-            f"there is no way {how!r}",
+            f"unknown strategy {how!r}",
             f"choose one of {known}, or give a function",
         )
     found: list[tuple[str, Strategy, Wanted, bool]] = []

@@ -19,6 +19,8 @@ from torch._subclasses import fake_impls
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from onnxwright.exporter.capture.joined_parts import JOINED_PARTS
+
 aten = torch.ops.aten
 
 
@@ -321,6 +323,7 @@ SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.Tensor.__getitem__: _get,
     torch.Tensor.__setitem__: _set,
+    **JOINED_PARTS,
 }
 """Functions that decide in Python -> what computes the same without a decision."""
 

@@ -37,9 +37,9 @@ def written_out(
     Args:
         module: what is exported.
         args, kwargs: the example inputs.
-        given: True (every dimension of every tensor), "auto" (the same, and what the model fixes
-            is no news), a `ShapesCollection` or `AdditionalInputs` of torch.export; any other
-            value stands for itself.
+        given: True (every dimension of every tensor), "auto" (the same, without a warning for
+            what the model fixes), a `ShapesCollection` or `AdditionalInputs` of torch.export; any
+            other value stands for itself.
 
     Returns:
         The shapes.

@@ -20,6 +20,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
@@ -154,7 +155,9 @@ for _names, _function in (
     (("float", "double"), lambda a: _ratio(a) or torch.sym_float(a)),
     (("long", "int"), _whole),
 ):
-    for _name in _names:
+    # The same in place: `add_`, `+=`.
+    _in_place = [f"__i{n[2:]}" if n.startswith("__") else f"{n}_" for n in _names]
+    for _name in (*_names, *_in_place):
         for _home in (torch, _T):
             _found = getattr(_home, _name, None)
             if callable(_found):
@@ -182,6 +185,26 @@ _READS = {
 }
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a tensor, until something is written to it.
+
+    Fields:
+        tensor: gives the tensor, while there is one.
+        version: how often it was written to when its number was known.
+        number: the number.
+    """
+
+    tensor: Callable[[], Any]
+    version: int
+    number: Any
+
+
+def _version(tensor: Any) -> int:
+    """How often a tensor, or a view of its memory, has been written to."""
+    return 0 if tensor.is_inference() else int(tensor._version)
+
+
 class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
     """While it lasts, numbers that follow from sizes stay symbolic where they pass a tensor.
 
@@ -191,8 +214,10 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
     def __init__(self, model: torch.nn.Module | None = None) -> None:
         super().__init__()
-        self._numbers: dict[int, tuple[Any, Any]] = {}
+        self._numbers: dict[int, _Known] = {}
         self._kept = [] if model is None else _kept_numbers(model)
+        # The versions that tensors which modules keep had when they were first seen.
+        self._versions = WeakIdKeyDictionary()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
@@ -214,8 +239,9 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
             first = args[:1] if func not in _SIZED_MAKERS else ()
             rest = map(self._read, args[len(first) :])
             return func(*first, *rest, **{k: self._read(v) for k, v in kwargs.items()})
+        operands = [a if (n := self._number(a)) is None else n for a in args]
         result = func(*args, **kwargs)
-        self._follow(func, args, kwargs, result)
+        self._follow(func, args, operands, kwargs, result)
         return result
 
     def _made(self, func: Any, number: Any, kwargs: dict[str, Any]) -> Any:
@@ -237,19 +263,20 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
             return
         key = id(tensor)
         gone = weakref.ref(tensor, lambda _: self._numbers.pop(key, None))
-        self._numbers[key] = (gone, number)
+        self._numbers[key] = _Known(gone, _version(tensor), number)
 
     def _number(self, value: Any) -> Any:
         """The number of a tensor, if it follows from sizes or is kept; None otherwise."""
         if not isinstance(value, torch.Tensor) or value.ndim:
             return None
         known = self._numbers.get(id(value))
-        if known is not None and known[0]() is value:
-            return known[1]
+        if known is not None and known.tensor() is value:
+            return known.number if known.version == _version(value) else None
         if self._kept and value.dtype in _WHOLE:
             for home, name, number in self._kept:
                 if home._buffers.get(name) is value:
-                    return number
+                    first = self._versions.setdefault(value, _version(value))
+                    return number if first == _version(value) else None
         return None
 
     def _read(self, value: Any) -> Any:
@@ -270,17 +297,18 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         number = self._number(value)
         return value if number is None else _plain(number)
 
-    def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+    def _follow(
+        self, func: Any, args: Any, operands: Any, kwargs: dict[str, Any], result: Any
+    ) -> None:
         """Know the number of a result whose operands have known numbers."""
-        if not isinstance(result, torch.Tensor) or result.ndim or id(result) in self._numbers:
+        if not isinstance(result, torch.Tensor) or result.ndim or self._number(result) is not None:
             return
-        if not any(isinstance(a, _SYMBOLS) or self._number(a) is not None for a in args):
+        if not any(isinstance(n, _SYMBOLS) or n is not a for n, a in zip(operands, args)):
             return
         if func is _T.to:
-            self._remember(result, self._number(args[0]))
+            self._remember(result, operands[0])
             return
         rule = _RULES.get(func)
-        operands = [a if (n := self._number(a)) is None else n for a in args]
         if rule is None or any(isinstance(a, torch.Tensor) for a in operands):
             return
         try:

@@ -80,8 +80,8 @@ def _is_real(tensor: Any) -> bool:
 def _update(layer: Any, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
     """Keys and values that the new tokens attend to: those kept, then the new ones.
 
-    There is room for one token less than the window and for the new ones.  Until that room is
-    full, new tokens go to the place that their number says; the mask hides what is after them.
+    The tokens that are kept are one fewer than the window.  Until there are so many, new tokens go
+    to the place that their number says; the mask hides what is after them.
     """
     if not layer.is_initialized:
         layer.lazy_initialization(key_states, value_states)

@@ -9,11 +9,13 @@ import torch
 from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.extremes import extremes_symbolic
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
+from onnxwright.exporter.capture.joined_parts import lengths_open
 from onnxwright.exporter.capture.ode_solvers import solvers_written_out
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo
@@ -28,8 +30,10 @@ from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
+from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
+from onnxwright.exporter.capture.vision_grids import grids_at_once
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -46,6 +50,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         torch_func.chunks_joined(),
         extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
+        refusals_raised(),
     ):
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 
@@ -57,7 +62,7 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
 
 
 def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with Substitutes():
+    with Substitutes(), lengths_open(), empty_masks_skipped(), grids_at_once():
         return non_strict(model, args, kwargs, dims)
 
 

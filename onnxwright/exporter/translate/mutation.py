@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import sizes
@@ -93,7 +95,8 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
         with TORCH_LOCK, warnings.catch_warnings(), forward_ad_unwound():
             # Torch copies its tree specs by what it deprecates itself.
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-            found: ExportedProgram = _with_selects(program).run_decompositions({})
+            with _results_flat(_with_selects(program)) as flat:
+                found: ExportedProgram = flat.run_decompositions({})
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         try:
             fail(
@@ -107,7 +110,29 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
         except ExportError as failure:
             raise failure from error
     _warn_lost_sizes(program, found)
+    made = found.module_call_graph[0].signature if found.module_call_graph else None
+    if made is not None:
+        made.out_spec = program.module_call_graph[0].signature.out_spec
     return found
+
+
+@contextmanager
+def _results_flat(program: ExportedProgram) -> Iterator[ExportedProgram]:
+    """While it lasts, the results of a program are a tuple.
+
+    Torch makes the user's containers while it runs the program once more, and what computes in that
+    (the caches of transformers do) would be part of it, with constants that it does not know.
+    """
+    signature = program.module_call_graph[0].signature if program.module_call_graph else None
+    if signature is None or signature.out_spec is None:
+        yield program
+        return
+    own = signature.out_spec
+    signature.out_spec = pytree.tree_structure((0,) * own.num_leaves)
+    try:
+        yield program
+    finally:
+        signature.out_spec = own
 
 
 def _with_selects(program: ExportedProgram) -> ExportedProgram:

@@ -10,7 +10,6 @@ of the CPU provider have single precision only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -295,8 +294,7 @@ def _(op: Op, a: Any, b: Any, c: Const, attrs: Attrs) -> Any:
 @fused_mat_mul_of_scaled.to
 def _(op: Op, a: Any, b: Any, c: Any, attrs: Any, match: Any) -> Any:
     factor = number(c)
-    # A factor of 0 would leave the product out, and NaN with it.
-    if factor is None or not math.isfinite(factor) or abs(factor) < 1e-30 or abs(factor) > 1e30:
+    if not factor:  # a factor of 0 would leave the product out, and NaN with it
         return None
     if any(v.dtype is not DType.FLOAT or v.rank is None or v.rank < 2 for v in (a, b)):
         return None
@@ -306,6 +304,8 @@ def _(op: Op, a: Any, b: Any, c: Any, attrs: Any, match: Any) -> Any:
         factor = 1 / factor
     given = dict(attrs or {})
     given["alpha"] = factor * given.get("alpha", 1.0)
+    if not 1e-30 < abs(given["alpha"]) < 1e30:  # of single precision, with its denormal numbers
+        return None
     return contrib(op).FusedMatMul(a, b, **given)
 
 

@@ -40,7 +40,7 @@ def compose(
     differ, the older model is converted.  Names of the first stay; those of the second too, unless
     they are taken: then values inside get a number, and `prefix` is put before the names of inputs
     and outputs.
-    Functions of both come along, equal ones once.
+    The result has the functions of both, equal ones once.
 
     Args:
         first, second: ModelProtos, `onnx_ir.Model`s, or paths; they are not changed.

@@ -33,7 +33,7 @@ def extract(
     """The part of a model that computes some values from others, as a model.
 
     Initializers, bodies of If, Loop and Scan with what they read from outside, and model-local
-    functions come along; what the part does not need is left out.
+    functions are copied; what the part does not need is left out.
 
     Args:
         model: a ModelProto, an `onnx_ir.Model`, or a path; it is not changed.

@@ -20,12 +20,11 @@ from onnxwright.semantics.literals import (
     emit1,
     gather,
     int_constant,
-    is_number_like,
-    own_array,
     rank_of,
     shape_of,
     vector,
 )
+from onnxwright.semantics.operands import is_strong
 from onnxwright.types.dtypes import DType
 
 
@@ -40,7 +39,7 @@ def operands(b: Backend[V], name: str, items: Sequence[object]) -> list[V]:
     Raises:
         ScriptTypeError: two of them have different types (OW401).
     """
-    strong = [i for i in items if _is_strong(b, i)]
+    strong = [i for i in items if is_strong(b, i)]
     like = as_value(b, strong[0]) if strong else None
     if like is None:
         dtype = np.result_type(*[_default(b, i) for i in items])
@@ -51,16 +50,6 @@ def operands(b: Backend[V], name: str, items: Sequence[object]) -> list[V]:
         left, right = list(dtypes)[:2]
         fail(types.MixedTypes(operation=name, left=left, right=right, span=b.here()))
     return made
-
-
-def _is_strong(b: Backend[V], x: object) -> bool:
-    if is_value(x):
-        return b.weak_kind(x) is None
-    if own_array(x) is not None:
-        return True
-    if isinstance(x, (list, tuple)) and not is_number_like(x):
-        return any(_is_strong(b, i) for i in x)
-    return False
 
 
 def _default(b: Backend[V], x: object) -> np.dtype[Any]:

@@ -207,7 +207,7 @@ def argwhere(b: Backend[V], x: object) -> V:
 
 
 def sort(b: Backend[V], x: object, axis: object = -1) -> V:
-    """Elements in ascending order along an axis."""
+    """Elements in ascending order along an axis, NaN at the end."""
     return _sorted(b, "sort", x, axis)[0]
 
 
@@ -224,12 +224,32 @@ def _sorted(b: Backend[V], function: str, x: object, axis: object) -> tuple[V, V
     size = size_of(b, value, at)
     count = int_constant(b, [size]) if isinstance(size, int) else unsqueeze(b, size, (0,))
     dtype = dtype_of(b, value)
+    if dtype in (DType.FLOAT16, DType.FLOAT, DType.DOUBLE):
+        return _sorted_floats(b, value, count, at)
     if dtype is DType.BOOL:
         value = cast(b, value, DType.INT32)
-    given = {"axis": at, "largest": 0, "sorted": 1}
-    made = b.emit(b.opset["TopK"], (value, count), given, 2)
-    values = made[0] if dtype is not DType.BOOL else cast(b, made[0], DType.BOOL)
-    return values, made[1]
+    values, places = _ascending(b, value, count, at)
+    return values if dtype is not DType.BOOL else cast(b, values, DType.BOOL), places
+
+
+def _ascending(b: Backend[V], x: V, count: V, axis: int) -> tuple[V, V]:
+    """TopK of all elements: equal ones keep their order, NaN is anywhere."""
+    given = {"axis": axis, "largest": 0, "sorted": 1}
+    values, places = b.emit(b.opset["TopK"], (x, count), given, 2)
+    return values, places
+
+
+def _sorted_floats(b: Backend[V], x: V, count: V, axis: int) -> tuple[V, V]:
+    """Elements in ascending order, then NaN: by their values, then by whether they are numbers."""
+
+    def at(values: V, places: V) -> V:
+        return emit1(b, "GatherElements", (values, places), axis=axis)
+
+    nan = emit1(b, "IsNaN", (x,))
+    _, by_value = _ascending(b, emit1(b, "Where", (nan, number(b, x, np.inf), x)), count, axis)
+    _, numbers_first = _ascending(b, at(cast(b, nan, DType.INT32), by_value), count, axis)
+    places = at(by_value, numbers_first)
+    return at(x, places), places
 
 
 # -- filled ----------------------------------------------------------------------------------------
@@ -280,10 +300,13 @@ def pad(
     widths = np.broadcast_to(np.array(static(b, "`pad_width`", pad_width)), (rank, 2))
     kind = static(b, "`mode` of `pad`", mode)
     if kind not in ("constant", "edge", "reflect", "wrap"):
-        refuse(b, "pad", f"`mode` is {kind!r}", "constant, edge, reflect and wrap are there")
+        refuse(b, "pad", f"`mode` is {kind!r}", "use constant, edge, reflect or wrap")
     inputs = [value, int_constant(b, widths.T.reshape(-1).tolist())]
-    if kind == "constant" and static(b, "`constant_values`", constant_values) != 0:
-        inputs.append(number(b, value, static(b, "`constant_values`", constant_values)))
+    filler = static(b, "`constant_values`", constant_values)
+    if isinstance(filler, (list, tuple)):
+        refuse(b, "pad", "`constant_values` differs by axis", "give one number, or pad twice")
+    if kind == "constant" and filler != 0:
+        inputs.append(number(b, value, filler))
     return emit1(b, "Pad", inputs, f"`pad` with mode {kind}", mode=kind)
 
 

@@ -255,6 +255,19 @@ def _makers(code: CodeType) -> list[FunctionType]:
     ]  # fmt: skip
 
 
+class SwallowedError(RuntimeError):
+    """A decision by a value that was refused, and the model went on as if its code had failed.
+
+    Args:
+        frame: the function that decides.
+    """
+
+    def __init__(self, frame: FrameType) -> None:
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        super().__init__(f"a data-dependent decision at {place} is in a `try` that takes any error")
+        self.frame = frame
+
+
 def reads_value(error: BaseException | None) -> BaseException | None:
     """The error of a chain that says that Python read a value that is not known.
 
@@ -291,6 +304,8 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         The innermost frame outside of torch's machinery, that of the function for a comprehension
         or a generator expression in it; None if there is none.
     """
+    if isinstance(error, SwallowedError):
+        return error.frame
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
     if not own:

@@ -1,0 +1,41 @@
+"""The compatibility matrix: what is installed, and first steps with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onnxwright.cli.main import main
+from tools.matrix import floors, requirements
+from tools.matrix_installed import COMMANDS, data_files, first_example
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_floors_are_those_of_the_project() -> None:
+    found = floors((ROOT / "pyproject.toml").read_text(encoding="utf-8"), (3, 10))
+    names = [entry.partition("==")[0] for entry in found]
+    assert names == ["onnx", "onnx-ir", "onnxruntime", "numpy", "ml_dtypes", "typing_extensions"]
+    assert requirements("newest", ["onnx==1.22"], (3, 13))[:2] == ["onnx==1.22", "onnx-ir"]
+
+
+def test_data_files_hold_stubs_pages_and_the_viewer() -> None:
+    found = data_files(ROOT / "onnxwright")
+    wanted = {"py.typed", "opset/__init__.pyi", "viz/viewer.js", "diagnostics/pages/OW302.md"}
+    assert wanted <= found
+
+
+def test_the_first_example_and_commands_run_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = first_example((ROOT / "README.md").read_text(encoding="utf-8"))
+    Path("first_model.py").write_text(text, encoding="utf-8")
+    exec(compile(text, "first_model.py", "exec"), {"__name__": "first_model"})  # noqa: S102
+    for line in COMMANDS:
+        try:
+            status = main(line.split())
+        except SystemExit as ended:
+            status = ended.code
+        assert status in (0, None), (line, capsys.readouterr().err)
