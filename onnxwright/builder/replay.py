@@ -26,6 +26,8 @@ from onnxwright.builder.unrolling import (
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import ORIGIN
+from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.operators.op_call import UnknownError
 from onnxwright.operators.shape_values import values_of
@@ -306,8 +308,13 @@ class Replay:
 
     def _copied_attribute(self, attr: ir.Attr, env: Env) -> ir.Attr:
         if attr.is_ref():
-            value = self.attributes.get(attr.ref_attr_name or "")
-            return attr if value is None else ir.Attr(attr.name, attr.type, value)
+            name = attr.ref_attr_name or ""
+            value = self.attributes.get(name)
+            try:
+                return attr if value is None else ir.Attr(attr.name, attr.type, value)
+            except (TypeError, ValueError):
+                what = f"it is {value!r}, and the function reads it as {attr.type.name}"
+                raise_damage(Damage("structure", f"attribute {quoted(name)} of a call", what))
         if attr.type is ir.AttributeType.GRAPH:
             return ir.Attr(attr.name, attr.type, self._graph(attr.as_graph(), env))
         if attr.type is ir.AttributeType.GRAPHS:

@@ -14,9 +14,12 @@ from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.catalogue import builder as messages
 from onnxwright.diagnostics.catalogue.models import OutputWithoutType
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.text import clean
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
+from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.serialize import model_to_proto, to_proto
+from onnxwright.ir.validation.damage import Damage
 from onnxwright.semantics.graph_backend import GraphValue
 
 
@@ -89,6 +92,7 @@ class Results:
 
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
+            ModelError: the checker refuses the model (OW744).
         """
         model = model_to_proto(self.to_ir_model())
         external = any(
@@ -160,6 +164,9 @@ def _checked(model: onnx.ModelProto) -> None:
             bare.append(tensor)
     try:
         onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        what = clean(str(error).splitlines()[0])
+        raise_damage(Damage("structure", "the finished model", what, "the check is onnx.checker's"))
     finally:
         for tensor in bare:
             tensor.ClearField("shape")

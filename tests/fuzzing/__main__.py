@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.fuzzing.runs import KINDS, one
 from tests.harness.node_cases import node_cases
 
-BATCH = {"models": 150, "structures": 150, "bytes": 150, "tokens": 60, "kill": 4}
+BATCH = {"models": 150, "structures": 150, "rare": 150, "bytes": 150, "tokens": 60, "kill": 4}
 """Cases a child process runs before the next one starts."""
 
 _MEMORY = 12 << 30
@@ -47,7 +47,7 @@ def fuzz(
     Returns:
         How many cases ended how.
     """
-    if kind == "structures":
+    if kind in ("structures", "rare"):
         node_cases()  # once, not in each child
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import onnxruntime as ort
 
 import onnxwright as ow
@@ -27,7 +28,7 @@ from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.errors import InternalError, OnnxwrightError
 from onnxwright.testing import assert_isomorphic, diff
 from tests.fuzzing.damage import damaged_bytes, mutated, sound_models
-from tests.fuzzing.structures import names_of, structured
+from tests.fuzzing.structures import names_of, rare, structured
 
 SECONDS = 20
 """A case that takes longer than this hangs."""
@@ -37,6 +38,7 @@ DAMAGE: dict[str, Callable[[random.Random], Any]] = {
     "models": mutated,
     "bytes": damaged_bytes,
     "structures": structured,
+    "rare": rare,
 }
 MANY = 100
 """A Loop that was stopped after more iterations than this went on, and would not have ended."""
@@ -99,6 +101,26 @@ def _rebuilt(_: random.Random, model: Any) -> None:
         assert_isomorphic(model, made)
 
 
+def _any_add(op: Any, x: Any, y: Any) -> Any:
+    return op.Add(x, y)
+
+
+def _of_ir(_: random.Random, model: Any) -> None:
+    with contextlib.suppress(ir.serde.SerdeError):
+        made = ir.from_proto(model)
+        ow.optimize(made)
+
+
+def _called(_: random.Random, model: Any) -> None:
+    """The model is a part of another one."""
+    g = ow.GraphBuilder(opset=21)
+    given = [g.input(f"i{n}", i.type) for n, i in enumerate(model.graph.input)]
+    made = g.call(model, *given)
+    for value in made if isinstance(made, tuple) else (made,):
+        g.output(value)
+    g.to_model_proto()
+
+
 WIDE: dict[str, Callable[[random.Random, Any], Any]] = {
     **{name: (lambda _, m, entry=entry: entry(m, m)) for name, entry in ENTRIES.items()},
     "any version": lambda rng, m: ow.convert_version(m, rng.choice((7, 11, 13, 17, 20, 23, 26))),
@@ -117,6 +139,15 @@ WIDE: dict[str, Callable[[random.Random, Any], Any]] = {
     "compiled optimized": lambda _, m: ow.CompiledModel(ow.optimize(m)),
 }
 """What structured damage is given to, as well."""
+WIDER: dict[str, Callable[[random.Random, Any], Any]] = {
+    **WIDE,
+    "builder": lambda _, m: ow.GraphBuilder.from_model(m).to_model_proto(),
+    "call in a builder": _called,
+    "find": lambda _, m: ow.find(m, _any_add, explain=True),
+    "optimize, inlined": lambda _, m: ow.optimize(m, inline=True, prune=True),
+    "ir": _of_ir,
+}
+"""What rare structures are given to; the entries of the others keep the cases that have numbers."""
 WIDE_COMMANDS: tuple[tuple[str, ...], ...] = (
     *COMMANDS,
     ("optimize", "{}", "-o", "made.onnx", "--report"),
@@ -136,7 +167,7 @@ def case(kind: str, seed: int) -> tuple[str, str]:
     """Run one case.
 
     Args:
-        kind: "models", "bytes" or "structures".
+        kind: "models", "bytes", "structures" or "rare".
         seed: what decides the damage and the entry.
 
     Returns:
@@ -146,15 +177,15 @@ def case(kind: str, seed: int) -> tuple[str, str]:
     rng = random.Random(f"{kind} {seed}")
     model: Any = DAMAGE[kind](rng)
     other = rng.choice(sound_models())
-    wide = kind == "structures"
-    entries = [*WIDE, *WIDE_COMMANDS] if wide else [*ENTRIES, *COMMANDS]
+    calls = {"structures": WIDE, "rare": WIDER}.get(kind, {})
+    entries = [*calls, *WIDE_COMMANDS] if calls else [*ENTRIES, *COMMANDS]
     with tempfile.TemporaryDirectory() as folder, _quiet(folder) as out:
         drawn = rng.choice(entries)
         name = drawn if isinstance(drawn, str) else " ".join(drawn)
         try:
             with _limit(), _runs_that_end():
-                if wide and name in WIDE:
-                    WIDE[name](rng, model)
+                if name in calls:
+                    calls[name](rng, model)
                     return "done", name
                 if name in ENTRIES:
                     ENTRIES[name](model, other)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.fuzzing.entries import case
 
-KINDS = ("models", "structures", "bytes", "tokens", "kill")
+KINDS = ("models", "structures", "rare", "bytes", "tokens", "kill")
 _ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -16,6 +16,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper
 
 from tests.fuzzing.damage import mutated, sound_models
+from tests.fuzzing.rare_structures import RARE
 from tests.harness.node_cases import node_cases
 
 Change = Callable[[random.Random, onnx.ModelProto], None]
@@ -58,6 +59,25 @@ def structured(rng: random.Random) -> onnx.ModelProto:
     if rng.random() < 0.1:
         made = mutated(rng)
     for _ in range(rng.choice((1, 1, 2, 2, 3, 5))):
+        rng.choice(CHANGES)(rng, made)
+    return made
+
+
+def rare(rng: random.Random) -> onnx.ModelProto:
+    """A model with changes of what few models have, and sometimes one of the common ones.
+
+    Args:
+        rng: what draws them.
+    """
+    made = onnx.ModelProto()
+    made.CopyFrom(rng.choice(node_cases()).model)
+    if rng.random() < 0.5:
+        made.CopyFrom(rng.choice(sound_models()))
+    if not made.functions and rng.random() < 0.5:
+        _into_function(rng, made)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rng.choice(RARE)(rng, made)
+    if rng.random() < 0.3:
         rng.choice(CHANGES)(rng, made)
     return made
 
@@ -376,4 +396,4 @@ CHANGES: tuple[Change, ...] = (
     _quantized,
 )  # fmt: skip
 
-__all__ = ["names_of", "structured"]
+__all__ = ["names_of", "rare", "structured"]

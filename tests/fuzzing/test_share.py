@@ -7,7 +7,7 @@ import pytest
 from tests.fuzzing.runs import one
 
 SHARE = [*((kind, start) for kind in ("models", "bytes") for start in range(0, 120, 30)),
-         ("structures", 0)]  # fmt: skip
+         ("structures", 0), ("rare", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "start"), SHARE)
@@ -26,6 +26,7 @@ FOUND = (
         10661, 10704, 10944, 11049, 20523, 21107, 500802, 501293, 501310, 501768, 501953, 502016,
         503544, 503888, 504585, 900064, 4203252, 4203878,
     )),
+    *(("rare", seed) for seed in (67, 81, 195, 316, 677)),
     *(("bytes", seed) for seed in (504291, 504590, 505542)),
     *(("structures", seed) for seed in (1000, 20299, 4200427)),
     *(("tokens", seed) for seed in (10060, 500144)),

@@ -25,6 +25,7 @@ from onnxwright.errors import OnnxwrightError
 from onnxwright.ir import adapters
 from onnxwright.ir.infer import INFERENCE_ERRORS, infer
 from onnxwright.opset.op import BoundCall, Op
+from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics import calls
 from onnxwright.semantics.graph_backend import GraphValue
@@ -134,7 +135,12 @@ def call_script(
     for name, value in kwargs.items():
         if name in _RESERVED or value is None:
             continue
-        attributes.append(_reference_or(name, value, None))
+        if isinstance(value, Closure):
+            called: Op = Opset(script.domain, script.version or 1)[script.name]
+            graph = body_graph(low, called, name, value, args, kwargs, span)
+            attributes.append(ir.Attr(name, ir.AttributeType.GRAPH, graph))
+        else:
+            attributes.append(_reference_or(name, value, None))
     for value in args:
         if value is not None and not isinstance(value, GraphValue):
             reason = "takes values of the graph by position"
