@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
-from tests.exporter.source import programs, random_programs  # noqa: E402
+from tests.exporter.source import programs, programs_of_objects, random_programs  # noqa: E402
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 
@@ -38,13 +38,23 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-@pytest.mark.parametrize("name", programs.PROGRAMS)
+ALL = {**programs.PROGRAMS, **programs_of_objects.PROGRAMS}
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
-    module = programs.as_module(programs.PROGRAMS[name])
+    module = programs.as_module(ALL[name])
     inputs = programs.inputs()
     program = exported(module, inputs[1], capture="source")
     for x in inputs:
         same(program, module, x)
+
+
+@pytest.mark.parametrize("name", programs_of_objects.REFUSED)
+def test_what_is_not_captured_is_refused(name: str) -> None:
+    module = programs.as_module(programs_of_objects.REFUSED[name])
+    with pytest.raises(ExportError, match="OW8[24]"):
+        exported(module, programs.inputs()[1], capture="source")
 
 
 def test_the_inputs_take_every_way_of_the_programs() -> None:

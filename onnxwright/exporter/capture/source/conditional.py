@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 
+from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -16,7 +18,13 @@ from onnxwright.exporter.capture.source.lists import (
     close_other_names,
     raise_growth,
 )
-from onnxwright.exporter.capture.source.merging import Merger, Pair, common_dtype, leaves_of
+from onnxwright.exporter.capture.source.merging import (
+    Build,
+    Merger,
+    Pair,
+    common_dtype,
+    leaves_of,
+)
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -52,10 +60,15 @@ def conditional(
     """
     with refused_here():
         truth = as_truth(condition)
+        effects = Effects()
         while True:
             before = state.read()
             try:
-                return _conditional(truth, then, orelse, state)
+                comparison = _comparison(condition)
+                return _conditional(truth, then, orelse, state, effects, comparison)
+            except MorePlacesError as more:
+                state.write(before)
+                state.add(more.places)
             except DisagreementError as error:
                 error.condition = error.condition or _comparison(condition)
                 state.write(before)
@@ -83,7 +96,12 @@ def _counted_list(state: State, before: list[Any], items: list[Any], added: Any)
 
 
 def _conditional(
-    condition: Any, then: Callable[[], None], orelse: Callable[[], None], state: State
+    condition: Any,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    state: State,
+    effects: Effects,
+    comparison: Any,
 ) -> bool:
     slots = state.open()
     before = state.read()
@@ -92,15 +110,19 @@ def _conditional(
     growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
     added = [growth.added for growth in growths]
     adds: list[list[int]] = []
-    for branch in (then, orelse):
+    for side, branch in ((True, then), (False, orelse)):
         for growth, so_far in zip(growths, added):
             growth.added = so_far
         state.write(before)
         with Region() as region:
+            holds = comparison if side or comparison is None else sympy.Not(comparison)
+            known = {} if holds is None else region.facts.suppose(holds)
             branch()
+            effects.check(state)
             after = state.read()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
+            parts[-1].known = known
             found.append(after)
             adds.append([growth.added for growth in growths])
     state.write(before)
@@ -112,7 +134,10 @@ def _conditional(
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
         raise_growth(old if owner is None else owner, left, right, slot.name)
-        builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
+        if slot.live and state.is_of_a_call(n):
+            builds.append(_merged_effect(merger, old, left, right, slot.name))
+        else:
+            builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
     results = choose(condition, parts, merger.pairs)
     session = current()
     for pair, result in zip(merger.pairs, results):
@@ -120,6 +145,19 @@ def _conditional(
             session.numbers.add(result)
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _merged_effect(merger: Merger, old: Any, left: Any, right: Any, path: str) -> Build:
+    """What a called function leaves behind; a tensor of one side only fails where it is read."""
+    pairs = list(merger.pairs)
+    try:
+        return merger.merge(left, right, path)
+    except DisagreementError:
+        kept = left if left is not old else right
+        if not leaves_of(kept):
+            raise
+        merger.pairs[:] = pairs
+        return _constant(kept)
 
 
 def _has_tensor(*values: Any) -> bool:
@@ -164,7 +202,10 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     given, targets = values[: len(operands)], values[len(operands) :]
     sides = dict(zip(("true_graph", "false_graph"), modules))
     like = [
-        empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
+        empty(
+            merged_sizes(a.meta["val"].shape, b.meta["val"].shape, [p.known for p in parts]),
+            a.meta["val"].dtype,
+        )
         for a, b in zip(*outputs)
     ]
     args = (condition, *modules, tuple(given))

@@ -13,8 +13,9 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.inserting import Inserted
-from onnxwright.exporter.capture.source.rewriting import has_line, rewritten
+from onnxwright.exporter.capture.source.rewriting import decisions_around, has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -54,6 +55,7 @@ class Rewritten:
         functions: the functions that have a code, where their name finds them.
         modules: the globals of the functions.
         inserted: statements that are to run before lines of these.
+        split: files and lines of decisions whose sides go on to the end of their block.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Rewritten:
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
     inserted: Inserted = field(default_factory=dict)
+    split: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -98,8 +101,29 @@ class Rewritten:
         return True
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
-        self.codes[code] = rewritten(code, module, self.inserted)
+        lines = {line for file, line in self.split if file == code.co_filename}
+        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines))
         self.modules[code] = module
+
+    def split_at(self, span: Span) -> bool:
+        """Let both sides of a decision go on by themselves to the end of their block.
+
+        Args:
+            span: the line of the decision; where its sides do so already, those of the decision
+                around it.
+
+        Returns:
+            Whether that is something new.
+        """
+        of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == span.file]
+        around = [(c, m) for c, m in of_file if has_line(c, span.line, m)]
+        for line in decisions_around(*around[-1], span.line) if around else ():
+            if (span.file, line) not in self.split:
+                self.split.add((span.file, line))
+                for code, module in around:
+                    self._rewrite(code, module)
+                return True
+        return False
 
     def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
         """The same functions with statements inserted.
@@ -115,7 +139,7 @@ class Rewritten:
             CannotRewriteError: a function cannot be rewritten.
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
-        made.functions = dict(self.functions)
+        made.functions, made.split = dict(self.functions), set(self.split)
         for code, now in self.codes.items():
             if code in self.modules:
                 made._rewrite(code, self.modules[code])
@@ -203,6 +227,12 @@ def _all_objects() -> Iterator[None]:
             gc.freeze()
 
 
+def last_line(code: CodeType) -> int:
+    """The last line of a function, with those defined in it."""
+    inner = [last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([line for *_, line in code.co_lines() if line is not None] + inner)
+
+
 def _place(code: CodeType) -> tuple[str, str, int]:
     return code.co_filename, code.co_name, code.co_firstlineno
 
@@ -223,6 +253,19 @@ def _makers(code: CodeType) -> list[FunctionType]:
         and f.__code__.co_flags & inspect.CO_NEWLOCALS  # some hold the code of a module
         and makes(f.__code__)
     ]  # fmt: skip
+
+
+class SwallowedError(RuntimeError):
+    """A decision by a value that was refused, and the model went on as if its code had failed.
+
+    Args:
+        frame: the function that decides.
+    """
+
+    def __init__(self, frame: FrameType) -> None:
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        super().__init__(f"a data-dependent decision at {place} is in a `try` that takes any error")
+        self.frame = frame
 
 
 def reads_value(error: BaseException | None) -> BaseException | None:
@@ -261,6 +304,8 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         The innermost frame outside of torch's machinery, that of the function for a comprehension
         or a generator expression in it; None if there is none.
     """
+    if isinstance(error, SwallowedError):
+        return error.frame
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
     if not own:

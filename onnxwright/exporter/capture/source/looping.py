@@ -11,6 +11,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
+from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.source.lists import (
     Grown,
@@ -21,7 +22,13 @@ from onnxwright.exporter.capture.source.lists import (
     length_of,
     raise_growth,
 )
-from onnxwright.exporter.capture.source.merging import Merger, common_dtype, is_leaf, parts_of
+from onnxwright.exporter.capture.source.merging import (
+    Merger,
+    common_dtype,
+    is_leaf,
+    leaves_of,
+    parts_of,
+)
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -101,6 +108,8 @@ class Loop:
         for n, (slot, value) in enumerate(zip(self.slots, self.before)):
             if slot.live and isinstance(value, Grown) and value.growth is None:
                 self._start_growth(n, None, value, value.sample(), 1)
+        # Slots that cannot be carried, with what an iteration leaves in them.
+        self.left: dict[int, Any] = {}
         self.numbers: list[_Carry] = []
         if counter is not None:
             self.numbers = [_Carry("the counter", counter, torch.int64, ())]
@@ -143,19 +152,24 @@ class Loop:
 
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
+        effects = Effects()
         try:
             with Region() as region:
                 values = self._start(region)
                 self.state.write(values)
                 self.body(self._count)
+                effects.check(self.state)
                 after = self.state.read()
                 self.state.write(self.before)
                 changed = False
                 for n, slot in enumerate(self.slots):
                     raise_growth(self.state.owner(n), values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
-                        changed |= self._vary(n, slot.name, values[n], after[n])
+                        changed |= self._vary_or_leave(n, values[n], after[n])
                 region.discard()
+        except MorePlacesError:
+            self.state.write(self.before)
+            raise
         except DisagreementError as error:
             self.state.write(self.before)
             if error.grows is None:
@@ -198,6 +212,16 @@ class Loop:
         self.state.write(before)
         torch._check(count >= 0)
         return count
+
+    def _vary_or_leave(self, n: int, before: Any, after: Any) -> bool:
+        """Carry a slot; what only a called function changes fails where it is read."""
+        try:
+            return self._vary(n, self.slots[n].name, before, after)
+        except LoopChangeError:
+            if not self.state.is_of_a_call(n) or not leaves_of(after):
+                raise
+            self.left[n] = after
+            return False
 
     def _vary(self, n: int, name: str, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
@@ -302,7 +326,7 @@ class Loop:
                 raise LoopChangeError("the list", "of an unknown length", "of another")
         results = self._emit(test, body, carries, leaves, going)
         taken = iter(results)
-        final = list(self.before)
+        final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
         if self.only_counts:
             return count

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
+from onnxwright.exporter.capture.source.effects import MorePlacesError
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -176,7 +177,12 @@ def _loop(
     assert session is not None
     session.record("Loop")
     with refused_here():
-        Loop(test, body, state, counter, trips).run()
+        while True:
+            try:
+                Loop(test, body, state, counter, trips).run()
+                return
+            except MorePlacesError as more:
+                state.add(more.places)
 
 
 def listed(items: Any, item: Callable[[Any], Any]) -> Any:

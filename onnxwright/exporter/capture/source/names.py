@@ -111,10 +111,10 @@ class _Visitor(ast.NodeVisitor):
         super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Store):
-            self.names.bound.setdefault(node.id)
-        else:
+        if not isinstance(node.ctx, ast.Store):
             self._read(node.id)
+        if not isinstance(node.ctx, ast.Load):  # `del` makes it have no value
+            self.names.bound.setdefault(node.id)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)

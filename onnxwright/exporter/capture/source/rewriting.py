@@ -18,6 +18,7 @@ from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
@@ -38,7 +39,10 @@ class _Place:
 
 
 def rewritten(
-    code: CodeType, module: dict[str, Any] | None = None, inserted: Inserted | None = None
+    code: CodeType,
+    module: dict[str, Any] | None = None,
+    inserted: Inserted | None = None,
+    split: frozenset[int] = frozenset(),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -46,6 +50,7 @@ def rewritten(
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
         inserted: statements that are to run before lines of it.
+        split: lines of `if` statements after which each side has a copy of its own of what follows.
 
     Returns:
         Code for the same function object.
@@ -65,6 +70,8 @@ def rewritten(
     place = _find(code, module)
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
+    if split:
+        splitting.split(place.node, split)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first)
@@ -82,6 +89,20 @@ def rewritten(
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
     return found.replace(**changes)
+
+
+def decisions_around(code: CodeType, module: dict[str, Any] | None, line: int) -> list[int]:
+    """The lines of the `if` statements that a line stands in, innermost first.
+
+    Args:
+        code: of the function.
+        module: its globals.
+        line: a line of a decision, counted as one it stands in.
+
+    Returns:
+        The lines, up to the innermost loop or function around it.
+    """
+    return splitting.around(_find(code, module).node, line)
 
 
 def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) -> bool:

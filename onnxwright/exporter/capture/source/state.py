@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 
 class _Unset:
@@ -16,6 +17,14 @@ class _Unset:
 
 UNSET = _Unset()
 Branch = Callable[[], None]
+
+
+Place = tuple[Any, Union[str, None]]
+"""An object and its attribute; None for the items of a container."""
+
+
+def _itself(place: Place) -> Place:
+    return place
 
 
 @dataclass
@@ -51,12 +60,13 @@ class State:
         live: Sequence[str],
         getters: Sequence[Callable[[], Any]],
         setter: Callable[[Sequence[Any]], None],
-        places: Sequence[Callable[[], tuple[Any, str | None]]],
+        places: Sequence[Callable[[], Place]],
         after: Sequence[str] | None = None,
     ) -> None:
         self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
         self.places, self.after = places, after
-        self._found: list[tuple[Any, str | None]] = []
+        self._found: list[Place] = []
+        self._called: list[Place] = []
 
     def open(self) -> list[Slot]:
         """Find the places that exist now.
@@ -80,6 +90,20 @@ class State:
             slots.append(Slot(label, True, lambda: None))
         return slots
 
+    def add(self, places: Sequence[Place]) -> None:
+        """Know of more places, which functions that a branch calls change."""
+        self.places = (*self.places, *(functools.partial(_itself, place) for place in places))
+        self._called += places
+
+    def has(self, owner: Any, name: str | None) -> bool:
+        """Whether a place is one of the slots."""
+        return any(o is owner and n == name for o, n in self._found)
+
+    def is_of_a_call(self, n: int) -> bool:
+        """Whether only a function that is called changes a slot."""
+        place = self._found[n - len(self.names)] if n >= len(self.names) else None
+        return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
+
     def owner(self, n: int) -> Any:
         """The container of a slot; None for other slots."""
         found = self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
@@ -87,7 +111,7 @@ class State:
 
     def owns(self, container: Any) -> bool:
         """Whether a container is one of the slots."""
-        return any(owner is container and name is None for owner, name in self._found)
+        return self.has(container, None)
 
     def read(self) -> list[Any]:
         """The values of all slots."""

@@ -18,6 +18,7 @@ from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, 
 from onnxwright.converter.normalize.loop_exits import loop_exits
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.names import names_of
+from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions
 
 _EXITS = (hir.Return, hir.Break, hir.Continue)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -84,11 +85,19 @@ class Structure:
             return []
         if isinstance(s, ast.With):
             return self.block_statement(s, span, self.block(s.body), names_of(*s.items))
-        if isinstance(s, ast.Try) and not _has_exits([*s.handlers, *s.orelse, *s.finalbody]):
-            read = names_of(*s.handlers, *s.orelse, *s.finalbody)
-            read.read.update(read.bound)
-            return self.block_statement(s, span, self.block(s.body), read)
+        if isinstance(s, ast.Try):
+            return self.try_statement(s, span)
         return [hir.Evaluate(span, self.piece(s))]
+
+    def try_statement(self, s: ast.Try, span: Span) -> list[hir.Statement]:
+        """A `try`; decisions and exits of its `except` and `else` come after it."""
+        if decides_outside_body(s):
+            return list(self.block(without_decisions(s, self.flags.fresh("caught"))))
+        if _has_exits(s.finalbody):
+            return [hir.Evaluate(span, self.piece(s))]
+        read = names_of(*s.handlers, *s.orelse, *s.finalbody)
+        read.read.update(read.bound)
+        return self.block_statement(s, span, self.block(s.body), read)
 
     def loop(self, s: ast.For, span: Span) -> hir.For:
         """A `for`; a target that is not made of names is bound in the body."""

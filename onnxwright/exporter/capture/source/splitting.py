@@ -1,0 +1,115 @@
+"""`if` statements whose sides each have a copy of what follows them in their block.
+
+`if test: y = None` and `else: y = x` cannot be one value afterwards. Where both sides go on by
+themselves, nothing has to be one value but what the block gives in the end.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+def split(function: ast.FunctionDef | ast.Lambda, lines: frozenset[int]) -> None:
+    """Move what follows `if` statements into both of their sides.
+
+    Args:
+        function: the function; it is changed.
+        lines: of the statements.
+
+    Example:
+        >>> made = ast.parse("def f(x): y = None if x else 1; return y").body[0]
+        >>> split(made, frozenset([1]))
+        >>> print(ast.unparse(made))
+        def f(x):
+            if x:
+                y = None
+                return y
+            else:
+                y = 1
+                return y
+    """
+    if isinstance(function, ast.FunctionDef):
+        function.body = _split(function.body, lines)
+
+
+def _split(body: list[ast.stmt], lines: frozenset[int]) -> list[ast.stmt]:
+    made: list[ast.stmt] = []
+    for n, statement in enumerate(body):
+        statement = _as_statement(statement) if statement.lineno in lines else statement
+        if isinstance(statement, ast.If) and statement.lineno in lines:
+            rest = body[n + 1 :]
+            statement.body = _joined(statement.body, rest)
+            statement.orelse = _joined(statement.orelse, rest)
+            body = [*body[: n + 1]]
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list) and not isinstance(statement, ast.ClassDef):
+                setattr(statement, name, _split(inner, lines))
+        made.append(statement)
+        if len(body) == n + 1:
+            break
+    return made
+
+
+def _joined(side: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
+    if side and isinstance(side[-1], _EXITS):
+        return side
+    return [*side, *copy.deepcopy(rest)]
+
+
+def _as_statement(s: ast.stmt) -> ast.stmt:
+    """`y = a if test else b` as an `if` statement; any other statement as it is."""
+    choice = getattr(s, "value", None)
+    if not isinstance(choice, ast.IfExp):
+        return s
+    sides = []
+    for value in (choice.body, choice.orelse):
+        side: Any = copy.deepcopy(s)
+        side.value = copy.deepcopy(value)
+        sides.append([side])
+    return ast.copy_location(ast.If(choice.test, *sides), s)
+
+
+def around(function: ast.AST, line: int) -> list[int]:
+    """The lines of the decisions that a line stands in, innermost first.
+
+    Args:
+        function: the function.
+        line: a line.
+
+    Returns:
+        Those up to the innermost loop or function around the line.
+
+    Example:
+        >>> around(ast.parse("y = 1 if a else 2"), 1)
+        [1]
+    """
+    found: list[int] = []
+    for node in _path(function, line):
+        if isinstance(node, (*_SCOPES, ast.For, ast.While)):
+            found = []
+        elif isinstance(node, ast.If) or isinstance(getattr(node, "value", None), ast.IfExp):
+            found.append(node.lineno)
+    return found[::-1]
+
+
+def _path(node: ast.AST, line: int) -> list[Any]:
+    """The statements around a line, outermost first."""
+    for child in ast.iter_child_nodes(node):
+        inside = isinstance(child, (ast.stmt, ast.Lambda, ast.ExceptHandler, ast.match_case))
+        if inside and _first(child) <= line <= _last(child):
+            return [child, *_path(child, line)]
+    return []
+
+
+def _first(node: Any) -> int:
+    return int(getattr(node, "lineno", None) or min(_first(c) for c in node.body))
+
+
+def _last(node: Any) -> int:
+    return int(getattr(node, "end_lineno", None) or max(_last(c) for c in node.body))

@@ -1,0 +1,96 @@
+"""Decisions by values that PyTorch refused, and that the model's own `except` took for failures.
+
+`try: if x.sum() > 0: ... except RuntimeError: ...` was captured as if the `try` always failed.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from onnxwright.exporter.capture.source.expressions import RUNTIME
+from onnxwright.exporter.capture.source.functions import MACHINERY, SwallowedError
+from onnxwright.exporter.places import STDLIB, TORCH
+
+_OWN = str(Path(__file__).parent)
+_BROAD = ("Exception", "BaseException", "RuntimeError")
+
+
+@contextmanager
+def refusals_raised() -> Iterator[None]:
+    """While it lasts, PyTorch's refusal of a decision is not lost in an `except` of the model.
+
+    Raises:
+        SwallowedError: at the end, if one was.
+    """
+    made = GuardOnDataDependentSymNode.__init__
+    found: list[FrameType] = []
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        made(self, *args, **options)
+        if not found:
+            frame = _asking(sys._getframe(1))
+            if frame is not None:
+                found.append(frame)
+
+    GuardOnDataDependentSymNode.__init__ = init
+    try:
+        yield
+    finally:
+        GuardOnDataDependentSymNode.__init__ = made
+    if found:
+        raise SwallowedError(found[0])
+
+
+def _asking(frame: FrameType | None) -> FrameType | None:
+    """The model's function that asks, if it or one that called it would catch the refusal."""
+    asking: FrameType | None = None
+    while frame is not None and frame.f_code.co_name != "refusals_raised":
+        file = frame.f_code.co_filename
+        if file.startswith(_OWN) and frame.f_code.co_name != "__torch_function__":
+            return None  # what decides for rewritten code knows what to do
+        if not file.startswith(MACHINERY) and (
+            "site-packages" in file or not file.startswith(STDLIB)
+        ):
+            if asking is None and file.startswith(TORCH):
+                return None  # a function of torch that knows what to do
+            asking = asking or frame
+            if _is_rewritten(asking):
+                return None
+            if _catches(file, frame.f_lineno):
+                return asking
+        frame = frame.f_back
+    return None
+
+
+def _is_rewritten(frame: FrameType) -> bool:
+    code = frame.f_code
+    return RUNTIME in (*code.co_varnames, *code.co_freevars, *code.co_cellvars)
+
+
+def _catches(file: str, line: int) -> bool:
+    """Whether a line is in a `try` that takes errors of PyTorch."""
+    text = "".join(linecache.getlines(file))
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return False
+    return any(
+        isinstance(node, ast.Try)
+        and any(_is_broad(handler.type) for handler in node.handlers)
+        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+        for node in ast.walk(tree)
+    )
+
+
+def _is_broad(kind: ast.expr | None) -> bool:
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(k is None or ast.unparse(k).rpartition(".")[2] in _BROAD for k in kinds)
