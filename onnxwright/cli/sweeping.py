@@ -154,9 +154,8 @@ def _check_numbers(given: Namespace) -> None:
         raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
     port = (given.scheduler or ":1").rpartition(":")[2]
     if not port.isdigit():
-        raise CliError(
-            f"--scheduler takes an address such as tcp://host:8786, not {given.scheduler}"
-        )
+        wanted = "an address such as tcp://host:8786"
+        raise CliError(f"--scheduler takes {wanted}, not {given.scheduler}")
 
 
 def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
@@ -198,8 +197,8 @@ def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
         print(f"not run: {key}")
     if lacking:
         print(
-            f"{len(lacking)} units are in none of the journals (parts of a sweep with --op, --module "
-            "or --dtype are merged with the same options)"
+            f"{len(lacking)} units are in none of the journals (parts of a sweep with --op, "
+            "--module or --dtype are merged with the same options)"
         )
     return DIFFERS if report.wrong or lacking else OK
 
