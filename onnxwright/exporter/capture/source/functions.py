@@ -14,7 +14,7 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.inserting import Inserted
-from onnxwright.exporter.capture.source.rewriting import has_line, rewritten
+from onnxwright.exporter.capture.source.rewriting import can_split, has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -39,6 +39,9 @@ EQUAL: dict[tuple[str, str], Any] = {
 """Functions that choose between equal results by values -> what answers without a look."""
 
 
+# How often the rest of a function is put on both sides of a decision: it doubles each time.
+_SPLITS = 5
+
 # Code of its own within the function in which it stands, up to Python 3.11.
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
@@ -54,6 +57,7 @@ class Rewritten:
         functions: the functions that have a code, where their name finds them.
         modules: the globals of the functions.
         inserted: statements that are to run before lines of these.
+        splits: decisions that have all that follows on both of their sides.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -62,6 +66,7 @@ class Rewritten:
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
     inserted: Inserted = field(default_factory=dict)
+    splits: tuple[tuple[str, int], ...] = ()
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -98,8 +103,33 @@ class Rewritten:
         return True
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
-        self.codes[code] = rewritten(code, module, self.inserted)
+        self.codes[code] = rewritten(code, module, self.inserted, self.splits)
         self.modules[code] = module
+
+    def split(self, file: str, line: int) -> bool:
+        """Put all that follows a decision on both of its sides.
+
+        Args:
+            file, line: the decision.
+
+        Returns:
+            Whether that is possible; not twice for one decision.
+        """
+        if len(self.splits) == _SPLITS or (file, line) in self.splits:
+            return False
+        for code, module in self.modules.items():
+            if code.co_filename == file and can_split(code, line, module, self.splits):
+                self.splits = (*self.splits, (file, line))
+                self._rewrite(code, module)
+                return True
+        return False
+
+    def with_splits(self, splits: tuple[tuple[str, int], ...]) -> None:
+        """Split at other decisions."""
+        if splits != self.splits:
+            self.splits = splits
+            for code, module in self.modules.items():
+                self._rewrite(code, module)
 
     def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
         """The same functions with statements inserted.
@@ -115,6 +145,7 @@ class Rewritten:
             CannotRewriteError: a function cannot be rewritten.
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
+        made.splits = self.splits
         made.functions = dict(self.functions)
         for code, now in self.codes.items():
             if code in self.modules:

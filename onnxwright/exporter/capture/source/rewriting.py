@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union
@@ -23,6 +24,7 @@ from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions,
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
 from onnxwright.exporter.capture.source.names import names_of
+from onnxwright.exporter.capture.source.splitting import split, split_all
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 
 _MODULE = "onnxwright.exporter.capture.source"
@@ -38,7 +40,10 @@ class _Place:
 
 
 def rewritten(
-    code: CodeType, module: dict[str, Any] | None = None, inserted: Inserted | None = None
+    code: CodeType,
+    module: dict[str, Any] | None = None,
+    inserted: Inserted | None = None,
+    splits: Sequence[tuple[str, int]] = (),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -46,6 +51,7 @@ def rewritten(
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
         inserted: statements that are to run before lines of it.
+        splits: decisions that have all that follows on both of their sides.
 
     Returns:
         Code for the same function object.
@@ -67,6 +73,7 @@ def rewritten(
         raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
+    split_all(place.node, code.co_filename, splits)
     made = _function(place.node, code.co_filename, place.owner, first)
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
@@ -99,6 +106,25 @@ def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) ->
         return covers(_find(code, module).node, line)
     except CannotRewriteError:
         return False
+
+
+def can_split(
+    code: CodeType, line: int, module: dict[str, Any], splits: Sequence[tuple[str, int]]
+) -> bool:
+    """Whether something follows the decision of a line in a function, that is split already.
+
+    Args:
+        code: of the function.
+        line: of its file.
+        module: its globals.
+        splits: where it is split.
+    """
+    try:
+        node = _find(code, module).node
+    except CannotRewriteError:
+        return False
+    split_all(node, code.co_filename, splits)
+    return split(node, line)
 
 
 def _function(

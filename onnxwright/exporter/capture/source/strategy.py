@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
@@ -52,16 +52,27 @@ def by_source(
     """
     changed = Rewritten() if changed is None else changed
     error = first
+    refused: DisagreementError | None = None
+    splits = changed.splits
     for _ in range(_LIMIT):
-        if error is not None:
-            _rewrite(error, changed)
         found = Session(assume or {})
         try:
+            if error is not None:
+                _rewrite(error, changed)
             with changed.in_place(), session(found), ListFunctions():
                 return Found(run(), found, changed)
+        except DisagreementError as raised:
+            refused, error = refused or raised, None
+            if raised.span is None or not changed.split(raised.span.file, raised.span.line):
+                changed.with_splits(splits)
+                raise refused from None
         except Exception as raised:
-            if reads_value(raised) is None:
-                raise
+            if raised is error or isinstance(raised, CannotRewriteError) or not reads_value(raised):
+                if refused is None:
+                    raise
+                # The rest of the function does not work on both sides.
+                changed.with_splits(splits)
+                raise refused from None
             error = raised
     assert error is not None
     raise error
