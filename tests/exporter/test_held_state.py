@@ -141,7 +141,16 @@ class _Rows(_Nested):
         return self.rows * 2
 
 
+class _Table(_Tensor):
+    """More than one element, and not a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = torch.arange(6.0).reshape(3, 2)[1:]
+
+
 HELD = {
+    "table": (_Table, (1, 2)),
     "attribute": (_Tensor, (1,)),
     "nested": (_Nested, (1,)),
     "registered": (_Registered, (1,)),

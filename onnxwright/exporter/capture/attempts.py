@@ -26,9 +26,11 @@ from onnxwright.exporter.capture.quantized.modules import (
     quantized_values,
 )
 from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.functions import Rewritten, has_deciding_frame
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
+from onnxwright.exporter.capture.source.strategy import rewritten_conversions
 from onnxwright.exporter.capture.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -93,38 +95,36 @@ def capture(
     errors: list[Exception] = []
     failed: list[tuple[Failure, Wanted]] = []
     second: Capture | None = None
+    converting: Conversions = {}
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
     if how == "source":
         waiting = _sources(wanted, None, assume)
-    while waiting:
+    while waiting or converting:
+        if not waiting:
+            waiting, converting = _sources(wanted, None, assume, converting), {}
         name, way, inputs, relaxed = waiting.pop(0)
-        if second is not None and way not in (strict, with_torch_func):
+        if second is not None and not _may_keep_sizes(way):
             continue
         begun = time.perf_counter()
         with TORCH_LOCK, capture_torch_output() as output:
             decisions: list[Decision] = []
             changes: list[Change] = []
-            program, error = _tried(way, model, inputs, decisions, changes)
+            with conversions_recorded() as conversions:
+                program, error = _tried(way, model, inputs, decisions, changes)
         seconds = time.perf_counter() - begun
-        reason = "" if error is None else reason_of(error)
-        outcome = Outcome(name, seconds, reason, output.text)
-        if isinstance(way, Source):
-            outcome = dataclasses.replace(
-                outcome, choices=way.choices, rewritten=way.rewritten, answered=way.answered
-            )
-        outcomes.append(outcome)
+        outcomes.append(_outcome(name, way, error, seconds, output.text))
+        if way is non_strict and how == "auto":
+            converting = converting or conversions
         if error is not None:
             errors.append(error)
             failed += _failure(way, error, seconds, inputs)
             if how == "auto" and not waiting and not isinstance(way, Source):
                 first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
                 if first is not None and second is None:
-                    waiting = _sources(wanted, first, assume)
-            if how == "auto" and _is_about_func(error) and way is non_strict:
-                waiting = _ways(wanted, "torch.func") + waiting
-            elif how == "auto" and way is non_strict and _is_about_quantized(error):
-                waiting = _ways(wanted, "quantized") + waiting
+                    waiting, converting = _sources(wanted, first, assume), {}
+            if how == "auto" and way is non_strict:
+                waiting = _ways_for(error, wanted) + waiting
             continue
         found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
         if isinstance(way, Source):
@@ -133,9 +133,10 @@ def capture(
         lost = fixed_values(found.program) or (
             with_func and (relaxed or not _is_resolved(found.program))
         )
-        if way is draft or how != "auto" or not lost:
-            if way is not draft:
-                output.replay()
+        if way is draft:
+            return found
+        if how != "auto" or not lost:
+            output.replay()
             return found
         # Sizes became numbers of Python; tracing of Python may keep them.
         second = second or found
@@ -144,6 +145,30 @@ def capture(
     if second is not None:
         return second
     raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
+
+
+def _outcome(
+    name: str, way: Strategy, error: Exception | None, seconds: float, output: str
+) -> Outcome:
+    """What became of a way, for the report."""
+    made = Outcome(name, seconds, "" if error is None else reason_of(error), output)
+    if not isinstance(way, Source):
+        return made
+    return dataclasses.replace(
+        made, choices=way.choices, rewritten=way.rewritten, answered=way.answered
+    )
+
+
+def _may_keep_sizes(way: Strategy) -> bool:
+    """Whether a way may keep a size dynamic that a capture without tracing of Python fixes."""
+    return way in (strict, with_torch_func) or isinstance(way, Source)
+
+
+def _ways_for(error: Exception, wanted: Wanted) -> list[tuple[str, Strategy, Wanted, bool]]:
+    """The ways that are made for what stopped a capture."""
+    if _is_about_func(error):
+        return _ways(wanted, "torch.func")
+    return _ways(wanted, "quantized") if _is_about_quantized(error) else []
 
 
 def _failure(
@@ -202,11 +227,17 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
 
 
 def _sources(
-    wanted: Wanted, first: Exception | None, assume: Mapping[str, bool] | None
+    wanted: Wanted,
+    first: Exception | None,
+    assume: Mapping[str, bool] | None,
+    converting: Conversions | None = None,
 ) -> list[tuple[str, Strategy, Wanted, bool]]:
     """The capture by source, with all forms of the inputs."""
     ways = _ways(wanted, "source")
-    return [(name, Source(first, assume), inputs, relaxed) for name, _, inputs, relaxed in ways]
+    return [
+        (name, Source(first, assume, rewritten_conversions(converting or {})), inputs, relaxed)
+        for name, _, inputs, relaxed in ways
+    ]
 
 
 def _tried(

@@ -16,7 +16,7 @@ from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
-from onnxwright.exporter.places import TORCH, is_of_user
+from onnxwright.exporter.places import HOME, TORCH, is_of_user
 
 # What lies between a decision of Python and torch's answer.
 _BETWEEN = (
@@ -24,8 +24,11 @@ _BETWEEN = (
     f"{TORCH}/fx/experimental/sym_node.py",
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
 )
-# How functions of torch such as `torch._assert` are called while they are followed.
-_FOLLOWED = ("__torch_function__", "handle_torch_function")
+# What rewritten code of a capture by source calls.
+_REWRITTEN = f"{HOME}/exporter/capture/source/"
+# How functions of torch such as `torch._assert` are called while they are followed, and what stands
+# for `min` and `max`.
+_FOLLOWED = ("__torch_function__", "handle_torch_function", "_tensor_min_max")
 # What interprets the user's code in a strict capture.
 _STRICT = f"{TORCH}/_dynamo"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
@@ -89,7 +92,9 @@ def _asking_line() -> tuple[str, int] | None:
     """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and (
-        frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+        frame.f_code.co_filename in _BETWEEN
+        or frame.f_code.co_name in _FOLLOWED
+        or frame.f_code.co_filename.startswith(_REWRITTEN)
     ):
         frame = frame.f_back
     if frame is None:

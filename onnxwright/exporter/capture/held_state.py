@@ -26,6 +26,8 @@ from onnxwright.diagnostics.diagnostic import warn
 
 # What is looked through: a bound for modules that hold large data sets in Python lists.
 _MOST = 20_000
+# Elements of a tensor that is kept: a bound for data sets that are held as tensors.
+_MOST_ELEMENTS = 1 << 24
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor)
 
 
@@ -42,10 +44,10 @@ class Change:
 def held_state_kept(
     module: torch.nn.Module, changes: list[Change], *, writes_buffers: bool = False
 ) -> Iterator[None]:
-    """Undo what capturing a module does to its numbers and to its tensors of one element.
+    """Undo what capturing a module does to its numbers and to tensors that are not its buffers.
 
-    PyTorch computes with such tensors where they are not buffers, so that `self.count.add_(1)`
-    would have happened once before the program runs for the first time.
+    PyTorch computes with such tensors, so that `self.count.add_(1)` would have happened once before
+    the program runs for the first time.
 
     Args:
         module: what is captured.
@@ -53,7 +55,7 @@ def held_state_kept(
         writes_buffers: leave what is written into buffers.
     """
     own = {id(buffer) for buffer in module.buffers()} if writes_buffers else ()
-    tensors = [(t, t.detach().clone()) for t in _held_numbers(module) if id(t) not in own]
+    tensors = [(t, t.detach().clone()) for t in _held_tensors(module) if id(t) not in own]
     slots = [(slot, slot.get()) for slot in _slots(module)]
     found: dict[int, Any] = {}
     try:
@@ -196,8 +198,12 @@ def _cells(function: types.FunctionType) -> Iterator[_Slot]:
             yield _Slot(name, get, put)
 
 
-def _held_numbers(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Real tensors of one element in the attributes, containers and closures of a module."""
+def _held_tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Real tensors in the attributes, containers and closures of a module.
+
+    Of tensors that are registered, or share memory with one that is, those of one element.
+    """
+    registered = {_start(t) for t in (*module.parameters(), *module.buffers())}
     seen: set[int] = set()
     waiting: list[Any] = [module]
     while waiting and len(seen) < _MOST:
@@ -207,8 +213,9 @@ def _held_numbers(module: torch.nn.Module) -> Iterator[torch.Tensor]:
         seen.add(id(one))
         if isinstance(one, torch.Tensor):
             is_real = type(one) is torch.Tensor and one.device.type == "cpu"
-            if is_real and one.layout is torch.strided and one.numel() == 1:
-                yield one
+            if is_real and one.layout is torch.strided and one.numel() <= _MOST_ELEMENTS:
+                if one.numel() == 1 or _start(one) not in registered:
+                    yield one
         elif isinstance(one, dict):
             waiting += [v for v in one.values() if _may_hold(v)]
         elif isinstance(one, list | tuple | set):
@@ -219,6 +226,16 @@ def _held_numbers(module: torch.nn.Module) -> Iterator[torch.Tensor]:
             waiting += [one.__self__, one.__func__]
         else:
             waiting += [v for v in getattr(one, "__dict__", {}).values() if _may_hold(v)]
+
+
+def _start(tensor: torch.Tensor) -> int | None:
+    """Where the memory of a tensor is; None where it has none."""
+    if isinstance(tensor, FakeTensor) or tensor.layout is not torch.strided:
+        return None
+    try:
+        return tensor.untyped_storage().data_ptr() or None
+    except RuntimeError:  # a subclass that wraps tensors
+        return None
 
 
 def _may_hold(value: Any) -> bool:

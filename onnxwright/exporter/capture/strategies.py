@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.extremes import extremes_symbolic
 from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
@@ -24,6 +25,7 @@ from onnxwright.exporter.capture.quantized.modules import (
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.recurrences import recurrences_scanned
+from onnxwright.exporter.capture.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
@@ -47,6 +49,8 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         solvers_written_out(),
         recurrences_scanned(),
         torch_func.chunks_joined(),
+        seeded_draws_constant(),
+        extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
         refusals_raised(),
     ):

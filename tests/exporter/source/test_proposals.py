@@ -67,7 +67,7 @@ CASES = [
             y = y.sum()
         return y
         """,
-        "`assume={'PLACE:3': True}` and `assume={'PLACE:7': False}`",
+        "`assume={'PLACE:7': False}` and `assume={'PLACE:3': True}`",
     ),
     Case(
         "a size that may be 0",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import length_of
-from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
@@ -73,6 +75,8 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         items = list(values[0]) if one else list(values)
         if not items:
             return function(items, **options)
+        if key is None and len(items) > 1 and is_of_sizes(items):
+            return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
         keys = items if key is None else [key(item) for item in items]
         if not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
             return items[function(range(len(keys)), key=keys.__getitem__)]
@@ -86,16 +90,17 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
 
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
-    """`int(x)` or `float(x)` of a value that is known at run time only."""
+    """`int(x)` or `float(x)` of a size or of a value that is known at run time only."""
     value = args[0] if len(args) == 1 else None
     if isinstance(value, torch.Tensor):
         proxy = tracer().tensor_tracker.get(value)
         if proxy is None or proxy.constant is not None:
             return kind(*args)
         value = (value.to(torch.int64) if value.dtype == torch.bool else value).item()
-    if isinstance(value, SYMBOLS) and free_unbacked_symbols(value):
-        if isinstance(value, torch.SymBool):
-            value = torch.sym_ite(value, 1, 0)
+    if isinstance(value, (torch.SymInt, torch.SymFloat)) and value.node.constant is None:
+        return torch.sym_int(value) if kind is int else torch.sym_float(value)
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        value = torch.sym_ite(value, 1, 0)
         return torch.sym_int(value) if kind is int else torch.sym_float(value)
     return kind(*args)
 

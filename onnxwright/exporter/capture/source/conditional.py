@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 
@@ -63,7 +64,8 @@ def conditional(
         while True:
             before = state.read()
             try:
-                return _conditional(truth, then, orelse, state, effects)
+                comparison = _comparison(condition)
+                return _conditional(truth, then, orelse, state, effects, comparison)
             except MorePlacesError as more:
                 state.write(before)
                 state.add(more.places)
@@ -99,6 +101,7 @@ def _conditional(
     orelse: Callable[[], None],
     state: State,
     effects: Effects,
+    comparison: Any,
 ) -> bool:
     slots = state.open()
     before = state.read()
@@ -107,16 +110,19 @@ def _conditional(
     growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
     added = [growth.added for growth in growths]
     adds: list[list[int]] = []
-    for branch in (then, orelse):
+    for side, branch in ((True, then), (False, orelse)):
         for growth, so_far in zip(growths, added):
             growth.added = so_far
         state.write(before)
         with Region() as region:
+            holds = comparison if side or comparison is None else sympy.Not(comparison)
+            known = {} if holds is None else region.facts.suppose(holds)
             branch()
             effects.check(state)
             after = state.read()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
+            parts[-1].known = known
             found.append(after)
             adds.append([growth.added for growth in growths])
     state.write(before)
@@ -196,7 +202,10 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
     given, targets = values[: len(operands)], values[len(operands) :]
     sides = dict(zip(("true_graph", "false_graph"), modules))
     like = [
-        empty(merged_sizes(a.meta["val"].shape, b.meta["val"].shape), a.meta["val"].dtype)
+        empty(
+            merged_sizes(a.meta["val"].shape, b.meta["val"].shape, [p.known for p in parts]),
+            a.meta["val"].dtype,
+        )
         for a, b in zip(*outputs)
     ]
     args = (condition, *modules, tuple(given))

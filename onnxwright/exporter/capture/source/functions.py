@@ -13,8 +13,9 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.inserting import Inserted
-from onnxwright.exporter.capture.source.rewriting import can_split, has_line, rewritten
+from onnxwright.exporter.capture.source.rewriting import decisions_around, has_line, rewritten
 from onnxwright.exporter.places import HOME, TORCH
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -39,9 +40,6 @@ EQUAL: dict[tuple[str, str], Any] = {
 """Functions that choose between equal results by values -> what answers without a look."""
 
 
-# How often the rest of a function is put on both sides of a decision: it doubles each time.
-_SPLITS = 5
-
 # Code of its own within the function in which it stands, up to Python 3.11.
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
@@ -57,7 +55,7 @@ class Rewritten:
         functions: the functions that have a code, where their name finds them.
         modules: the globals of the functions.
         inserted: statements that are to run before lines of these.
-        splits: decisions that have all that follows on both of their sides.
+        split: files and lines of decisions whose sides go on to the end of their block.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -66,7 +64,7 @@ class Rewritten:
     functions: dict[CodeType, list[FunctionType]] = field(default_factory=dict)
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
     inserted: Inserted = field(default_factory=dict)
-    splits: tuple[tuple[str, int], ...] = ()
+    split: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, frame: FrameType) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -103,33 +101,29 @@ class Rewritten:
         return True
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
-        self.codes[code] = rewritten(code, module, self.inserted, self.splits)
+        lines = {line for file, line in self.split if file == code.co_filename}
+        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines))
         self.modules[code] = module
 
-    def split(self, file: str, line: int) -> bool:
-        """Put all that follows a decision on both of its sides.
+    def split_at(self, span: Span) -> bool:
+        """Let both sides of a decision go on by themselves to the end of their block.
 
         Args:
-            file, line: the decision.
+            span: the line of the decision; where its sides do so already, those of the decision
+                around it.
 
         Returns:
-            Whether that is possible; not twice for one decision.
+            Whether that is something new.
         """
-        if len(self.splits) == _SPLITS or (file, line) in self.splits:
-            return False
-        for code, module in self.modules.items():
-            if code.co_filename == file and can_split(code, line, module, self.splits):
-                self.splits = (*self.splits, (file, line))
-                self._rewrite(code, module)
+        of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == span.file]
+        around = [(c, m) for c, m in of_file if has_line(c, span.line, m)]
+        for line in decisions_around(*around[-1], span.line) if around else ():
+            if (span.file, line) not in self.split:
+                self.split.add((span.file, line))
+                for code, module in around:
+                    self._rewrite(code, module)
                 return True
         return False
-
-    def with_splits(self, splits: tuple[tuple[str, int], ...]) -> None:
-        """Split at other decisions."""
-        if splits != self.splits:
-            self.splits = splits
-            for code, module in self.modules.items():
-                self._rewrite(code, module)
 
     def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
         """The same functions with statements inserted.
@@ -145,8 +139,7 @@ class Rewritten:
             CannotRewriteError: a function cannot be rewritten.
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
-        made.splits = self.splits
-        made.functions = dict(self.functions)
+        made.functions, made.split = dict(self.functions), set(self.split)
         for code, now in self.codes.items():
             if code in self.modules:
                 made._rewrite(code, self.modules[code])
@@ -232,6 +225,12 @@ def _all_objects() -> Iterator[None]:
     finally:
         if frozen:
             gc.freeze()
+
+
+def last_line(code: CodeType) -> int:
+    """The last line of a function, with those defined in it."""
+    inner = [last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([line for *_, line in code.co_lines() if line is not None] + inner)
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:

@@ -56,6 +56,7 @@ class Part:
         graph: the graph, without an output.
         read: nodes of the other graph that it reads -> its placeholders.
         values: what tensors, by identity, are in the graph.
+        known: what sizes are where the part runs.
         written: nodes of the other graph that it writes to -> the copies that it writes to.
     """
 
@@ -64,6 +65,7 @@ class Part:
     values: dict[int, fx.Node]
     written: dict[fx.Node, fx.Node] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
+    known: dict[Any, Any] = field(default_factory=dict)
 
     def placeholder(self, outer: fx.Node) -> fx.Node:
         """What stands for a node of the other graph."""
@@ -356,12 +358,26 @@ def fake_mode() -> Any:
     return next(x.fake_mode for x in tracer().tensor_tracker if hasattr(x, "fake_mode"))
 
 
-def merged_sizes(one: Sequence[Any], two: Sequence[Any]) -> list[Any]:
-    """The sizes of a tensor that has one of two shapes; known at run time where they differ."""
-    return [_merged_size(a, b) for a, b in zip(one, two)]
+def merged_sizes(
+    one: Sequence[Any],
+    two: Sequence[Any],
+    known: Sequence[dict[Any, Any]] = ({}, {}),
+) -> list[Any]:
+    """The sizes of a tensor that has one of two shapes; known at run time where they differ.
+
+    Args:
+        one, two: the shapes.
+        known: what sizes are where the tensor has each of them.
+    """
+    return [_merged_size(a, b, known) for a, b in zip(one, two)]
 
 
-def _merged_size(one: Any, two: Any) -> Any:
+def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
+    for size, other, there in ((one, two, known[1]), (two, one, known[0])):
+        # A size of one side is that of the other, too, by what holds there.
+        if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
+            if free_unbacked_symbols(size) <= known_symbols():
+                return size
     symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
     exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
     free = {u for s in symbols for u in free_unbacked_symbols(s)}
@@ -373,6 +389,10 @@ def _merged_size(one: Any, two: Any) -> Any:
         low = 0 if symbols else min(one, two)
         env.constrain_symbol_range(size.node.expr, low, int_oo if symbols else max(one, two))
     return size
+
+
+def _by(size: Any, known: dict[Any, Any]) -> Any:
+    return size.node.expr.subs(known) if isinstance(size, torch.SymInt) else size
 
 
 def known_symbols() -> set[Any]:

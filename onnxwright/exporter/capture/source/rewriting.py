@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Union
@@ -19,12 +18,12 @@ from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
 from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
+from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
 from onnxwright.exporter.capture.source.names import names_of
-from onnxwright.exporter.capture.source.splitting import split, split_all
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 
 _MODULE = "onnxwright.exporter.capture.source"
@@ -43,7 +42,7 @@ def rewritten(
     code: CodeType,
     module: dict[str, Any] | None = None,
     inserted: Inserted | None = None,
-    splits: Sequence[tuple[str, int]] = (),
+    split: frozenset[int] = frozenset(),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -51,7 +50,7 @@ def rewritten(
         code: of a function whose source can be read.
         module: the globals of the function; for sources that only its loader can read.
         inserted: statements that are to run before lines of it.
-        splits: decisions that have all that follows on both of their sides.
+        split: lines of `if` statements after which each side has a copy of its own of what follows.
 
     Returns:
         Code for the same function object.
@@ -71,9 +70,10 @@ def rewritten(
     place = _find(code, module)
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
+    if split:
+        splitting.split(place.node, split)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
-    split_all(place.node, code.co_filename, splits)
     made = _function(place.node, code.co_filename, place.owner, first)
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
@@ -91,6 +91,20 @@ def rewritten(
     return found.replace(**changes)
 
 
+def decisions_around(code: CodeType, module: dict[str, Any] | None, line: int) -> list[int]:
+    """The lines of the `if` statements that a line stands in, innermost first.
+
+    Args:
+        code: of the function.
+        module: its globals.
+        line: a line of a decision, counted as one it stands in.
+
+    Returns:
+        The lines, up to the innermost loop or function around it.
+    """
+    return splitting.around(_find(code, module).node, line)
+
+
 def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) -> bool:
     """Whether a statement of a function stands on a line.
 
@@ -106,25 +120,6 @@ def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) ->
         return covers(_find(code, module).node, line)
     except CannotRewriteError:
         return False
-
-
-def can_split(
-    code: CodeType, line: int, module: dict[str, Any], splits: Sequence[tuple[str, int]]
-) -> bool:
-    """Whether something follows the decision of a line in a function, that is split already.
-
-    Args:
-        code: of the function.
-        line: of its file.
-        module: its globals.
-        splits: where it is split.
-    """
-    try:
-        node = _find(code, module).node
-    except CannotRewriteError:
-        return False
-    split_all(node, code.co_filename, splits)
-    return split(node, line)
 
 
 def _function(

@@ -1,111 +1,91 @@
-"""The rest of a function on both sides of a decision, where its sides cannot be one value.
+"""`if` statements whose sides each have a copy of what follows them in their block.
 
-After `mask = None if x.sum() > 0 else m` no tensor stands for `mask`.  With all that follows on
-both sides of the decision it is plain Python on each; only the results of the function meet.
+`if test: y = None` and `else: y = x` cannot be one value afterwards. Where both sides go on by
+themselves, nothing has to be one value but what the block gives in the end.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from typing import Any
 
-_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_LAZY = (
-    ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp, ast.IfExp,
-)  # fmt: skip
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# What is evaluated for some values only.
+_LAZY = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp)
+_EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
-def split(node: ast.AST, line: int) -> bool:
-    r"""Put what follows a decision on both sides of it.
+def split(function: ast.FunctionDef | ast.Lambda, lines: frozenset[int]) -> None:
+    """Move what follows `if` statements into both of their sides.
 
     Args:
-        node: a function; it is changed.
-        line: of the decision: an `if`, or an `a if test else b` in a statement.
-
-    Returns:
-        Whether there is such a decision that something follows.
+        function: the function; it is changed.
+        lines: of the statements.
 
     Example:
-        >>> text = "def f(x):\n    m = None if x > 0 else x\n    return x if m is None else m"
-        >>> tree = ast.parse(text)
-        >>> split(tree.body[0], 2)
-        True
-        >>> print(ast.unparse(tree))
+        >>> made = ast.parse("def f(x): y = None if x else 1; return y").body[0]
+        >>> split(made, frozenset([1]))
+        >>> print(ast.unparse(made))
         def f(x):
-            if x > 0:
-                m = None
-                return x if m is None else m
+            if x:
+                y = None
+                return y
             else:
-                m = x
-                return x if m is None else m
+                y = 1
+                return y
     """
-    blocks = [b for b in (getattr(node, name, None) for name in _BLOCKS) if isinstance(b, list)]
-    found = [_split(block, line) for block in blocks]
-    return any(found)
+    if isinstance(function, ast.FunctionDef):
+        function.body = _split(function.body, lines)
 
 
-_BLOCKS = ("body", "orelse", "finalbody")
+def _split(body: list[ast.stmt], lines: frozenset[int]) -> list[ast.stmt]:
+    made: list[ast.stmt] = []
+    for n, statement in enumerate(body):
+        statement = _as_statement(statement) if statement.lineno in lines else statement
+        if isinstance(statement, ast.If) and statement.lineno in lines:
+            rest = body[n + 1 :]
+            statement.body = _joined(statement.body, rest)
+            statement.orelse = _joined(statement.orelse, rest)
+            body = [*body[: n + 1]]
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list) and not isinstance(statement, ast.ClassDef):
+                setattr(statement, name, _split(inner, lines))
+        made.append(statement)
+        if len(body) == n + 1:
+            break
+    return made
 
 
-def _split(block: list[ast.stmt], line: int) -> bool:
-    """Split the statements of a block that have the decision in them."""
-    for n, s in enumerate(block):
-        if not (s.lineno <= line <= (s.end_lineno or s.lineno)):
-            continue
-        if isinstance(s, ast.If) and s.test.lineno <= line <= (s.test.end_lineno or line):
-            return _with_rest(block, n, s)
-        if isinstance(s, ast.If):
-            # What follows this `if` follows the decision in it, too.
-            _with_rest(block, n, s)
-            return any([_split(s.body, line), _split(s.orelse, line)])
-        if hasattr(s, "body"):
-            return any(
-                _split(b, line)
-                for b in (getattr(s, name, None) for name in _BLOCKS)
-                if isinstance(b, list)
-            )
-        made = _as_if(s, line)
-        if made is not None:
-            block[n] = made
-            _with_rest(block, n, made)
-            return True
-    return False
+def _joined(side: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
+    if side and isinstance(side[-1], _EXITS):
+        return side
+    return [*side, *copy.deepcopy(rest)]
 
 
-def _with_rest(block: list[ast.stmt], n: int, s: ast.If) -> bool:
-    """Move what follows an `if` into both of its sides; whether anything does."""
-    rest = block[n + 1 :]
-    del block[n + 1 :]
-    for side in (s.body, s.orelse):
-        if not side or not isinstance(side[-1], _ENDS):
-            side += copy.deepcopy(rest)
-    return bool(rest)
-
-
-def _as_if(s: ast.stmt, line: int) -> ast.If | None:
-    """A statement with `a if test else b` as an `if` of two statements."""
-    found = _ternary(s, line)
-    if found is None:
-        return None
-    sides = []
-    for value in (found.body, found.orelse):
+def _as_statement(s: ast.stmt) -> ast.stmt:
+    """A statement with `a if test else b` as an `if` of two; any other statement as it is."""
+    choice = _ternary(s)
+    if choice is None:
+        return s
+    sides: list[list[ast.stmt]] = []
+    for value in (choice.body, choice.orelse):
         side = copy.deepcopy(s)
-        mine = _ternary(side, line)
+        mine = _ternary(side)
         assert mine is not None
-        sides.append(_Replaces(mine, value).visit(side))
-    made = ast.If(copy.deepcopy(found.test), [sides[0]], [sides[1]])
-    return ast.copy_location(made, s)
+        sides.append([_Replaces(mine, value).visit(side)])
+    return ast.copy_location(ast.If(choice.test, *sides), s)
 
 
-def _ternary(s: ast.AST, line: int) -> ast.IfExp | None:
-    """The first `a if test else b` of a line that is always evaluated."""
+def _ternary(s: ast.AST) -> ast.IfExp | None:
+    """The first `a if test else b` of a statement without a block that is always evaluated."""
+    if hasattr(s, "body"):
+        return None
     for child in ast.iter_child_nodes(s):
-        if isinstance(child, ast.IfExp) and child.lineno <= line <= (child.end_lineno or line):
+        if isinstance(child, ast.IfExp):
             return child
-        if isinstance(child, _LAZY):
-            continue
-        found = _ternary(child, line)
+        found = None if isinstance(child, _LAZY) else _ternary(child)
         if found is not None:
             return found
     return None
@@ -118,17 +98,45 @@ class _Replaces(ast.NodeTransformer):
         self.old, self.new = old, new
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """The other expression for the one; what stands inside of others stays."""
         return copy.deepcopy(self.new) if node is self.old else node
 
 
-def split_all(node: ast.AST, file: str, places: Sequence[tuple[str, int]]) -> None:
-    """Split a function at the decisions of its file, in order.
+def around(function: ast.AST, line: int) -> list[int]:
+    """The lines of the decisions that a line stands in, innermost first.
 
     Args:
-        node: the function; it is changed.
-        file: its file.
-        places: files and lines.
+        function: the function.
+        line: a line.
+
+    Returns:
+        Those up to the innermost loop or function around the line.
+
+    Example:
+        >>> around(ast.parse("y = 1 if a else 2"), 1)
+        [1]
     """
-    for name, line in places:
-        if name == file:
-            split(node, line)
+    found: list[int] = []
+    for node in _path(function, line):
+        if isinstance(node, (*_SCOPES, ast.For, ast.While)):
+            found = []
+        elif isinstance(node, ast.If) or _ternary(node) is not None:
+            found.append(node.lineno)
+    return found[::-1]
+
+
+def _path(node: ast.AST, line: int) -> list[Any]:
+    """The statements around a line, outermost first."""
+    for child in ast.iter_child_nodes(node):
+        inside = isinstance(child, (ast.stmt, ast.Lambda, ast.ExceptHandler, ast.match_case))
+        if inside and _first(child) <= line <= _last(child):
+            return [child, *_path(child, line)]
+    return []
+
+
+def _first(node: Any) -> int:
+    return int(getattr(node, "lineno", None) or min(_first(c) for c in node.body))
+
+
+def _last(node: Any) -> int:
+    return int(getattr(node, "end_lineno", None) or max(_last(c) for c in node.body))

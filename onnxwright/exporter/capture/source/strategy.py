@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
 from onnxwright.exporter.capture.source.lists import ListFunctions
@@ -52,30 +55,86 @@ def by_source(
     """
     changed = Rewritten() if changed is None else changed
     error = first
-    refused: DisagreementError | None = None
-    splits = changed.splits
+    best: Found | None = None
+    disagreements: dict[Span, DisagreementError] = {}
     for _ in range(_LIMIT):
+        if error is not None:
+            _rewrite(error, changed)
+            error = None
         found = Session(assume or {})
         try:
-            if error is not None:
-                _rewrite(error, changed)
-            with changed.in_place(), session(found), ListFunctions():
-                return Found(run(), found, changed)
-        except DisagreementError as raised:
-            refused, error = refused or raised, None
-            if raised.span is None or not changed.split(raised.span.file, raised.span.line):
-                changed.with_splits(splits)
-                raise refused from None
-        except Exception as raised:
-            if raised is error or isinstance(raised, CannotRewriteError) or not reads_value(raised):
-                if refused is None:
+            with (
+                changed.in_place(), session(found), ListFunctions(),
+                conversions_recorded() as conversions,
+            ):  # fmt: skip
+                best = Found(run(), found, changed)
+            if not _adds_conversions(conversions, changed):
+                return best
+        except Exception as raised:  # noqa: BLE001 - torch raises many kinds
+            try:
+                error = _mended(raised, conversions, changed, disagreements)
+            except Exception:
+                # What works with numbers of the example may not with symbolic ones.
+                if best is None:
                     raise
-                # The rest of the function does not work on both sides.
-                changed.with_splits(splits)
-                raise refused from None
-            error = raised
-    assert error is not None
-    raise error
+                return best
+    if best is not None:
+        return best
+    raise error or next(iter(disagreements.values()))
+
+
+def _mended(
+    raised: Exception,
+    conversions: Conversions,
+    changed: Rewritten,
+    disagreements: dict[Span, DisagreementError],
+) -> Exception | None:
+    """Change how functions are rewritten, after a capture failed.
+
+    Args:
+        raised: what it raised.
+        conversions: the functions that took a size as a number.
+        changed: the functions that are rewritten.
+        disagreements: the first of each decision; that of this one is added.
+
+    Returns:
+        The error if it says which function is to be rewritten; None where all is done.
+
+    Raises:
+        Exception: the error; there is nothing to change.
+    """
+    if isinstance(raised, DisagreementError) and raised.span is not None:
+        before = disagreements.setdefault(raised.span, raised)
+        if changed.split_at(raised.span):
+            return None
+        raise before
+    if reads_value(raised) is not None:
+        return raised
+    if _adds_conversions(conversions, changed):
+        return None
+    raise raised
+
+
+def _adds_conversions(conversions: Conversions, changed: Rewritten) -> bool:
+    known = len(changed.codes)
+    return len(rewritten_conversions(conversions, changed).codes) > known
+
+
+def rewritten_conversions(conversions: Conversions, changed: Rewritten | None = None) -> Rewritten:
+    """Rewrite functions that take a size as a number, where that can be done.
+
+    Args:
+        conversions: the functions.
+        changed: functions that are rewritten; they are added there.
+
+    Returns:
+        All functions that are rewritten.
+    """
+    changed = Rewritten() if changed is None else changed
+    for frame in conversions.values():
+        with contextlib.suppress(CannotRewriteError):
+            changed.add(frame)
+    return changed
 
 
 def _rewrite(error: BaseException, changed: Rewritten) -> None:

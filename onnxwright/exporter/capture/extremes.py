@@ -1,0 +1,55 @@
+"""`min` and `max` of numbers that follow from dynamic sizes, as operators instead of decisions.
+
+torch.export does so for two integers. It compares floats and more than two numbers, and keeps what
+is the least for the example.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._export import non_strict_utils
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def is_of_sizes(items: Sequence[Any]) -> bool:
+    """Whether all items are numbers, and one at least follows from a dynamic size.
+
+    Example:
+        >>> is_of_sizes([1, 2.5])
+        False
+    """
+    numbers = all(isinstance(x, (bool, int, float, *_SYMBOLS)) for x in items)
+    return numbers and any(isinstance(x, _SYMBOLS) for x in items)
+
+
+@contextmanager
+def extremes_symbolic() -> Iterator[None]:
+    """While it lasts, `min` and `max` in a non-strict capture decide nothing by sizes."""
+    name = "_tensor_min_max"  # NOTE: not part of torch's interface; of one file, found by name
+    before = getattr(non_strict_utils, name, None)
+    if before is None:
+        yield
+        return
+
+    def extreme(*args: Any, real_callable: Any, tensor_callable: Any, **kwargs: Any) -> Any:
+        items = args
+        if len(args) == 1 and isinstance(args[0], (tuple, list)):
+            items = tuple(args[0])
+        if kwargs or len(items) < 2 or not is_of_sizes(items):
+            return before(
+                *args, real_callable=real_callable, tensor_callable=tensor_callable, **kwargs
+            )
+        two = torch.sym_max if tensor_callable is torch.maximum else torch.sym_min
+        return functools.reduce(two, items)
+
+    setattr(non_strict_utils, name, extreme)
+    try:
+        yield
+    finally:
+        setattr(non_strict_utils, name, before)
