@@ -667,7 +667,7 @@ def none_in_a_list(x):
     return total
 
 
-@refused
+@program
 def filtered_list(x):
     parts = [x + 1 if x.sum() > 0 else None, x * 2, None if x.max() > 1 else x]
     kept = [p for p in parts if p is not None]
