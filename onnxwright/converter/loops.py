@@ -179,7 +179,9 @@ def _from_list(low: Lowering, items: list[Any], first: list[Any]) -> Iterator[An
             yield first[n] if known else low.import_value(items[n])
             n += 1
     finally:
-        low.regions.iterated.remove(items)
+        # By identity: lists of tensors are not compared.
+        held = low.regions.iterated
+        del held[max(n for n, one in enumerate(held) if one is items)]
 
 
 def unroll(low: Lowering, s: hir.For, items: Iterator[Any]) -> None:
