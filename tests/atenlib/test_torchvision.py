@@ -140,6 +140,14 @@ def test_roi_align(ratio: int, aligned: bool, dtype: Any, opset: int) -> None:
           opset=opset)  # fmt: skip
 
 
+@pytest.mark.parametrize("opset", [18, 23])
+def test_no_regions(opset: int) -> None:
+    x, none = torch.randn(2, 12, 9, 7), torch.zeros(0, 5)
+    aligned, pooled = torch.zeros(0, 12, 3, 2), torch.zeros(0, 12, 3, 2, dtype=torch.int32)
+    agree(vision.roi_align, aligned, x, none, 0.4, 3, 2, 2, True, dynamic=(0, 1), opset=opset)
+    agree(vision.roi_pool, (aligned, pooled), x, none, 0.4, 3, 2, dynamic=(0, 1), opset=opset)
+
+
 def own_channels(full: Any, h: int, w: int) -> tuple[Any, Any]:
     count, channels = full.shape[0], full.shape[1] // (h * w)
     numbers = torch.arange(full.shape[1]).reshape(1, channels, h, w).expand(count, -1, -1, -1)

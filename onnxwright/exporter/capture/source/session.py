@@ -92,6 +92,24 @@ class Session:
         return None
 
 
+def equal_sides() -> bool | None:
+    """The side of the decision that is asked now which gives what the other one gives.
+
+    Returns:
+        The answer that leads to it; None for decisions of which that is not known.
+    """
+    file, line = asking_line()
+    for home, text, answer in _WITHOUT_ELEMENTS:
+        if file.endswith(home) and linecache.getline(file, line).strip() == text:
+            return answer
+    return None
+
+
+_WITHOUT_ELEMENTS = (("torchvision/models/detection/_utils.py", "if box_sum > 0:", True),)
+# Decisions whose sides differ for tensors without elements only, and what is right for these, too:
+# the end of a file's path, the line, the answer.
+
+
 def _is_in(key: str, text: str) -> bool:
     """Whether a line has a condition, however it is spaced."""
     return "".join(key.split()) in "".join(text.split())
