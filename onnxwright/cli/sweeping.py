@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from argparse import Namespace
 from collections import Counter
@@ -106,6 +107,7 @@ def _sweep(given: Namespace) -> int:
         return _report(
             given, Report(settings, results, seconds, len(sweeping.infos()), head), lacking
         )
+    _check_numbers(given)
     if given.resume and not given.journal:
         raise CliError("--resume needs the journal to resume from: --journal FILE")
     modes = {"both": ("eager", "graph"), "all": ("eager", "graph", "dynamic")}.get(
@@ -136,6 +138,24 @@ def _sweep(given: Namespace) -> int:
     asked["shard"] = given.shard
     seconds = time.perf_counter() - begun
     return _report(given, Report(settings, results, seconds, len(sweeping.infos()), asked), set())
+
+
+def _check_numbers(given: Namespace) -> None:
+    """Refuse numbers that no sweep can use, before any sample is drawn."""
+    from onnxwright.opset.history import newest
+
+    for name in ("limit", "timeout"):
+        number = getattr(given, name)
+        if number is not None and number <= 0:
+            raise CliError(f"--{name} takes a number above 0, not {number}")
+    if given.opset is not None and not 1 <= given.opset <= newest():
+        raise CliError(f"--opset is one of 1 to {newest()}, not {given.opset}")
+    if given.memory and not re.fullmatch(r"\d+(\.\d+)? *([kKMGT]i?)?B?", given.memory):
+        raise CliError(f"--memory takes a size such as 4GB or 500MB, not {given.memory}")
+    port = (given.scheduler or ":1").rpartition(":")[2]
+    if not port.isdigit():
+        wanted = "an address such as tcp://host:8786"
+        raise CliError(f"--scheduler takes {wanted}, not {given.scheduler}")
 
 
 def _chosen(given: Namespace, modes: tuple[str, ...]) -> list[Any]:
@@ -176,7 +196,10 @@ def _report(given: Namespace, report: Any, lacking: set[str]) -> int:
     for key in sorted(lacking)[:_SHOWN]:
         print(f"not run: {key}")
     if lacking:
-        print(f"{len(lacking)} units are in none of the journals")
+        print(
+            f"{len(lacking)} units are in none of the journals (parts of a sweep with --op, "
+            "--module or --dtype are merged with the same options)"
+        )
     return DIFFERS if report.wrong or lacking else OK
 
 

@@ -265,6 +265,7 @@ def _main(
                 body.facts.type_of(w, w.info.type)
     facts = body.facts
     facts.metadata = properties(proto.metadata_props)
+    body.keep_annotated(proto, graph)
     facts.extra = rest_of_graph(proto, graph)
     doc = _docstring(proto.doc_string)
     if doc is None and proto.doc_string:

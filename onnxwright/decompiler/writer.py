@@ -66,6 +66,14 @@ class Writer:
             self.facts.names[value] = value.name
         return python
 
+    def keep_annotated(self, proto: onnx.GraphProto, graph: ProtoGraph) -> None:
+        """Let values keep their names that quantization annotations name."""
+        for note in proto.quantization_annotation:
+            named = (note.tensor_name, *(e.value for e in note.quant_parameter_tensor_names))
+            for value in filter(None, map(graph.values.get, named)):
+                if self.places.python.get(value, value.name) != value.name:
+                    self.facts.names[value] = value.name
+
     # -- metadata ----------------------------------------------------------------------------------
 
     def typed(self, value: ProtoValue) -> bool:
@@ -201,6 +209,7 @@ class Writer:
         more: dict[str, Expr] = {}
         if proto.name != usual:
             more["name"] = text(proto.name)
+        self.keep_annotated(proto, graph)
         extra = rest_of_graph(proto, graph)
         if extra:
             more["extra"] = data(extra)

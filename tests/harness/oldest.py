@@ -71,7 +71,20 @@ LIMITS = (
             "tests/converter/test_errors.py::test_a_code_has_a_bad_program_and_a_page[OW851]",
             "tests/converter/test_errors.py::test_a_code_has_a_bad_program_and_a_page[OW852]",
             "tests/converter/test_errors.py::test_a_code_has_a_bad_program_and_a_page[OW853]",
+            "tests/test_docs.py::test_page_is_true[guide/atenlib.md]",
         ),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.27",
+        "it reads no model of IR version 12, which the newest opset of onnx needs",
+        ("tests/optimizer/test_unusual_models.py::test_tools_keep_what_a_model_computes",),
+    ),
+    Limit(
+        "onnxruntime",
+        "1.27",
+        "its SkipLayerNormalization takes a scale of one dimension only",
+        ("tests/optimizer/test_contrib.py::test_operators[several axes]",),
     ),
     Limit(
         "onnx",
@@ -200,6 +213,7 @@ LIMITS = (
             "tests/cli/test_migrate.py::test_other_names_of_torch_onnx_without_a_counterpart",
             "tests/cli/test_migrate.py::test_torch_onnx_under_another_name",
             "tests/test_doctests.py::test_docstring_examples[onnxwright.testing.unique_parts]",
+            "tests/test_examples.py::test_example_runs[export_decisions.py]",
             "tests/test_examples.py::test_example_runs[export_failing.py]",
             "tests/test_examples.py::test_example_runs[export_quantized.py]",
             "tests/test_examples.py::test_example_runs[observe_calls.py]",

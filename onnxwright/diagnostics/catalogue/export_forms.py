@@ -1,4 +1,4 @@
-"""Messages of the exporter about forms of tensors that ONNX does not have (OW847 to OW849)."""
+"""Messages of the exporter about what ONNX does not have: forms of tensors, seeds (OW847 on)."""
 
 from __future__ import annotations
 
@@ -51,3 +51,19 @@ class PackedData(Diagnostic):
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     function: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeededDraw(Diagnostic):
+    """A model sets the seed and draws random numbers of which ONNX draws others."""
+
+    code: ClassVar[str] = "OW860"
+    title: ClassVar[str] = (
+        "these random numbers are the same at every call in PyTorch; the model draws others"
+    )
+    label: ClassVar[str] = "drawn after `torch.manual_seed`"
+    help: ClassVar[str] = (
+        "numbers of a fixed size that `torch.rand`, `randn`, `randint` or `randperm` draw are "
+        "constants of the model; draw these once, and keep them in a buffer"
+    )
+    severity: ClassVar[str] = "warning"

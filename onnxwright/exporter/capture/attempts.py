@@ -43,6 +43,7 @@ from onnxwright.exporter.capture.strategies import (
     Strategy,
     non_strict,
     strict,
+    substitutes,
     with_torch_func,
 )
 from onnxwright.exporter.capture.torch_output import capture_torch_output
@@ -161,7 +162,7 @@ def _outcome(
 
 def _may_keep_sizes(way: Strategy) -> bool:
     """Whether a way may keep a size dynamic that a capture without tracing of Python fixes."""
-    return way in (strict, with_torch_func) or isinstance(way, Source)
+    return way in (strict, substitutes, with_torch_func) or isinstance(way, Source)
 
 
 def _ways_for(error: Exception, wanted: Wanted) -> list[tuple[str, Strategy, Wanted, bool]]:

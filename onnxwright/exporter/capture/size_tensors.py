@@ -9,159 +9,27 @@ audio codec) are known where they are computed with sizes.
 
 from __future__ import annotations
 
-import math
-import operator
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from onnxwright.exporter.capture.size_numbers import (
+    RULES,
+    is_integer,
+    plain,
+    ratio_of,
+    without_fraction,
+)
+
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
 _T = torch.Tensor
-
-
-@dataclass(frozen=True)
-class _Ratio:
-    """A number of a float tensor that is a quotient of integers: rounded without floats.
-
-    Fields:
-        over: an integer or a symbolic one.
-        under: an integer above 0.
-    """
-
-    over: Any
-    under: int
-
-    def value(self) -> Any:
-        """As a float."""
-        return torch.sym_float(self.over) if self.under == 1 else self.over / self.under
-
-
-def _ratio(number: Any) -> _Ratio | None:
-    """A number as a quotient of integers; None if it is not one."""
-    if isinstance(number, _Ratio):
-        return number
-    if _is_integer(number):
-        return _Ratio(number, 1)
-    return _Ratio(int(number), 1) if isinstance(number, float) and number.is_integer() else None
-
-
-def _plain(number: Any) -> Any:
-    """A number of Python, or a symbolic one."""
-    return number.value() if isinstance(number, _Ratio) else number
-
-
-def _exact(name: str) -> Callable[[Any, Any], Any]:
-    """`add`, `sub` or `mul`, of quotients exactly."""
-    function = getattr(operator, name)
-
-    def computed(a: Any, b: Any) -> Any:
-        one, two = _ratio(a), _ratio(b)
-        if (isinstance(a, _Ratio) or isinstance(b, _Ratio)) and one and two:
-            if name == "mul":
-                return _Ratio(one.over * two.over, one.under * two.under)
-            if one.under == two.under:
-                return _Ratio(function(one.over, two.over), one.under)
-            over = function(one.over * two.under, two.over * one.under)
-            return _Ratio(over, one.under * two.under)
-        return function(_plain(a), _plain(b))
-
-    return computed
-
-
-def _of_plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*map(_plain, args))
-
-
-def _divided(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
-    whole = _is_integer(a) and _is_integer(b)
-    if whole and (rounding_mode == "floor" or (rounding_mode and _is_positive(a, b))):
-        return a // b
-    one, two = _ratio(a), _ratio(b)
-    if rounding_mode is None and one and two and isinstance(two.over, int) and two.over > 0:
-        return _Ratio(one.over * two.under, one.under * two.over)
-    found = operator.truediv(_plain(a), _plain(b))
-    if rounding_mode is None:
-        return found
-    return math.floor(found) if rounding_mode == "floor" else torch.sym_int(found)
-
-
-def _ceil(number: Any) -> Any:
-    if isinstance(number, _Ratio):
-        return _Ratio(-(-number.over // number.under), 1)
-    return number if _is_integer(number) else torch.sym_float(math.ceil(number))
-
-
-def _floor(number: Any) -> Any:
-    if isinstance(number, _Ratio):
-        return _Ratio(number.over // number.under, 1)
-    return number if _is_integer(number) else torch.sym_float(math.floor(number))
-
-
-def _whole(number: Any) -> Any:
-    """Without what is behind the point."""
-    if isinstance(number, _Ratio):
-        if number.under == 1:
-            return number.over
-        if _is_positive(number.over, number.under):
-            return number.over // number.under
-    return torch.sym_int(_plain(number))
-
-
-def _is_positive(a: Any, b: Any) -> bool:
-    """Whether a division of sizes has the same result however it is rounded down."""
-    return bool(statically_known_true(a >= 0) and statically_known_true(b > 0))
-
-
-def _reversed(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: function(b, a)
-
-
-def _truncated(number: Any) -> Any:
-    return number if _is_integer(number) else _Ratio(_whole(number), 1)
-
-
-# Functions of tensors -> the same of numbers, with the rest of the arguments as they are.
-_RULES: dict[Any, Callable[..., Any]] = {}
-for _names, _function in (
-    (("add", "__add__", "__radd__"), _exact("add")),
-    (("sub", "__sub__"), _exact("sub")),
-    (("__rsub__",), _reversed(_exact("sub"))),
-    (("mul", "__mul__", "__rmul__", "multiply"), _exact("mul")),
-    (("div", "true_divide", "divide", "__truediv__", "__div__"), _divided),
-    (("__rtruediv__", "__rdiv__"), _reversed(_divided)),
-    (("floor_divide", "__floordiv__"), _of_plain(operator.floordiv)),
-    (("__rfloordiv__",), _of_plain(_reversed(operator.floordiv))),
-    (("remainder", "__mod__"), _of_plain(operator.mod)),
-    (("neg", "__neg__"), lambda a: _exact("mul")(a, -1)),
-    (("maximum",), _of_plain(torch.sym_max)),
-    (("minimum",), _of_plain(torch.sym_min)),
-    (("lt", "less", "__lt__"), _of_plain(operator.lt)),
-    (("le", "less_equal", "__le__"), _of_plain(operator.le)),
-    (("gt", "greater", "__gt__"), _of_plain(operator.gt)),
-    (("ge", "greater_equal", "__ge__"), _of_plain(operator.ge)),
-    (("ceil",), _ceil),
-    (("floor",), _floor),
-    (("trunc", "fix"), _truncated),
-    (("sqrt",), _of_plain(torch.sym_sqrt)),
-    (("clone", "detach", "contiguous", "squeeze", "cpu"), lambda a: a),
-    (("float", "double"), lambda a: _ratio(a) or torch.sym_float(a)),
-    (("long", "int"), _whole),
-):
-    # The same in place: `add_`, `+=`.
-    _in_place = [f"__i{n[2:]}" if n.startswith("__") else f"{n}_" for n in _names]
-    for _name in (*_names, *_in_place):
-        for _home in (torch, _T):
-            _found = getattr(_home, _name, None)
-            if callable(_found):
-                _RULES[_found] = _function
 
 # Functions whose integer arguments are sizes or places: a tensor among them is read.
 _SIZED = {
@@ -226,12 +94,12 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
             return self._made(func, args[0], kwargs)
         if func is torch.istft and isinstance(kwargs.get("length"), torch.SymInt):
             return _inverse_of_length(*args, **kwargs)
-        if not self._numbers and not self._kept and func not in _RULES:
+        if not self._numbers and not self._kept and func not in RULES:
             return func(*args, **kwargs)
         if func in _READS and args and not kwargs:
             number = self._number(args[0])
             if number is not None:
-                return bool(_plain(number)) if func is _T.__bool__ else _plain(number)
+                return bool(plain(number)) if func is _T.__bool__ else plain(number)
         if func in (_T.__getitem__, _T.__setitem__):
             return func(args[0], self._sliced(args[1]), *args[2:], **kwargs)
         if func in _SIZED:
@@ -246,7 +114,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
     def _made(self, func: Any, number: Any, kwargs: dict[str, Any]) -> Any:
         """A tensor of a dynamic number."""
-        whole = _is_integer(number) and func is not torch.scalar_tensor
+        whole = is_integer(number) and func is not torch.scalar_tensor
         default = torch.int64 if whole else torch.get_default_dtype()
         dtype = kwargs.get("dtype") or default
         result = torch.scalar_tensor(number, dtype=dtype, device=kwargs.get("device"))
@@ -256,9 +124,9 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
     def _remember(self, tensor: Any, number: Any) -> None:
         """Know a tensor's number, in the kind of the tensor's type."""
         if tensor.dtype.is_floating_point:
-            number = _ratio(number) or torch.sym_float(number)
-        elif tensor.dtype in _WHOLE and not _is_integer(number):
-            number = _whole(number)
+            number = ratio_of(number) or torch.sym_float(number)
+        elif tensor.dtype in _WHOLE and not is_integer(number):
+            number = without_fraction(number)
         elif tensor.dtype not in (*_WHOLE, torch.bool):
             return
         key = id(tensor)
@@ -295,7 +163,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
 
     def _bound(self, value: Any) -> Any:
         number = self._number(value)
-        return value if number is None else _plain(number)
+        return value if number is None else plain(number)
 
     def _follow(
         self, func: Any, args: Any, operands: Any, kwargs: dict[str, Any], result: Any
@@ -308,7 +176,7 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         if func is _T.to:
             self._remember(result, operands[0])
             return
-        rule = _RULES.get(func)
+        rule = RULES.get(func)
         if rule is None or any(isinstance(a, torch.Tensor) for a in operands):
             return
         try:
@@ -351,7 +219,3 @@ def _inverse_of_length(
     )  # fmt: skip
     found = whole[..., n_fft // 2 if center else 0 :]
     return torch.nn.functional.pad(found, [0, length - found.shape[-1]])
-
-
-def _is_integer(number: Any) -> bool:
-    return isinstance(number, (int, torch.SymInt)) and not isinstance(number, bool)

@@ -25,12 +25,14 @@ from onnxwright.exporter.capture.quantized.modules import (
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.recurrences import recurrences_scanned
+from onnxwright.exporter.capture.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
+from onnxwright.exporter.capture.symbolic_ranges import ranges_symbolic
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript import scripts_readable
 from onnxwright.exporter.capture.vision_grids import grids_at_once
@@ -48,6 +50,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
         solvers_written_out(),
         recurrences_scanned(),
         torch_func.chunks_joined(),
+        seeded_draws_constant(),
         extremes_symbolic(),
         SizeTensors(model if isinstance(model, torch.nn.Module) else None),
         refusals_raised(),
@@ -61,8 +64,15 @@ def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any)
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
-def _substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    with Substitutes(), lengths_open(), empty_masks_skipped(), grids_at_once():
+def substitutes(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
+    """Functions that decide are replaced by equivalents that do not."""
+    with (
+        Substitutes(),
+        lengths_open(),
+        ranges_symbolic(model),
+        empty_masks_skipped(),
+        grids_at_once(),
+    ):
         return non_strict(model, args, kwargs, dims)
 
 
@@ -100,7 +110,7 @@ class Source:
         def run() -> Any:
             # What torch says of a try that fails is of use to nobody.
             with capture_torch_output() as output:
-                program = _substitutes(model, args, kwargs, dims)
+                program = substitutes(model, args, kwargs, dims)
             output.replay()
             return program
 
@@ -132,7 +142,7 @@ def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
 STRATEGIES: dict[str, Strategy] = {
     "non-strict": non_strict,
     "strict": strict,
-    "substitutes": _substitutes,
+    "substitutes": substitutes,
 }
 """The ways to capture, in the order in which `capture="auto"` tries them."""
 

@@ -1,7 +1,7 @@
 """Operators of `com.microsoft`, for `target="onnxruntime"` only, where they were measured faster.
 
-`benchmarks/contrib.py` measures them.  `contrib_fused` has those that a default session makes of
-plain nodes by itself.  Some take longer (SkipSimplifiedLayerNormalization twice as long,
+`benchmarks/contrib.py` measures them.  The modules `contrib_*` have those that a default session
+makes of plain nodes by itself.  Some take longer (SkipSimplifiedLayerNormalization twice as long,
 GroupQueryAttention 1.2 times): there are no rules for them.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.library.contrib_fused import contrib
+from onnxwright.optimizer.library.contrib_domain import contrib
 from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rule_types import Op, Value

@@ -36,7 +36,7 @@ def refused(function: Any) -> Any:
     return function
 
 
-@refused
+@program
 def none_or_mask(x):
     mask = None if x.sum() > 0 else x > 0
     y = x + 1
@@ -45,7 +45,7 @@ def none_or_mask(x):
     return y
 
 
-@refused
+@program
 def none_then_set(x):
     best = None
     if x.max() > 1:
@@ -86,7 +86,7 @@ def none_best_so_far(x):
     return best
 
 
-@refused
+@program
 def none_passed_on(x):
     def attend(y, mask=None):
         if mask is not None:
@@ -122,7 +122,7 @@ def none_by_falling_off(x):
     return x / p
 
 
-@refused
+@program
 def none_or_number(x):
     k = None
     if x.sum() > 0:
@@ -130,7 +130,7 @@ def none_or_number(x):
     return x * (k if k is not None else 0.5)
 
 
-@refused
+@program
 def none_as_truth(x):
     bias = None
     if x.sum() > 0:
@@ -142,7 +142,7 @@ def none_as_truth(x):
     return x
 
 
-@refused
+@program
 def none_or_default(x):
     k = None
     if x.sum() > 0:
@@ -151,7 +151,7 @@ def none_or_default(x):
     return x * k
 
 
-@refused
+@program
 def none_compared(x):
     k = None
     if x.sum() > 0:
@@ -163,7 +163,7 @@ def none_compared(x):
     return x
 
 
-@refused
+@program
 def none_or_tuple(x):
     found = None
     if x.sum() > 0:
@@ -174,7 +174,7 @@ def none_or_tuple(x):
     return x + value, place
 
 
-@refused
+@program
 def none_on_both_then_one(x):
     a = b = None
     if x.sum() > 0:
@@ -184,7 +184,7 @@ def none_on_both_then_one(x):
     return a * 2 if a is not None else b * 3
 
 
-@refused
+@program
 def none_three_ways(x):
     state = None
     if x.sum() > 2:
@@ -220,7 +220,7 @@ class NoneInAnAttribute(nn.Module):
         return y
 
 
-@refused
+@program
 def isinstance_of_what_may_be_none(x):
     y = None
     if x.sum() > 0:
@@ -491,7 +491,7 @@ class _Mode(enum.Enum):
     DOWN = "down"
 
 
-@refused
+@program
 def mode_chosen_by_a_side(x):
     mode = _Mode.UP
     if x.sum() < 0:
@@ -501,7 +501,7 @@ def mode_chosen_by_a_side(x):
     return x - 1
 
 
-@refused
+@program
 def mode_compared(x):
     mode = _Mode.UP if x.sum() < 0 else _Mode.DOWN
     y = x * 2
@@ -512,7 +512,7 @@ def mode_compared(x):
     return y
 
 
-@refused
+@program
 def string_chosen_by_a_side(x):
     how = "mean"
     if x.sum() > 0:
@@ -526,13 +526,13 @@ def string_chosen_by_a_side(x):
     return x.mean(0)
 
 
-@refused
+@program
 def string_as_a_key(x):
     how = "relu" if x.sum() > 0 else "tanh"
     return {"relu": torch.relu, "tanh": torch.tanh}[how](x)
 
 
-@refused
+@program
 def string_matched(x):
     kind = "large" if x.max() > 1 else "small"
     match kind:
@@ -542,7 +542,7 @@ def string_matched(x):
             return x * 2
 
 
-@refused
+@program
 def string_passed_on(x):
     def pooled(y, how):
         if how == "mean":
@@ -583,7 +583,7 @@ class _Result:
     notes: dict = dataclasses.field(default_factory=dict)
 
 
-@refused
+@program
 def data_class_with_none(x):
     if x.sum() > 0:
         result = _Result(x + 1, x > 0)
@@ -645,7 +645,7 @@ def object_of_a_class(x):
     return h.get()
 
 
-@refused
+@program
 def optional_layers(x):
     layer = None
     if x.sum() > 0:
@@ -667,7 +667,7 @@ def none_in_a_list(x):
     return total
 
 
-@refused
+@program
 def filtered_list(x):
     parts = [x + 1 if x.sum() > 0 else None, x * 2, None if x.max() > 1 else x]
     kept = [p for p in parts if p is not None]

@@ -70,6 +70,28 @@ class Parts(torch.nn.Module):
         return value * weight + {0: x, 3: -x, 2: x * 3, 7: x}[found]
 
 
+class LayersAndFactors(Layers):
+    def forward(self, x):
+        pairs = [(self.layers[0], 1.0), (self.layers[1], 2.0), (self.layers[2], 3.0)]
+        layer, factor = pairs[x.argmax()]
+        return layer(x) * factor + layer.weight.sum()
+
+
+class FunctionsOfSides(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 5:
+            act = torch.relu
+        elif x.sum() > 0:
+            act = torch.tanh
+        elif x[0] < -10:
+            act = torch.neg
+        else:
+            act = torch.sigmoid if x.max() < -0.5 else torch.abs
+        if x[1] < 0:
+            act = [act, torch.exp][int(x[2] > 0)]
+        return act(x) * 2
+
+
 class Truths(torch.nn.Module):
     def forward(self, x):
         positive = bool((x > 0).all())
@@ -133,6 +155,8 @@ MODULES = {
     "in a loop": InALoop(3),
     "functions": Functions(),
     "parts of containers": Parts(),
+    "layers in containers": LayersAndFactors(3),
+    "functions of sides of sides": FunctionsOfSides(),
     "truth values": Truths(),
     "a length": Found(),
     "a nested function": Nested(),

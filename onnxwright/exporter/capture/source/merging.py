@@ -71,7 +71,12 @@ class Merger:
         one, two = parts_of(left), parts_of(right)
         if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
             choice = self.leaf(0, 1, path)
-            return lambda results: OneOf(choice(results), (left, right), self.decide)
+            # The numbers of a side are known in it only: they are results of it.
+            first = self._one_sided(left, UNSET, path) if isinstance(left, OneOf) else _kept(left)
+            last = self._one_sided(UNSET, right, path) if isinstance(right, OneOf) else _kept(right)
+            return lambda results: OneOf(
+                choice(results), (first(results), last(results)), self.decide
+            )
         if one is not None and two is not None and type(left) is type(right):
             (keys, values, make), (other_keys, others, _) = one, two
             if keys != other_keys:
@@ -135,8 +140,9 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
             return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
         return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
     if isinstance(value, OneOf):
-        items = value._ow_items
-        return [f" of {[id(i) for i in items]}"], [value._ow_place], lambda v: value._ow_at(v[0])
+        places, form = value._ow_places(), value._ow_form()
+        names = [f" of {form}, {n}" for n in range(len(places))]
+        return names, places, lambda v: value._ow_at(iter(v))
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):
@@ -158,6 +164,10 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
 
         return [f".{n}" for n in names], [getattr(value, n) for n in names], data
     return None
+
+
+def _kept(value: Any) -> Build:
+    return lambda _: value
 
 
 def _keys(parts: tuple[list[str], Any, Any] | None) -> list[str] | None:

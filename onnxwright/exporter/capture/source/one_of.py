@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -35,9 +35,20 @@ class OneOf:
         parts = [functools.partial(item, *args, **kwargs) for item in self._ow_items]
         return _among(self._ow_place, parts, self._ow_decide)
 
-    def _ow_at(self, place: Any) -> OneOf:
-        """One of the same objects by another number."""
-        return OneOf(place, self._ow_items, self._ow_decide)
+    def _ow_places(self) -> list[Any]:
+        """The number, and those of objects that are one of several themselves."""
+        inner = [item for item in self._ow_items if isinstance(item, OneOf)]
+        return [self._ow_place, *(place for item in inner for place in item._ow_places())]
+
+    def _ow_at(self, places: Iterator[Any]) -> OneOf:
+        """One of the same objects by other numbers."""
+        place = next(places)
+        items = [i._ow_at(places) if isinstance(i, OneOf) else i for i in self._ow_items]
+        return OneOf(place, items, self._ow_decide)
+
+    def _ow_form(self) -> str:
+        """What is one of what: the same for equal objects, whatever the numbers are."""
+        return str([i._ow_form() if isinstance(i, OneOf) else id(i) for i in self._ow_items])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_ow_"):

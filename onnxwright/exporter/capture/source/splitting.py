@@ -11,6 +11,8 @@ import copy
 from typing import Any
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# What is evaluated for some values only.
+_LAZY = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp)
 _EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -63,16 +65,41 @@ def _joined(side: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _as_statement(s: ast.stmt) -> ast.stmt:
-    """`y = a if test else b` as an `if` statement; any other statement as it is."""
-    choice = getattr(s, "value", None)
-    if not isinstance(choice, ast.IfExp):
+    """A statement with `a if test else b` as an `if` of two; any other statement as it is."""
+    choice = _ternary(s)
+    if choice is None:
         return s
-    sides = []
+    sides: list[list[ast.stmt]] = []
     for value in (choice.body, choice.orelse):
-        side: Any = copy.deepcopy(s)
-        side.value = copy.deepcopy(value)
-        sides.append([side])
+        side = copy.deepcopy(s)
+        mine = _ternary(side)
+        assert mine is not None
+        sides.append([_Replaces(mine, value).visit(side)])
     return ast.copy_location(ast.If(choice.test, *sides), s)
+
+
+def _ternary(s: ast.AST) -> ast.IfExp | None:
+    """The first `a if test else b` of a statement without a block that is always evaluated."""
+    if hasattr(s, "body"):
+        return None
+    for child in ast.iter_child_nodes(s):
+        if isinstance(child, ast.IfExp):
+            return child
+        found = None if isinstance(child, _LAZY) else _ternary(child)
+        if found is not None:
+            return found
+    return None
+
+
+class _Replaces(ast.NodeTransformer):
+    """Puts an expression in the place of another."""
+
+    def __init__(self, old: ast.IfExp, new: ast.expr) -> None:
+        self.old, self.new = old, new
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """The other expression for the one; what stands inside of others stays."""
+        return copy.deepcopy(self.new) if node is self.old else node
 
 
 def around(function: ast.AST, line: int) -> list[int]:
@@ -93,7 +120,7 @@ def around(function: ast.AST, line: int) -> list[int]:
     for node in _path(function, line):
         if isinstance(node, (*_SCOPES, ast.For, ast.While)):
             found = []
-        elif isinstance(node, ast.If) or isinstance(getattr(node, "value", None), ast.IfExp):
+        elif isinstance(node, ast.If) or _ternary(node) is not None:
             found.append(node.lineno)
     return found[::-1]
 

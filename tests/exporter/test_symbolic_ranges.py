@@ -1,0 +1,62 @@
+"""Loops over `range` of sizes, whose number of iterations is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from onnxwright.errors import ExportError  # noqa: E402
+from onnxwright.exporter import export  # noqa: E402
+from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange  # noqa: E402
+from tests.exporter.programs import check  # noqa: E402
+
+
+class Frames(torch.nn.Module):
+    """The whole length as one frame, as an audio codec does without a length of its frames."""
+
+    def __init__(self, frame: Any, isinstance_of_range: bool = False) -> None:
+        super().__init__()
+        self.frame, self.asks = frame, isinstance_of_range
+
+    def forward(self, x: Any) -> Any:
+        length = x.shape[-1]
+        step = self.frame(length)
+        if self.asks and not isinstance(range(3), range):
+            return x
+        found = [x[..., at : at + step] * (k + 2) for k, at in enumerate(range(0, length, step))]
+        return torch.cat(found, dim=-1)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_one_iteration(asks: bool) -> None:
+    x = torch.randn(2, 6)
+    dynamic = ({0: "batch", 1: "length"},)
+    sizes = ({"batch": 3, "length": 9}, {"batch": 1, "length": 2})
+    check(Frames(lambda n: n, asks), (x,), dynamic_shapes=dynamic, sizes=sizes)
+    assert "range" not in globals()
+
+
+def test_several_iterations() -> None:
+    """All but the last, and the last."""
+    dim = torch.export.Dim("n", min=3)
+    model = Frames(lambda n: n - 1)
+    check(model, (torch.randn(2, 6),), dynamic_shapes=({1: dim},), sizes=({"n": 4}, {"n": 3}))
+
+
+def test_an_unknown_number_is_refused_with_the_line() -> None:
+    """Three times for the example, other times for other lengths."""
+    with pytest.raises(ExportError, match="test_symbolic_ranges"):
+        export(
+            Frames(lambda n: 2), (torch.randn(2, 6),),
+            dynamic_shapes=({1: torch.export.Dim.DYNAMIC},), capture="substitutes",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)], ids=str
+)
+def test_numbers_of_python(args: tuple[int, ...]) -> None:
+    assert SymbolicRange(*args) == range(*args)
