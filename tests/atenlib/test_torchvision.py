@@ -33,11 +33,11 @@ SCHEMAS = (
     f"deform_conv2d({_TENSORS}, {_STEPS}, {_GROUPS}) -> Tensor",
 )
 
-with contextlib.suppress(ImportError):
+with contextlib.suppress(ImportError, RuntimeError):
     import torchvision  # noqa: F401 - its own operators
-if not hasattr(torch.ops.torchvision, "nms"):
-    LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
-    for schema in SCHEMAS:
+LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
+for schema in SCHEMAS:
+    if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
         LIBRARY.define(schema)
 
 vision = torch.ops.torchvision
