@@ -198,7 +198,7 @@ def test_numbers_of_boxes_are_of_run_time(function: Callable[..., Any]) -> None:
     shapes = ({0: DYNAMIC}, {0: DYNAMIC})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        how = "auto" if function in PROGRAMS[:2] else "source"
+        how = "auto" if function in (*PROGRAMS[:2], one_after_the_other) else "source"
         program = exporter.export(
             Program(function), detections(6, 0), dynamic_shapes=shapes, capture=how
         )
