@@ -379,6 +379,9 @@ class Replay:
         self, callee: ir.Function, node: ir.Node, inputs: Sequence[GraphValue | None]
     ) -> list[OnnxType | None]:
         """What a function gives for arguments of these types, found by building it aside."""
+        if any(a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+               for a in node.attributes.values()):  # fmt: skip
+            return []
         kinds = tuple(None if v is None else v.kind for v in inputs)
         attributes = self.attributes_of(node, {})
         key = (callee.identifier(), kinds, repr(sorted(attributes.items(), key=str)))

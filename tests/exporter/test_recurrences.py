@@ -31,6 +31,7 @@ MODELS: dict[str, tuple[int, dict[str, Any]]] = {
         {**HEADS, "num_hidden_layers": 3, "lru_width": 16, "attention_window_size": 8,
          "head_dim": 8},
     ),
+    "Rwkv": (2, {"num_hidden_layers": 2, "context_length": 16}),
 }  # fmt: skip
 
 

@@ -107,7 +107,43 @@ def _rnn_scan(own: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _weighted_keys(own: Callable[..., Any]) -> Callable[..., Any]:
+    """RWKV's attention: means of the values by exponentials of the keys, that decay."""
+
+    def run(
+        time_decay: Any, time_first: Any, key: Any, value: Any, state: Any = None,
+        return_state: bool = False,
+    ) -> Any:  # fmt: skip
+        if _is_fixed(key.shape[1]):
+            return own(time_decay, time_first, key, value, state, return_state)
+        decay = -torch.exp(time_decay)
+        start = list(state) if state is not None else _no_keys(key)
+
+        def step(above: Any, below: Any, most: Any, k: Any, v: Any) -> tuple[list[Any], list[Any]]:
+            k = k.float()
+            top = torch.maximum(most, k + time_first)
+            old, new = torch.exp(most - top), torch.exp(k + time_first - top)
+            found = (old * above + new * v) / (old * below + new)
+            top = torch.maximum(most + decay, k)
+            old, new = torch.exp(most + decay - top), torch.exp(k - top)
+            return [old * above + new * v, old * below + new, top], [found.to(key.dtype)]
+
+        states, (rows,) = scan(step, start, [key.transpose(0, 1), value.transpose(0, 1)])
+        keeps = return_state or state is not None
+        return rows.transpose(0, 1), list(states) if keeps else None
+
+    return run
+
+
+def _no_keys(key: Any) -> list[Any]:
+    """The states before the first key."""
+    sizes = [key.shape[0], key.shape[2]]
+    zero = torch.zeros(sizes, dtype=torch.float32)
+    return [zero, torch.zeros(sizes, dtype=torch.float32), zero - 1e38]
+
+
 _RECURRENCES: dict[str, Callable[..., Any]] = {
     "mamba_selective_scan": _selective_scan,
     "_rnn_scan": _rnn_scan,
+    "rwkv_linear_attention_cpu": _weighted_keys,
 }

@@ -21,11 +21,15 @@ def check_schemas(model: onnx.ModelProto) -> None:
 
     Raises:
         Damage: a node has too few or too many inputs or outputs, lacks an attribute, or names an
-            operator that its opset does not have.
+            operator that its opset does not have; an input of a body hides a value around it.
+
+    Source:
+        ONNX IR specification, names within a graph.
     """
     functions = {(f.domain, f.name) for f in model.functions}
     versions = {o.domain: o.version for o in model.opset_import}
     where = f"graph {quoted(model.graph.name)}"
+    _check_hidden(model.graph, frozenset(), where)
     _nodes(model.graph.node, versions, functions, where)
     for function in model.functions:
         if function.domain in ("", "ai.onnx"):
@@ -71,6 +75,33 @@ def _nodes(
                 _nodes(graph.node, versions, functions, inner)
 
 
+def _given(names: Sequence[str]) -> int:
+    """How many inputs are given: absent ones at the end do not count."""
+    count = len(names)
+    while count and not names[count - 1]:
+        count -= 1
+    return count
+
+
+def _check_hidden(
+    graph: onnx.GraphProto, around: frozenset[str], where: str, *, top: bool = True
+) -> None:
+    """Refuse inputs of bodies that have the name of a value around them."""
+    names = [v.name for v in graph.input]
+    for name in () if top else names:
+        if name in around:
+            what = f"its input {quoted(name)} has the name of a value around it"
+            raise Damage("structure", where, what, "give it a name of its own")
+    visible = {*around, *names, *(t.name for t in graph.initializer)}
+    visible.update(t.values.name for t in graph.sparse_initializer)
+    for node in graph.node:
+        for attr in node.attribute:
+            for body in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
+                inner = f"{where}, {quoted(node.op_type)}, graph {quoted(body.name)}"
+                _check_hidden(body, frozenset(visible), inner, top=False)
+        visible.update(node.output)
+
+
 def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None:
     domain = "" if node.domain == "ai.onnx" else node.domain
     version = versions.get(node.domain, versions.get(domain))
@@ -83,7 +114,7 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None
     if sig is None:
         raise Damage("structure", where, f"version {version} of its opset has no such operator")
     for count, low, high, word in (
-        (len(node.input), sig.min_input, sig.max_input, "input"),
+        (_given(node.input), sig.min_input, sig.max_input, "input"),
         (len(node.output), sig.min_output, sig.max_output, "output"),
     ):
         if not low <= count <= high:

@@ -22,7 +22,7 @@ from onnxwright import exporter
 from onnxwright.diagnostics.span import register_source
 from onnxwright.testing.cluster import Cluster, Lost, run_tasks
 
-RESULT = "return x, y, s, k"
+RESULT = "return x, y, s, k, self.count, self.last, seen, held"
 _DIMS = ({0: torch.export.Dim.DYNAMIC},)
 
 
@@ -45,12 +45,23 @@ class Writer:
             self.lines += [f"def helper{n}(x, y):", "    s, k, flag = x.max(), 1, False"]
             self.block(1, 1, returns="return x", helpers=n)
             self.lines += ["    return x - y", ""]
-        self.lines += ["class Model(torch.nn.Module):", "    def method(self, x, y):"]
+        self.lines += ["class Model(torch.nn.Module):"]
+        # State that called functions change: an attribute, a dict, an outer variable.
+        self.lines += ["    count, last = 0, None", "    def bump(self, x):"]
+        self.lines += ["        self.count += 1", "        self.last = x * 0.5", "        return x"]
+        self.lines += ["    def method(self, x, y):"]
         self.lines.append("        s, k, flag = y.sum(), 2, True")
         self.block(2, 1, returns="return y", helpers=2)
         self.lines += ["        return y + x", "", "    def forward(self, x):"]
         self.lines += ["        x = x.clone()", "        y = x * 0.5", "        s = x.sum()"]
-        self.lines += ["        k, flag = 1, False"]
+        self.lines += ["        k, flag = 1, False", "        self.count, self.last = 0, y"]
+        self.lines += ["        held, seen = {'a': x, 'n': 0}, 0", "        def note(value):"]
+        self.lines += [
+            "            nonlocal seen",
+            "            seen += 1",
+            "            held['a'] = y",
+        ]
+        self.lines += ["            return value"]
         self.block(2, 2, returns=RESULT, helpers=3)
         self.lines.append(f"        {RESULT}")
         return "\n".join(self.lines) + "\n"
@@ -72,6 +83,9 @@ class Writer:
             f"({a} if {self.condition(1)} else {b})", f"{a}.roll(1, 1)",
         ]  # fmt: skip
         options += [f"helper{n}({a}, {b})" for n in range(min(helpers, 2))]
+        options += [f"{self.pick('max', 'min')}({a}, {b}, key=lambda t: t.sum())"]
+        if helpers == 3:
+            options += [f"self.bump({a})", f"note({a})", "held['a']"]
         options += [f"self.method({a}, {b})"] if helpers == 3 else []
         return self.pick(*options)
 
@@ -79,7 +93,7 @@ class Writer:
         a = self.pick("x", "y")
         return self.pick(
             f"{a}.sum().clamp(-8, 8)", f"{a}.max()", f"{a}[0, 1]", "s * 0.5", "-s", f"{a}[1].min()",
-            "(s + k).clamp(-8, 8)",
+            "(s + k).clamp(-8, 8)", f"max({a}.min(), s)", f"sum(r.max() for r in ({a}[0], {a}[1]))",
         )  # fmt: skip
 
     def number(self) -> str:
@@ -90,6 +104,8 @@ class Writer:
         simple = [
             f"{a}.sum() > {c}", f"{a}.max() < {c}", f"s > {c}", "k > 1", f"(x > y + {c}).any()",
             "s < k", "flag", f"{c} < s < 4", f"{a}[0, 0] == {c}", "k in (1, 2)",
+            f"any(r.max() > {c} for r in ({a}[0], {a}[1]))", f"{c} < {a}.max() <= s + 2",
+            f"all([{a}.min() < {c}, s > {c}])",
         ]  # fmt: skip
         if depth and self.random.random() < 0.4:
             one, two = self.condition(depth - 1), self.condition(depth - 1)
@@ -110,7 +126,11 @@ class Writer:
             self.decision(indent, depth, returns, helpers, loop)
         elif depth and kind < 0.5:
             self.loop(indent, depth, returns, helpers)
-        elif kind < 0.55 and loop:
+        elif depth and kind < 0.55:
+            self.tried(indent, helpers)
+        elif depth == 2 and kind < 0.6 and not loop:
+            self.optional(indent, helpers)
+        elif kind < 0.65 and loop:
             self.add(indent, f"if {self.condition(1)}:")
             self.add(indent + 1, self.pick("break", "continue", returns))
         else:
@@ -122,7 +142,9 @@ class Writer:
             f"{a} = {self.tensor(helpers)}", f"{a} = {self.tensor(helpers)}", "x, y = y, x",
             f"s = {self.scalar()}", f"k = {self.number()}", "k += 1", "y = y + 1",
             "y = y * 1; y += 0.5",
-            f"flag = {self.condition(1)}", "y = x.clone(); y[0] = s", "x = y.clone(); x[:, 1] += k",
+            f"flag = {self.condition(1)}", "y = y.clone(); y[:1] += s",
+            "x = x.clone(); x[:, 1:3] *= 0.5", "y = x.clone(); y[0] = s",
+            "x = y.clone(); x[:, 1] += k",
         )  # fmt: skip
 
     def decision(self, indent: int, depth: int, returns: str, helpers: int, loop: bool) -> None:
@@ -136,6 +158,29 @@ class Writer:
         if self.random.random() < 0.6:
             self.add(indent, "else:")
             self.block(indent + 1, depth - 1, returns, helpers, loop)
+
+    def tried(self, indent: int, helpers: int) -> None:
+        """A `try` whose `except` takes any error, with a decision in it."""
+        self.add(indent, "try:")
+        self.decision(indent + 1, 1, "pass", helpers, False)
+        self.add(indent, "except Exception:")
+        self.add(indent + 1, "y = y * 100")
+        if self.random.random() < 0.5:
+            self.add(indent, "else:")
+            self.add(indent + 1, self.assignment(helpers))
+
+    def optional(self, indent: int, helpers: int) -> None:
+        """A variable that is `None`, a tensor or a text, and code that asks."""
+        self.loops += 1
+        name = f"m{self.loops}"
+        if self.random.random() < 0.5:
+            self.add(indent, f"{name} = None if {self.condition(1)} else {self.tensor(helpers)}")
+            self.add(indent, f"if {name} is not None:")
+            self.add(indent + 1, f"x = x - {name} * 0.5")
+        else:
+            self.add(indent, f"{name} = 'up' if {self.condition(1)} else 'down'")
+            self.add(indent, f"if {name} == 'up':")
+            self.add(indent + 1, self.assignment(helpers))
 
     def loop(self, indent: int, depth: int, returns: str, helpers: int) -> None:
         self.loops += 1

@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.lists import length_of
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import as_truth, decided
+from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
 
 def any_(values: Iterable[Any]) -> Any:
@@ -112,6 +113,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "max": _extreme(max, True),
     "min": _extreme(min, False),
     "range": ranges.range_,
+    "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
@@ -132,6 +134,10 @@ def shown(value: Any) -> Any:
 
 def builtin(name: str, function: Any) -> Any:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
-    if current() is None or tracer() is None or function is not getattr(builtins, name, None):
+    if (
+        current() is None
+        or tracer() is None
+        or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
+    ):
         return function
     return AT_RUN_TIME.get(name, function)

@@ -59,6 +59,8 @@ class Session:
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         loops: the loops of which an iteration is traced now.
+        keeps_loops: whether it is tried to keep the loops over dynamic sizes.
+        unrolled: why loops over sizes are unrolled, by their lines.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -66,6 +68,8 @@ class Session:
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     loops: list[Any] = field(default_factory=list)
+    keeps_loops: bool = False
+    unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""

@@ -90,7 +90,7 @@ def split_counts_itself(op: Ops, call: Call) -> Any:
         return KEEP
     count, axis = call.count, call.attr("axis", 0)
     shape = call.input(0).shape
-    size = shape[axis] if shape is not None else None
+    size = shape[call.axis(0)] if shape is not None else None
     if isinstance(size, int) and size % count == 0:
         return call.same(op, None, call.without("num_outputs"))
     if isinstance(size, int):
@@ -181,6 +181,8 @@ def pad_does_not_wrap(op: Ops, call: Call) -> Any:
     assert axes is not None
     x = call.input(0)
     for n, axis in enumerate(axes):
+        if not -len(shape) <= axis < len(shape) or len(pads) != 2 * len(axes):
+            raise Refused("its pads do not fit the axes of its input")
         before, after = pads[n], pads[n + len(axes)]
         size = shape[axis]
         if before < 0 or after < 0 or not isinstance(size, int) or max(before, after) > size:
