@@ -107,7 +107,7 @@ def capture(
     errors: list[Exception] = []
     failed: list[tuple[Failure, Wanted]] = []
     second: Capture | None = None
-    kept = Loops()
+    kept, least = Loops(), 0
     converting: Conversions = {}
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
@@ -137,7 +137,8 @@ def capture(
         found = tried.capture(name, way, relaxed)
         with_func = way is non_strict and torch_func.is_used(found.program)
         unfinished = with_func and (relaxed or not _is_resolved(found.program))
-        unrolled = _unrolled(tried, way, how) if _lost_sizes(found, wanted) else None
+        loss = _lost_sizes(found, wanted, tried.loops)
+        unrolled = _unrolled(tried, way, how) if loss else None
         if way is draft:
             return found
         if unrolled is None and not (how == "auto" and (unfinished or fixed_values(found.program))):
@@ -145,8 +146,8 @@ def capture(
             return found
         kept.add(tried.loops, way.unrolled if isinstance(way, Source) else {})
         # Sizes became numbers of Python; loops over them, and tracing of Python, may keep them.
-        if second is None or _lost_sizes(found, wanted) < _lost_sizes(second, wanted):
-            second = found
+        if second is None or loss < least:
+            second, least = found, loss
         if with_func:
             waiting = _ways(wanted, "torch.func") + waiting
         if unrolled is not None:
@@ -330,11 +331,12 @@ def _sources(
     ]
 
 
-def _lost_sizes(found: Capture, wanted: Wanted) -> int:
-    """How many sizes that were asked to be dynamic are numbers in a program."""
+def _lost_sizes(found: Capture, wanted: Wanted, loops: Loops) -> int:
+    """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
     if not any(wanted.axes):
         return 0
-    return len(fixed_axes(found.program, wanted)) + len(fixed_values(found.program))
+    fixed = len(fixed_axes(found.program, wanted)) + len(fixed_values(found.program))
+    return fixed + loops.assumed(found.decisions)
 
 
 def _tried(

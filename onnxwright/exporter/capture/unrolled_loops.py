@@ -10,7 +10,7 @@ import ast
 import functools
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.decisions import sym_node_wrapped
+from onnxwright.exporter.capture import strategies
+from onnxwright.exporter.capture.decisions import Decision, sym_node_wrapped
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_frame
 
@@ -58,6 +59,10 @@ class Loops:
             self.sites.setdefault(frame.f_code, Site.of(frame))
             self.lines.setdefault(place, "")
 
+    def assumed(self, decisions: Sequence[Decision]) -> int:
+        """How many decisions by sizes the tests of these loops are."""
+        return sum((decision.file, decision.line) in self.lines for decision in decisions)
+
     def add(self, other: Loops, reasons: Mapping[tuple[str, int], str]) -> None:
         """Add the lines of another capture, and reasons."""
         self.lines = {**other.lines, **self.lines}
@@ -88,15 +93,24 @@ def loops_recorded(found: Loops) -> Iterator[None]:
     as_int, as_bool = SymNode.guard_int, SymNode.guard_bool
 
     def guard_int(self: Any, file: str, line: int) -> Any:
-        found.record(self, model_frame(sys._getframe(1)))
+        found.record(self, _asking_frame())
         return as_int(self, file, line)
 
     def guard_bool(self: Any, file: str, line: int) -> Any:
-        found.record(self, model_frame(sys._getframe(1)), tests=True)
+        found.record(self, _asking_frame(), tests=True)
         return as_bool(self, file, line)
 
     with sym_node_wrapped("guard_int", guard_int), sym_node_wrapped("guard_bool", guard_bool):
         yield
+
+
+def _asking_frame() -> FrameType | None:
+    """The innermost frame of the model's Python; None outside of a call of the model."""
+    frame = model_frame(sys._getframe(2))
+    around = frame
+    while around is not None and around.f_code.co_filename != strategies.__file__:
+        around = around.f_back
+    return frame if around is not None else None
 
 
 def with_loops(loops: Loops, before: Rewritten | None) -> Rewritten | None:

@@ -146,6 +146,19 @@ def counted(x: Any) -> Any:
     return total
 
 
+def steps_of_two(x: Any) -> Any:
+    n, seen = 0, [x[:1].sum(0)]
+    while n + 2 <= x.shape[0]:
+        seen.append(x[n : n + 2].sum(0))
+        n += 2
+    return torch.stack(seen)
+
+
+def of_the_whole_list(x: Any) -> Any:
+    sums = [row.sum() for row in x]
+    return sum(sums) / len(sums), max(sums), min(sums), sum([row > 0 for row in x])
+
+
 def best_path(x: Any) -> Any:
     score, back = x[0], []
     for t in range(1, x.shape[0]):
@@ -176,7 +189,7 @@ def other_sizes(x: Any) -> Any:
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     backwards, reversed_range, written, decided_by_counter, first_without_state, windows, nested,
-    grows, enumerated, parts, left_early, counted, best_path,
+    grows, enumerated, parts, left_early, counted, steps_of_two, of_the_whole_list, best_path,
 )  # fmt: skip
 
 

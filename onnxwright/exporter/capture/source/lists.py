@@ -94,6 +94,13 @@ class Grown(list):  # type: ignore[type-arg]
         rows = self.rows.index_put((place.reshape(1),), row[None])
         return Grown(rows, self.length + 1, self.growth)
 
+    def whole(self, use: str) -> torch.Tensor:
+        """The rows, for a use of the whole list; an error while it grows."""
+        if self.growth is not None:
+            raise _misused(use)
+        rows: torch.Tensor = self.rows
+        return rows
+
     def sample(self) -> torch.Tensor:
         """A tensor of the type and sizes of an item."""
         return empty(self.rows.shape[1:], self.rows.dtype)
