@@ -33,11 +33,11 @@ SCHEMAS = (
     f"deform_conv2d({_TENSORS}, {_STEPS}, {_GROUPS}) -> Tensor",
 )
 
-with contextlib.suppress(ImportError):
+with contextlib.suppress(ImportError, RuntimeError):
     import torchvision  # noqa: F401 - its own operators
-if not hasattr(torch.ops.torchvision, "nms"):
-    LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
-    for schema in SCHEMAS:
+LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
+for schema in SCHEMAS:
+    if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
         LIBRARY.define(schema)
 
 vision = torch.ops.torchvision
@@ -138,6 +138,14 @@ def test_roi_align(ratio: int, aligned: bool, dtype: Any, opset: int) -> None:
     expected = mean_of_bins(x, regions, 0.4, 3, 2, ratio, aligned)
     agree(vision.roi_align, expected, x, regions, 0.4, 3, 2, ratio, aligned, dynamic=(0, 1),
           opset=opset)  # fmt: skip
+
+
+@pytest.mark.parametrize("opset", [18, 23])
+def test_no_regions(opset: int) -> None:
+    x, none = torch.randn(2, 12, 9, 7), torch.zeros(0, 5)
+    aligned, pooled = torch.zeros(0, 12, 3, 2), torch.zeros(0, 12, 3, 2, dtype=torch.int32)
+    agree(vision.roi_align, aligned, x, none, 0.4, 3, 2, 2, True, dynamic=(0, 1), opset=opset)
+    agree(vision.roi_pool, (aligned, pooled), x, none, 0.4, 3, 2, dynamic=(0, 1), opset=opset)
 
 
 def own_channels(full: Any, h: int, w: int) -> tuple[Any, Any]:

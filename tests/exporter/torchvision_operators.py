@@ -8,6 +8,7 @@ Exporting needs a schema, what sizes a result has, and results to compare with; 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 import pytest
@@ -90,22 +91,40 @@ def _define() -> Any:
     return library
 
 
+def _fake_nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """As torchvision describes it: as many as the values say."""
+    return dets.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.int64)
+
+
+_KEPT: list[Any] = []  # a library lives as long as its object
+
+
+def operators() -> Any:
+    """`torch.ops.torchvision`, with or without torchvision; `nms` of it can be exported."""
+    if importlib.util.find_spec("torchvision") is not None:
+        torchvision()
+    elif not _KEPT:
+        _KEPT.append(_define())
+        torch.library.register_fake("torchvision::nms", _fake_nms, lib=_KEPT[0])
+    return torch.ops.torchvision
+
+
 def torchvision() -> Any:
     """torchvision, with the operators of its detection models; skips where it is not installed."""
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed")
-    library = None
     try:
         found = importlib.import_module("torchvision")
     except RuntimeError:  # its operators did not load: it fails where it describes them
-        library = _define()
+        _KEPT.append(_define())
         found = importlib.import_module("torchvision")
     extension = importlib.import_module("torchvision.extension")
     if extension._has_ops():
         return found
-    found._operators_of_tests = library or _define()  # a library lives as long as its object
+    if not _KEPT:
+        _KEPT.append(_define())
     meta = importlib.import_module("torchvision._meta_registrations")
-    found._operators_of_tests.impl("roi_align", meta.meta_roi_align, "Meta")
+    _KEPT[0].impl("roi_align", meta.meta_roi_align, "Meta")
     for module in ("torchvision.extension", "torchvision.ops.roi_align"):
         importlib.import_module(module)._has_ops = lambda: True
     return found

@@ -5,6 +5,7 @@ torchvision's own tests need its package; these are held to plain formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,13 @@ def _aligned(
         down, across = (
             _weights(op, x, rois, scale, 2 - n, pooled[n], ratio, aligned) for n in (0, 1)
         )
-        return op.Scan(
-            _batches(op, rois),
-            down,
-            algebra.transpose(op, across),
-            body=lambda b, u, v: op.MatMul(u, op.MatMul(op.Gather(x, b, axis=0), v)),
-            num_scan_inputs=3,
+        (found,) = _each(
+            op,
+            rois,
+            [down, algebra.transpose(op, across)],
+            lambda b, u, v: [op.MatMul(u, op.MatMul(op.Gather(x, b, axis=0), v))],
         )
+        return found
     return op.RoiAlign(
         x,
         _column(op, rois, 1, 5),
@@ -77,6 +78,28 @@ def _aligned(
         sampling_ratio=max(ratio, 0),
         spatial_scale=float(scale),
     )
+
+
+def _each(
+    op: Op, rois: Value, parts: Sequence[Any], one: Callable[..., Sequence[Any]]
+) -> list[Any]:
+    """What a function of the image's number and a part of each gives for each region.
+
+    ONNX Runtime runs no Scan without iterations: where there may be no region, there is one more.
+    """
+    scanned = [_batches(op, rois), *parts]
+    count = size(op, rois, 0)
+    more = not isinstance(count, int) or not count
+    if more:
+        scanned = [op.Pad(x, [1] + [0] * (2 * len(x.shape) - 1)) for x in scanned]
+
+    def body(*items: Any) -> Any:
+        found = one(*items)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    made = op.Scan(*scanned, body=body, num_scan_inputs=len(scanned))
+    results = list(made) if isinstance(made, tuple) else [made]
+    return [op.Slice(r, [1], [INT64_MAX], [0]) for r in results] if more else results
 
 
 def _weights(
@@ -267,7 +290,7 @@ def _largest(
         kept = op.Where(inside, values, lowest)
         return op.ReduceMax(kept, [3], keepdims=0), op.ArgMax(kept, axis=3, keepdims=0)
 
-    def one(b: Value, down: Any, across: Any) -> tuple[Any, Any]:
+    def one(b: Value, down: Any, across: Any) -> Sequence[Any]:
         image = op.Unsqueeze(op.Gather(x, b, axis=0), [1])  # [C, 1, H, W]
         best, column = largest(image, op.Unsqueeze(across, [1]))  # [C, w, H]
         value, row = largest(op.Unsqueeze(best, [1]), op.Unsqueeze(down, [1]))  # [C, h, w]
@@ -275,9 +298,7 @@ def _largest(
         at = op.Transpose(at, perm=[0, 2, 1])
         return value, op.Add(op.Mul(row, scalar(op, size(op, x, 3), DType.INT64)), at)
 
-    values, places = op.Scan(
-        _batches(op, rois), rows.inside, columns.inside, body=one, num_scan_inputs=3
-    )
+    values, places = _each(op, rois, [rows.inside, columns.inside], one)
     empty = op.LessOrEqual(op.Unsqueeze(op.Sub(rows.end, rows.start), [1, 3]), 0.0)
     empty = op.Or(
         empty, op.LessOrEqual(op.Unsqueeze(op.Sub(columns.end, columns.start), [1, 2]), 0.0)

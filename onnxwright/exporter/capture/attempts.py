@@ -25,9 +25,13 @@ from onnxwright.exporter.capture.quantized.modules import (
     holds_packed,
     quantized_values,
 )
-from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.shapes import Wanted, fixed_axes
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
-from onnxwright.exporter.capture.source.functions import Rewritten, has_deciding_frame
+from onnxwright.exporter.capture.source.functions import (
+    Rewritten,
+    has_deciding_frame,
+    is_about_fixed_size,
+)
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
 from onnxwright.exporter.capture.source.strategy import rewritten_conversions
@@ -46,7 +50,8 @@ from onnxwright.exporter.capture.strategies import (
     substitutes,
     with_torch_func,
 )
-from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
+from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded, with_loops
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -60,6 +65,7 @@ class Capture:
         decisions: what Python of the user decided by sizes.
         changes: the numbers of Python that the module changed.
         by_values: what it decides by values.
+        unrolled: the loops that make numbers of dynamic sizes, as text.
     """
 
     program: ExportedProgram
@@ -67,6 +73,11 @@ class Capture:
     decisions: tuple[Decision, ...]
     changes: tuple[Change, ...] = ()
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
+    unrolled: tuple[str, ...] = ()
+
+
+# A way to try: name, function, inputs, whether bounds are torch's.
+Way = tuple[str, Strategy, Wanted, bool]
 
 
 def capture(
@@ -96,6 +107,7 @@ def capture(
     errors: list[Exception] = []
     failed: list[tuple[Failure, Wanted]] = []
     second: Capture | None = None
+    kept, least = Loops(), 0
     converting: Conversions = {}
     quantized = how == "auto" and holds_packed(model)
     waiting = _ways(wanted, "quantized" if quantized else how)
@@ -103,61 +115,47 @@ def capture(
         waiting = _sources(wanted, None, assume)
     while waiting or converting:
         if not waiting:
-            waiting, converting = _sources(wanted, None, assume, converting), {}
+            waiting = _sources(wanted, None, assume, rewritten_conversions(converting))
+            converting = {}
         name, way, inputs, relaxed = waiting.pop(0)
         if second is not None and not _may_keep_sizes(way):
             continue
-        begun = time.perf_counter()
-        with TORCH_LOCK, capture_torch_output() as output:
-            decisions: list[Decision] = []
-            changes: list[Change] = []
-            with conversions_recorded() as conversions:
-                program, error = _tried(way, model, inputs, decisions, changes)
-        seconds = time.perf_counter() - begun
-        outcomes.append(_outcome(name, way, error, seconds, output.text))
+        tried = _tried_once(way, model, inputs, must_work=second is None)
+        outcomes.append(tried.outcome(name, way))
         if way is non_strict and how == "auto":
-            converting = converting or conversions
-        if error is not None:
-            errors.append(error)
-            failed += _failure(way, error, seconds, inputs)
-            if how == "auto" and not waiting and not isinstance(way, Source):
-                first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
-                if first is not None and second is None:
-                    waiting, converting = _sources(wanted, first, assume), {}
-            if how == "auto" and way is non_strict:
-                waiting = _ways_for(error, wanted) + waiting
+            converting = converting or tried.conversions
+        if tried.error is not None:
+            errors.append(tried.error)
+            failed += _failure(way, tried.error, tried.seconds, inputs)
+            kept.refused(tried.error)
+            if second is None:
+                if how == "auto" and not waiting and not isinstance(way, Source):
+                    waiting = _after_errors(errors, wanted, assume)
+                    converting = {} if waiting else converting
+                waiting = _ways_for(tried, way, how, wanted, assume) + waiting
             continue
-        found = Capture(_checked(program, name), relaxed, tuple(decisions), tuple(changes))
-        if isinstance(way, Source):
-            found = dataclasses.replace(found, by_values=way.decisions)
+        found = tried.capture(name, way, relaxed)
         with_func = way is non_strict and torch_func.is_used(found.program)
-        lost = fixed_values(found.program) or (
-            with_func and (relaxed or not _is_resolved(found.program))
-        )
+        unfinished = with_func and (relaxed or not _is_resolved(found.program))
+        loss = _lost_sizes(found, wanted, tried.loops)
+        unrolled = _unrolled(tried, way, how) if loss else None
         if way is draft:
             return found
-        if how != "auto" or not lost:
-            output.replay()
+        if unrolled is None and not (how == "auto" and (unfinished or fixed_values(found.program))):
+            tried.output.replay()
             return found
-        # Sizes became numbers of Python; tracing of Python may keep them.
-        second = second or found
+        kept.add(tried.loops, way.unrolled if isinstance(way, Source) else {})
+        # Sizes became numbers of Python; loops over them, and tracing of Python, may keep them.
+        if second is None or loss < least:
+            second, least = found, loss
         if with_func:
             waiting = _ways(wanted, "torch.func") + waiting
+        if unrolled is not None:
+            others = [w for w in waiting if not isinstance(w[1], Source)]
+            waiting = _sources(wanted, None, assume, unrolled, keeps_loops=True) + others
     if second is not None:
-        return second
+        return dataclasses.replace(second, unrolled=kept.notes())
     raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
-
-
-def _outcome(
-    name: str, way: Strategy, error: Exception | None, seconds: float, output: str
-) -> Outcome:
-    """What became of a way, for the report."""
-    made = Outcome(name, seconds, "" if error is None else reason_of(error), output)
-    if not isinstance(way, Source):
-        return made
-    return dataclasses.replace(
-        made, choices=way.choices, rewritten=way.rewritten, answered=way.answered
-    )
 
 
 def _may_keep_sizes(way: Strategy) -> bool:
@@ -165,11 +163,101 @@ def _may_keep_sizes(way: Strategy) -> bool:
     return way in (strict, substitutes, with_torch_func) or isinstance(way, Source)
 
 
-def _ways_for(error: Exception, wanted: Wanted) -> list[tuple[str, Strategy, Wanted, bool]]:
+@dataclass
+class _Try:
+    """What one way gave.
+
+    Fields:
+        program: what it captured.
+        error: why not, if it did not.
+        seconds: how long it took.
+        output: what torch wrote.
+        decisions, changes: as in `Capture`.
+        loops: the functions whose loops made numbers of sizes.
+        conversions: the functions that took a size as a number.
+    """
+
+    output: TorchOutput
+    program: Any = None
+    error: Exception | None = None
+    seconds: float = 0.0
+    decisions: list[Decision] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    loops: Loops = field(default_factory=Loops)
+    conversions: Conversions = field(default_factory=dict)
+
+    def outcome(self, name: str, way: Strategy) -> Outcome:
+        """The line of the report."""
+        reason = "" if self.error is None else reason_of(self.error)
+        found = Outcome(name, self.seconds, reason, self.output.text)
+        if not isinstance(way, Source):
+            return found
+        return dataclasses.replace(
+            found, choices=way.choices, rewritten=way.rewritten, answered=way.answered
+        )
+
+    def capture(self, name: str, way: Strategy, relaxed: bool) -> Capture:
+        """The captured program."""
+        program = _checked(self.program, name)
+        found = Capture(program, relaxed, tuple(self.decisions), tuple(self.changes))
+        if isinstance(way, Source):
+            found = dataclasses.replace(found, by_values=way.decisions)
+        return found
+
+
+def _tried_once(way: Strategy, model: Any, inputs: Wanted, must_work: bool) -> _Try:
+    """Try one way; what it refuses by name is raised if there is no program yet."""
+    begun = time.perf_counter()
+    with TORCH_LOCK, capture_torch_output() as output:
+        found = _Try(output)
+        try:
+            # A draft names the lines of what it assumes by its own stack.
+            recorded = nullcontext() if way is draft else loops_recorded(found.loops)
+            with recorded, conversions_recorded() as found.conversions:
+                found.program, found.error = _tried(
+                    way, model, inputs, found.decisions, found.changes
+                )
+        except ExportError as refused:
+            if must_work:
+                raise
+            found.error = refused
+    found.seconds = time.perf_counter() - begun
+    return found
+
+
+def _unrolled(tried: _Try, way: Strategy, how: str | Strategy) -> Rewritten | None:
+    """The functions to rewrite, so that loops over sizes are kept; None if there is nothing new."""
+    if how not in ("auto", "source") or way is strict:
+        return None
+    return with_loops(tried.loops, way.functions if isinstance(way, Source) else None)
+
+
+def _after_errors(
+    errors: list[Exception], wanted: Wanted, assume: Mapping[str, bool] | None
+) -> list[Way]:
+    """The capture by source, if the last error of a value that Python reads is of the model."""
+    first = next((e for e in reversed(errors) if has_deciding_frame(e)), None)
+    return [] if first is None else _sources(wanted, first, assume)
+
+
+def _ways_for(
+    tried: _Try,
+    way: Strategy,
+    how: str | Strategy,
+    wanted: Wanted,
+    assume: Mapping[str, bool] | None,
+) -> list[Way]:
     """The ways that are made for what stopped a capture."""
-    if _is_about_func(error):
+    assert tried.error is not None
+    if wanted.relaxed() is None and is_about_fixed_size(tried.error):
+        functions = _unrolled(tried, way, how)
+        if functions is not None:
+            return _sources(wanted, None, assume, functions, keeps_loops=True)[:1]
+    if how != "auto" or way is not non_strict:
+        return []
+    if _is_about_func(tried.error):
         return _ways(wanted, "torch.func")
-    return _ways(wanted, "quantized") if _is_about_quantized(error) else []
+    return _ways(wanted, "quantized") if _is_about_quantized(tried.error) else []
 
 
 def _failure(
@@ -205,7 +293,7 @@ def _proposed(
     return proposed(failure, run, attempt)
 
 
-def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Wanted, bool]]:
+def _ways(wanted: Wanted, how: str | Strategy) -> list[Way]:
     """The ways to try, in order: name, function, inputs, whether bounds are torch's."""
     if callable(how):
         return [(getattr(how, "__name__", "given function"), how, wanted, False)]
@@ -216,7 +304,7 @@ def _ways(wanted: Wanted, how: str | Strategy) -> list[tuple[str, Strategy, Want
             f"unknown strategy {how!r}",
             f"choose one of {known}, or give a function",
         )
-    found: list[tuple[str, Strategy, Wanted, bool]] = []
+    found: list[Way] = []
     relaxed, broadcasting = wanted.relaxed(), wanted.broadcasting()
     for name, way in STRATEGIES.items() if how == "auto" else ((how, NAMED[how]),):
         found.append((name, way, wanted, False))
@@ -231,14 +319,24 @@ def _sources(
     wanted: Wanted,
     first: Exception | None,
     assume: Mapping[str, bool] | None,
-    converting: Conversions | None = None,
-) -> list[tuple[str, Strategy, Wanted, bool]]:
+    functions: Rewritten | None = None,
+    *,
+    keeps_loops: bool = False,
+) -> list[Way]:
     """The capture by source, with all forms of the inputs."""
     ways = _ways(wanted, "source")
     return [
-        (name, Source(first, assume, rewritten_conversions(converting or {})), inputs, relaxed)
+        (name, Source(first, assume, functions, keeps_loops), inputs, relaxed)
         for name, _, inputs, relaxed in ways
     ]
+
+
+def _lost_sizes(found: Capture, wanted: Wanted, loops: Loops) -> int:
+    """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
+    if not any(wanted.axes):
+        return 0
+    fixed = len(fixed_axes(found.program, wanted)) + len(fixed_values(found.program))
+    return fixed + loops.assumed(found.decisions)
 
 
 def _tried(
@@ -246,7 +344,6 @@ def _tried(
 ) -> tuple[Any, Any]:
     """What one way gives, or the error it raises."""
     try:
-        # A draft names the lines of what it assumes by its own stack.
         recorded = nullcontext() if way is draft else decisions_recorded(decisions)
         with torch_patched(), recorded, held_state_kept(module, changes):
             program = way(module, wanted.args, wanted.kwargs, wanted.dynamic_shapes)

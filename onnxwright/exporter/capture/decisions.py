@@ -5,8 +5,9 @@ Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, w
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -74,15 +75,31 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 found.append(Decision(expression, *place, demand=not place[0]))
         return answer
 
+    with sym_node_wrapped("guard_bool", guard_bool):
+        yield
+
+
+@contextmanager
+def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
+    """While it lasts, torch's symbolic numbers have another method.
+
+    Args:
+        name: of the method.
+        wrapper: the function in its place.
+    """
+    before = getattr(SymNode, name)
     # Torch names the line of a guard by the first frame that is of no file of its own.
+    file = inspect.getfile(wrapper)
     skipped = symbolic_shapes.uninteresting_files()
-    skipped.add(guard_bool.__code__.co_filename)
-    SymNode.guard_bool = guard_bool
+    known = file in skipped
+    skipped.add(file)
+    setattr(SymNode, name, wrapper)
     try:
         yield
     finally:
-        SymNode.guard_bool = guard
-        skipped.discard(guard_bool.__code__.co_filename)
+        setattr(SymNode, name, before)
+        if not known:
+            skipped.discard(file)
 
 
 def _asking_line() -> tuple[str, int] | None:

@@ -132,9 +132,9 @@ def capture_model(
     with recording.warnings_recorded(report):
         check_sparse(program)
         warn_changes(found.changes)
-        names = shapes.names_of(program, relaxed or wanted)
+        names = shapes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
-            specialization.warn_specialized_dims(program, names)
+            specialization.warn_specialized_dims(program, names, found.unrolled)
         written = shapes.written_names(wanted, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)
         sizes = sizes_of(program, names, ranges, written, found.decisions)

@@ -387,12 +387,39 @@ def _enlarged(leaf: Any, axes: dict[int, Any], unused: int) -> Any:
         return leaf.detach().repeat(repeats)
 
 
-def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
+def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]]:
+    """The axes that were asked to be dynamic, and have one size.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        The name of the input and the axis, for each.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    return [
+        (entry.node.name, axis)
+        for entry, axes in zip(entries, wanted.axes, strict=False)
+        if isinstance(entry.node.meta.get("val"), torch.Tensor)
+        for axis in axes
+        if _is_fixed(entry.node.meta["val"].shape[axis])
+    ]
+
+
+def _is_fixed(size: Any) -> bool:
+    return isinstance(size, int) or bool(size.node.expr.is_number)
+
+
+def names_of(
+    program: ExportedProgram, wanted: Wanted, notes: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Torch's symbols under the strings the user wrote, with warnings for fixed dimensions.
 
     Args:
         program: the captured program.
         wanted: what was asked for.
+        notes: what is known of the reasons for fixed dimensions.
 
     Returns:
         Symbol -> name; a name written for two symbols goes to the first, the second gets
@@ -408,8 +435,8 @@ def names_of(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
         for axis, dim in axes.items():
             size = fake.shape[axis]
             name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
-            if isinstance(size, int) or size.node.expr.is_number:
-                _warn_fixed(entry.node.name, axis, name, int(size))
+            if _is_fixed(size):
+                _warn_fixed(entry.node.name, axis, name, int(size), notes)
             elif isinstance(dim, str):
                 symbol = str(size.node.expr)
                 if symbol in names or not size.node.expr.is_Symbol:
@@ -435,8 +462,10 @@ def _warn_apart(name: str, chosen: str, argument: str, axis: int) -> None:
     )
 
 
-def _warn_fixed(argument: str, axis: int, name: str | None, size: int) -> None:
+def _warn_fixed(
+    argument: str, axis: int, name: str | None, size: int, notes: tuple[str, ...]
+) -> None:
     shown = f"dimension {axis} of `{argument}`"
     if name is not None:
         shown += f" (`{name}`)"
-    warn(messages.FixedDimension(dimension=shown, size=size, span=user_span()))
+    warn(messages.FixedDimension(dimension=shown, size=size, notes=notes, span=user_span()))

@@ -80,18 +80,25 @@ def fixed_values(program: ExportedProgram) -> list[FixedValue]:
     return list(found.values())
 
 
-def warn_specialized_dims(program: ExportedProgram, names: dict[str, str]) -> None:
+def warn_specialized_dims(
+    program: ExportedProgram, names: dict[str, str], notes: tuple[str, ...] = ()
+) -> None:
     """Warn of numbers that follow from dynamic sizes and are constants (OW827).
 
     Args:
         program: the captured program.
         names: torch's symbol -> the user's name.
+        notes: what is known of the reasons.
     """
     for fixed in fixed_values(program):
         if not fixed.expression.is_Symbol:
             dimension = f"what is computed of sizes as `{fixed.text(names)}`"
             size = int(fixed.value) if fixed.value.is_integer else float(fixed.value)
-            warn(messages.FixedDimension(dimension=dimension, size=size, span=user_span()))
+            warn(
+                messages.FixedDimension(
+                    dimension=dimension, size=size, notes=notes, span=user_span()
+                )
+            )
 
 
 def _is_operator(frame: Any) -> bool:

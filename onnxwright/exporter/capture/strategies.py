@@ -89,6 +89,7 @@ class Source:
         first: what the capture without rewriting raised; None if it was not tried.
         assume: answers of the user to decisions.
         functions: those that are rewritten from the start; others are added.
+        keeps_loops: whether these are for the sake of their loops over dynamic sizes.
     """
 
     def __init__(
@@ -96,13 +97,16 @@ class Source:
         first: BaseException | None = None,
         assume: Mapping[str, bool] | None = None,
         functions: Rewritten | None = None,
+        keeps_loops: bool = False,
     ) -> None:
+        self.keeps_loops = keeps_loops
         self.first, self.assume = first, assume
         self.functions = Rewritten() if functions is None else functions
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
+        self.unrolled: dict[tuple[str, int], str] = {}
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with functions that decide by values rewritten."""
@@ -114,11 +118,13 @@ class Source:
             output.replay()
             return program
 
-        found = by_source(run, self.first, self.assume, self.functions)
+        found = by_source(run, self.first, self.assume, self.functions, self.keeps_loops)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)
         self.answered = frozenset(found.session.used)
+        reasons = found.session.unrolled
+        self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result
 
 

@@ -24,7 +24,7 @@ class _Kind(type):
     """What `range` is beside a function: objects of Python's own are instances of it."""
 
     def __call__(cls, *args: Any) -> Any:
-        found = _places(args) if any(isinstance(a, torch.SymInt) for a in args) else None
+        found = places_of_range(args) if any(isinstance(a, torch.SymInt) for a in args) else None
         return builtins.range(*args) if found is None else found
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -35,8 +35,15 @@ class SymbolicRange(metaclass=_Kind):
     """Python's `range`; a list of sizes where the number of iterations is known."""
 
 
-def _places(args: tuple[Any, ...]) -> list[Any] | None:
-    """The numbers of a range upwards; None where it is not known how many there are."""
+def places_of_range(args: tuple[Any, ...]) -> list[Any] | None:
+    """The numbers of a range upwards.
+
+    Args:
+        args: those of `range`, numbers and sizes.
+
+    Returns:
+        The numbers; None where it is not known how many there are.
+    """
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
     if not statically_known_true(step > 0):
         return None

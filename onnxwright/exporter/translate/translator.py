@@ -235,6 +235,8 @@ class Translator:
     def _call(self, node: Node, env: dict[Node, Any]) -> Any:
         name = target_name(node.target)
         args = [self.convert(a, env) for a in node.args]
+        if node.target is torch.sym_sum and len(args) > 1:
+            args = [args]  # torch takes the numbers one by one as well
         kwargs = {k: self.convert(v, env) for k, v in node.kwargs.items()}
         if name == "_operator::getitem" and isinstance(args[0], (list, tuple)):
             return args[0][args[1]]

@@ -13,10 +13,11 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.lists import length_of
+from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.truth import as_truth, decided
+from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
 
 def any_(values: Iterable[Any]) -> Any:
@@ -70,6 +71,9 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
+        if one and isinstance(values[0], Grown) and values[0].rows.ndim == 1 and key is None:
+            rows = values[0].whole("max" if greater else "min")
+            return rows.amax(0) if greater else rows.amin(0)
         # What Python does not take raises Python's error.
         function(*([0],) if one else (0,) * len(values), **options)
         items = list(values[0]) if one else list(values)
@@ -87,6 +91,16 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         return best
 
     return found
+
+
+def _sum(values: Any, *start: Any, **options: Any) -> Any:
+    """`sum(values)`."""
+    if not isinstance(values, Grown):
+        return sum(values, *start, **options)
+    rows = values.whole("sum")
+    total = rows.sum(0, dtype=None if rows.dtype == torch.bool else rows.dtype)
+    first = sum((), *start, **options)
+    return total if isinstance(first, int) and not first else first + total
 
 
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
@@ -112,10 +126,12 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "max": _extreme(max, True),
     "min": _extreme(min, False),
     "range": ranges.range_,
+    "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
     "len": length_of,
+    "sum": _sum,
     "zip": ranges.zip_,
 }
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
@@ -132,6 +148,10 @@ def shown(value: Any) -> Any:
 
 def builtin(name: str, function: Any) -> Any:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
-    if current() is None or tracer() is None or function is not getattr(builtins, name, None):
+    if (
+        current() is None
+        or tracer() is None
+        or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
+    ):
         return function
     return AT_RUN_TIME.get(name, function)

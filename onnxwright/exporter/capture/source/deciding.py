@@ -9,7 +9,7 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.session import current, note
+from onnxwright.exporter.capture.source.session import current, equal_sides, note
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -39,6 +39,8 @@ def if_(
             answer = session.answer()
             if answer is not None:
                 session.record("assumed")
+            else:
+                answer = equal_sides()
     if answer is not None:
         if written:
             note("If", answer)

@@ -13,7 +13,7 @@ RUNTIME = "_ow_rt"
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
     "all", "any", "bool", "enumerate", "float", "int", "len", "max", "min", "range", "reversed",
-    "zip",
+    "sum", "zip",
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.

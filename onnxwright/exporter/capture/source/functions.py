@@ -44,6 +44,47 @@ EQUAL: dict[tuple[str, str], Any] = {
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
+def model_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the model's Python.
+
+    Args:
+        frame: a frame.
+
+    Returns:
+        It, or the first one around it that is not of torch's machinery or of this package.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith(MACHINERY):
+        frame = frame.f_back
+    return frame
+
+
+@dataclass(frozen=True)
+class Site:
+    """A function that ran, by what its frame had; the frame's values are not kept.
+
+    Fields:
+        f_code, f_globals: as of the frame.
+        f_locals: the type of the first argument.
+    """
+
+    f_code: CodeType
+    f_globals: dict[str, Any]
+    f_locals: dict[str, Any]
+
+    def holds(self, place: tuple[str, int]) -> bool:
+        """Whether the function stands around a line."""
+        lines = [line for _, _, line in self.f_code.co_lines() if line is not None]
+        return place[0] == self.f_code.co_filename and place[1] in lines
+
+    @classmethod
+    def of(cls, frame: FrameType) -> Site:
+        """The function of a frame."""
+        first = frame.f_code.co_varnames[:1] if frame.f_code.co_argcount else ()
+        known = {n: frame.f_locals[n] for n in first if n in frame.f_locals}
+        types = {n: v if isinstance(v, type) else type(v) for n, v in known.items()}
+        return cls(frame.f_code, frame.f_globals, types)
+
+
 @dataclass
 class Rewritten:
     """Functions with other code.
@@ -66,11 +107,11 @@ class Rewritten:
     inserted: Inserted = field(default_factory=dict)
     split: set[tuple[str, int]] = field(default_factory=set)
 
-    def add(self, frame: FrameType) -> bool:
+    def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
 
         Args:
-            frame: one that reads a value.
+            frame: one that reads a value, or has a loop over a size.
 
         Returns:
             Whether there is anything new.
@@ -173,7 +214,7 @@ class Rewritten:
                 function.__code__ = before
 
 
-def _named(frame: FrameType) -> FunctionType | None:
+def _named(frame: FrameType | Site) -> FunctionType | None:
     """The function of a frame, if it is a global or a method of its first argument's class."""
     code = frame.f_code
     if code.co_flags & inspect.CO_NESTED:
@@ -285,6 +326,15 @@ def reads_value(error: BaseException | None) -> BaseException | None:
             found = error
         error = error.__cause__ or error.__context__
     return found
+
+
+def is_about_fixed_size(error: BaseException | None) -> bool:
+    """Whether a capture failed as Python made a number of a size that is to be dynamic.
+
+    Args:
+        error: what it raised.
+    """
+    return error is not None and "specialized it to be a constant" in str(error)
 
 
 def _is_about_values(error: BaseException) -> bool:

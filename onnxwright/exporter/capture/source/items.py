@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
+from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
@@ -42,6 +43,8 @@ def item(value: Any, index: Any) -> Any:
 def _items_of(value: Any, index: Any) -> list[Any] | None:
     """What an index may choose from; None where Python does not take the index for that."""
     number = _is_number(index)
+    if isinstance(value, Grown):
+        return None
     if isinstance(value, _LISTS) and (number or isinstance(index, torch.Tensor)):
         whole = not isinstance(index, torch.Tensor) or not index.dtype.is_floating_point
         return list(value) if whole else None

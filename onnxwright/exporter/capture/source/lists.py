@@ -24,8 +24,9 @@ from onnxwright.exporter.capture.source.errors import (
     LoopChangeError,
     words,
 )
-from onnxwright.exporter.capture.source.functions import MACHINERY
-from onnxwright.exporter.capture.source.regions import empty
+from onnxwright.exporter.capture.source.functions import model_frame
+from onnxwright.exporter.capture.source.regions import depth, empty
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import line_of
 
 
@@ -69,9 +70,13 @@ class Grown(list):  # type: ignore[type-arg]
     """
 
     def __init__(self, rows: Any, length: Any, growth: Growth | None = None) -> None:
-        # Functions of torch that take a list look at the types of what is in it.
-        super().__init__([rows])
+        super().__init__()
+        self._hold(rows)
         self.rows, self.length, self.growth = rows, length, growth
+
+    def _hold(self, rows: Any) -> None:
+        """Functions of torch that take a list look at the types of what is in it."""
+        super().__setitem__(slice(None), [rows])
 
     def with_item(self, item: Any) -> Grown:
         """The list with another item at its end."""
@@ -88,6 +93,13 @@ class Grown(list):  # type: ignore[type-arg]
         )
         rows = self.rows.index_put((place.reshape(1),), row[None])
         return Grown(rows, self.length + 1, self.growth)
+
+    def whole(self, use: str) -> torch.Tensor:
+        """The rows, for a use of the whole list; an error while it grows."""
+        if self.growth is not None:
+            raise _misused(use)
+        rows: torch.Tensor = self.rows
+        return rows
 
     def sample(self) -> torch.Tensor:
         """A tensor of the type and sizes of an item."""
@@ -106,6 +118,12 @@ class Grown(list):  # type: ignore[type-arg]
             raise _misused("[...]")
         if self.growth is not None:
             return self._item_so_far(index)
+        if (
+            isinstance(index, slice)
+            and index.step == -1
+            and (index.start, index.stop) == (None,) * 2
+        ):
+            return Grown(self.rows.flip(0), self.length)
         rows = self.rows[index]
         return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
 
@@ -118,6 +136,13 @@ class Grown(list):  # type: ignore[type-arg]
         if isinstance(index, torch.Tensor):
             return self.rows.index_select(0, index.reshape(1)).squeeze(0)
         return self.rows[index]
+
+    def reverse(self) -> None:
+        """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
+        if self.growth is not None or depth():
+            raise _misused(".reverse")
+        self.rows = self.rows.flip(0)
+        self._hold(self.rows)
 
     def __len__(self) -> int:
         raise RunTimeLengthError
@@ -134,12 +159,16 @@ class Grown(list):  # type: ignore[type-arg]
 def _misused(use: str) -> ListUseError:
     """The error for a use of a list, with the line of it."""
     error = ListUseError(use)
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(MACHINERY):
-        frame = frame.f_back
-    if frame is not None:
-        error.span = line_of(frame.f_code.co_filename, frame.f_lineno)
+    place = _model_line()
+    if place is not None:
+        error.span = line_of(*place)
     return error
+
+
+def _model_line() -> tuple[str, int] | None:
+    """The line of the model's Python that runs now."""
+    frame = model_frame(sys._getframe(1))
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def _refused(name: str) -> Callable[..., Any]:
@@ -150,7 +179,7 @@ def _refused(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "index",
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "index",
     "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__mul__", "copy",
 ):  # fmt: skip
     setattr(Grown, _name, _refused(_name))
@@ -264,12 +293,32 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
         kwargs = kwargs or {}
+        if func in _PARTS:
+            found = _PARTS[func](*args, **kwargs)
+            if found is not None:
+                return found
         if args and isinstance(args[0], Grown):
             joined = _JOINED.get(func)
             if joined is None or args[0].growth is not None:
                 raise _misused(getattr(func, "__name__", "a function"))
             return joined(args[0].rows, *args[1:], **kwargs)
         return func(*args, **kwargs)
+
+
+def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
+    """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
+    session = current()
+    if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
+        return None
+    return Grown(x.movedim(dim, 0), x.shape[dim])
+
+
+def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
+    """The same for `x.split(1, dim)`."""
+    if not isinstance(split_size, int) or split_size != 1:
+        return None
+    rows = _iterated_rows(x, dim)
+    return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
 
 
 def _stacked(rows: Any, dim: int = 0) -> Any:
@@ -281,6 +330,12 @@ def _joined(rows: Any, dim: int = 0) -> Any:
     return rows.movedim(0, dim).flatten(dim, dim + 1)
 
 
+_PARTS: dict[Any, Callable[..., Any]] = {
+    torch.unbind: _iterated_rows,
+    torch.Tensor.unbind: _iterated_rows,
+    torch.split: _iterated_parts,
+    torch.Tensor.split: _iterated_parts,
+}
 _JOINED: dict[Any, Callable[..., Any]] = {
     torch.stack: _stacked,
     torch.cat: _joined,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
@@ -13,7 +17,7 @@ from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.session import current, note, refused_here
+from onnxwright.exporter.capture.source.session import asking_line, current, note, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -32,8 +36,13 @@ def while_(
         return and_(lambda: not_(broken()), test)
 
     ran = False
+    session = current()
     while True:
-        answer = decided(going())
+        found = going()
+        if session is not None and session.keeps_loops and _is_about_sizes(found):
+            if _worked(functools.partial(_while_sized, going, body, state), state):
+                return
+        answer = decided(found)
         if answer is None:
             _loop(going, lambda _: body(), state)
             return
@@ -42,6 +51,17 @@ def while_(
             return
         ran = True
         body()
+
+
+def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
+    """A loop that ends by a size."""
+    _loop(going, lambda _: body(), state, kind=LOOP_OVER_SIZE)
+
+
+def _is_about_sizes(test: Any) -> bool:
+    """Whether a condition follows from the sizes of inputs."""
+    is_symbolic = isinstance(test, torch.SymBool) and test.node.expr.free_symbols
+    return bool(is_symbolic) and not free_unbacked_symbols(test)
 
 
 def for_(
@@ -53,13 +73,8 @@ def for_(
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
     if current() is not None and tracer() is not None:
-        run_time = ranges.counted(items)
-        if run_time is not None:
-            places = ranges.places(items)
-            if places is None:
-                _for_counted(run_time, take, body, broken, state)
-            elif not _looped(run_time, take, body, broken, state):
-                _for_places(places, take, body, broken, state)
+        items = _left_to_unroll(items, take, body, broken, state)
+        if items is None:
             return
     n = -1
     for n, item in enumerate(items):
@@ -85,6 +100,32 @@ def for_(
         note("If", answer=True)
 
 
+def _left_to_unroll(
+    items: Any,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> Any:
+    """Items whose number Python knows; None after a loop over others as a loop of the graph."""
+    run_time = ranges.counted(items)
+    if run_time is None:
+        return items
+    places = ranges.places(items)
+    if places is not None:
+        if not _looped(run_time, take, body, broken, state):
+            _for_places(places, take, body, broken, state)
+        return None
+    if not run_time.is_sized:
+        _for_counted(run_time, take, body, broken, state)
+        return None
+    left_over = _after_loop(run_time, take, body, broken, state)
+    # The size becomes a number, of which the export warns.
+    return None if left_over is None else left_over.unrolled()
+
+
+# The kind of a loop whose iterations only follow from the sizes of inputs.
+LOOP_OVER_SIZE = "Loop over a size"
 # More iterations that a tensor may end are a loop of the graph, where that works.
 _UNROLLED = 6
 
@@ -97,19 +138,51 @@ def _looped(
     state: State,
 ) -> bool:
     """A loop as a loop of the graph; whether that worked."""
+    return _worked(lambda: _for_counted(items, take, body, broken, state), state)
+
+
+def _worked(make_loop: Callable[[], None], state: State) -> bool:
+    """Whether a loop of the graph can be made; if not, the state is as before."""
     session = current()
     assert session is not None
     choices = dict(session.choices)
     state.open()
     before = state.read()
     try:
-        _for_counted(items, take, body, broken, state)
-    except Exception:  # noqa: BLE001 - the user's code may need a number of Python
+        make_loop()
+    except Exception as error:  # noqa: BLE001 - the user's code may need a number of Python
+        session.unrolled.setdefault(asking_line(), error)
         session.choices = choices
         state.open()
         state.write(before)
         return False
     return True
+
+
+def _after_loop(
+    items: ranges.Counted,
+    take: Callable[[Any], None],
+    body: Callable[[], None],
+    broken: Callable[[], Any] | None,
+    state: State,
+) -> ranges.Counted | None:
+    """A loop over a size as a loop of the graph; the items that are left where that fails.
+
+    Variables may have their types from the first iteration on only: it is then one by itself.
+    """
+    if _looped(items, take, body, broken, state):
+        return None
+    if broken is not None or not statically_known_true(items.more(items.start)):
+        return items
+    session = current()
+    assert session is not None
+    take(items.item(items.start))
+    body()
+    rest = dataclasses.replace(items, start=items.next(items.start))
+    if not _looped(rest, take, body, broken, state):
+        return rest
+    session.unrolled.pop(asking_line(), None)
+    return None
 
 
 def _for_places(
@@ -163,7 +236,8 @@ def _for_counted(
         body()
         return items.next(count)
 
-    _loop(going, once, state, items.first(), Trips(items.length, broken is None))
+    kind = LOOP_OVER_SIZE if items.is_sized and broken is None else "Loop"
+    _loop(going, once, state, items.first(), Trips(items.length, broken is None), kind)
 
 
 def _loop(
@@ -172,10 +246,11 @@ def _loop(
     state: State,
     counter: Any = None,
     trips: Trips | None = None,
+    kind: str = "Loop",
 ) -> None:
     session = current()
     assert session is not None
-    session.record("Loop")
+    session.record(kind)
     with refused_here():
         while True:
             try:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
+from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange, places_of_range
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,22 @@ class Counted:
         size = abs(self.step)
         return away if size == 1 else (away + size - 1) // size
 
+    def unrolled(self) -> Iterator[Any]:
+        """The items, one after the other; a size becomes a number of Python."""
+        for count in range(int(self.start), int(self.stop), self.step):
+            yield self.item(count)
+
+    def backwards(self) -> Counted:
+        """The items from the last to the first."""
+        return Counted(0, self.length, 1, lambda n: self.at(self.length - 1 - n))
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the length follows from the sizes of inputs."""
+        return not any(
+            isinstance(n, torch.Tensor) or free_unbacked_symbols(n) for n in (self.start, self.stop)
+        )
+
     def at(self, position: Any) -> Any:
         """The item at a position, counted from 0."""
         return self.item(self.start + position * self.step)
@@ -62,7 +80,11 @@ def range_(*args: Any) -> Any:
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     if not isinstance(step, int) or not step:
-        return range(*args)
+        return SymbolicRange(*args)
+    if not any(isinstance(a, torch.Tensor) for a in args):
+        known = places_of_range(args)
+        if known is not None:
+            return known
     return Counted(start, stop, step, lambda count: count)
 
 
@@ -72,6 +94,14 @@ def enumerate_(items: Any, start: int = 0) -> Any:
     if found is None:
         return enumerate(items, start)
     return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)))
+
+
+def reversed_(items: Any) -> Any:
+    """`reversed(...)`."""
+    if isinstance(items, Grown):
+        return items[::-1]
+    found = counted(items)
+    return reversed(items) if found is None else found.backwards()
 
 
 def zip_(*items: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,6 +104,14 @@ class Part:
         return fx.GraphModule(tracer().root, made)
 
 
+_now = threading.local()
+
+
+def depth() -> int:
+    """How many regions are open in this thread: branches and bodies that are traced."""
+    return getattr(_now, "depth", 0)
+
+
 class Region:
     """While it is open, what is traced belongs to it."""
 
@@ -113,6 +122,7 @@ class Region:
 
     def __enter__(self) -> Self:
         t = self.tracer
+        _now.depth = depth() + 1
         self.mark = next(iter(reversed(t.graph.nodes)))
         self.tensors = list(t.tensor_tracker.items())
         self.symbols = dict(t.symnode_tracker.sym_node_dict)
@@ -121,6 +131,7 @@ class Region:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        _now.depth = depth() - 1
         if kind is not None and not self.closed:
             # What failed leaves nothing behind but sizes: torch remembers their nodes.
             for node in reversed(self._without_sizes(self._nodes())):

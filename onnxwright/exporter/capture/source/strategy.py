@@ -10,7 +10,12 @@ from typing import Any
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
-from onnxwright.exporter.capture.source.functions import Rewritten, deciding_frame, reads_value
+from onnxwright.exporter.capture.source.functions import (
+    Rewritten,
+    deciding_frame,
+    is_about_fixed_size,
+    reads_value,
+)
 from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
 
@@ -38,6 +43,7 @@ def by_source(
     first: BaseException | None = None,
     assume: Mapping[str, bool] | None = None,
     changed: Rewritten | None = None,
+    keeps_loops: bool = False,
 ) -> Found:
     """What a capture gives once the functions that decide by values are rewritten.
 
@@ -46,6 +52,7 @@ def by_source(
         first: what it raised when it was tried before; None if it was not.
         assume: answers of the user.
         changed: functions that are rewritten from the start; others are added.
+        keeps_loops: whether they were rewritten for their loops over dynamic sizes.
 
     Returns:
         What `run` gives, and how.
@@ -61,7 +68,7 @@ def by_source(
         if error is not None:
             _rewrite(error, changed)
             error = None
-        found = Session(assume or {})
+        found = Session(assume or {}, keeps_loops=keeps_loops)
         try:
             with (
                 changed.in_place(), session(found), ListFunctions(),
@@ -73,11 +80,13 @@ def by_source(
         except Exception as raised:  # noqa: BLE001 - torch raises many kinds
             try:
                 error = _mended(raised, conversions, changed, disagreements)
-            except Exception:
+            except Exception as last:
                 # What works with numbers of the example may not with symbolic ones.
-                if best is None:
-                    raise
-                return best
+                if best is not None:
+                    return best
+                if found.unrolled and is_about_fixed_size(last):
+                    raise next(iter(found.unrolled.values())) from last
+                raise
     if best is not None:
         return best
     raise error or next(iter(disagreements.values()))

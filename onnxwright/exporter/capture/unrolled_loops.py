@@ -1,0 +1,168 @@
+"""Loops of Python over dynamic sizes: `for t in range(x.shape[1])`, `for row in x`.
+
+A capture runs Python, and Python's loops want a number: the size becomes a constant, and the loop
+is unrolled.  Rewritten, the function of such a line has a loop in the program instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from torch.fx.experimental.sym_node import SymNode
+
+from onnxwright.errors import ExportError
+from onnxwright.exporter.capture import strategies
+from onnxwright.exporter.capture.decisions import Decision, sym_node_wrapped
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_frame
+
+# Calls that make Python's iterables of a tensor or of numbers.
+_ITERABLES = (
+    "range", "enumerate", "zip", "reversed", "list", "tuple", "unbind", "split", "chunk",
+    "tensor_split",
+)  # fmt: skip
+
+
+@dataclass
+class Loops:
+    """The loops that made numbers of dynamic sizes in one capture.
+
+    Fields:
+        sites: their functions, by their code.
+        lines: their lines, with the reason why a loop cannot be kept; "" for none known.
+    """
+
+    sites: dict[CodeType, Site] = field(default_factory=dict)
+    lines: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def record(self, number: SymNode, frame: FrameType | None, *, tests: bool = False) -> None:
+        """Record the loop of the model's Python that asks for a symbolic number.
+
+        Args:
+            number: what it asks for.
+            frame: of the function that asks.
+            tests: whether it is about the test of a `while`, not about what a `for` goes over.
+        """
+        if frame is None or not getattr(number.expr, "free_symbols", None):
+            return
+        place = frame.f_code.co_filename, frame.f_lineno
+        if _is_of_loop(*place, tests=tests):
+            self.sites.setdefault(frame.f_code, Site.of(frame))
+            self.lines.setdefault(place, "")
+
+    def assumed(self, decisions: Sequence[Decision]) -> int:
+        """How many decisions by sizes the tests of these loops are."""
+        return sum((decision.file, decision.line) in self.lines for decision in decisions)
+
+    def add(self, other: Loops, reasons: Mapping[tuple[str, int], str]) -> None:
+        """Add the lines of another capture, and reasons."""
+        self.lines = {**other.lines, **self.lines}
+        self.lines |= {k: v for k, v in reasons.items() if k in self.lines}
+
+    def refused(self, error: Exception) -> None:
+        """Add what refused the loops as loops, for lines that have no reason yet."""
+        if isinstance(error, ExportError):
+            reason = str(error).partition("\n")[0]
+            self.lines = {place: known or reason for place, known in self.lines.items()}
+
+    def notes(self) -> tuple[str, ...]:
+        """A line of text for each loop."""
+        return tuple(
+            f"a loop is unrolled: `{linecache.getline(*place).strip()}` "
+            f"({Path(place[0]).name}:{place[1]})" + (f": {reason}" if reason else "")
+            for place, reason in self.lines.items()
+        )
+
+
+@contextmanager
+def loops_recorded(found: Loops) -> Iterator[None]:
+    """Record the functions whose loops make a number of a dynamic size.
+
+    Args:
+        found: they are added here.
+    """
+    as_int, as_bool = SymNode.guard_int, SymNode.guard_bool
+
+    def guard_int(self: Any, file: str, line: int) -> Any:
+        found.record(self, _asking_frame())
+        return as_int(self, file, line)
+
+    def guard_bool(self: Any, file: str, line: int) -> Any:
+        found.record(self, _asking_frame(), tests=True)
+        return as_bool(self, file, line)
+
+    with sym_node_wrapped("guard_int", guard_int), sym_node_wrapped("guard_bool", guard_bool):
+        yield
+
+
+def _asking_frame() -> FrameType | None:
+    """The innermost frame of the model's Python; None outside of a call of the model."""
+    frame = model_frame(sys._getframe(2))
+    around = frame
+    while around is not None and around.f_code.co_filename != strategies.__file__:
+        around = around.f_back
+    return frame if around is not None else None
+
+
+def with_loops(loops: Loops, before: Rewritten | None) -> Rewritten | None:
+    """Functions to rewrite, so that their loops stay loops.
+
+    Args:
+        loops: the loops.
+        before: the functions that are rewritten already.
+
+    Returns:
+        These and those before; None if there is nothing new.
+    """
+    made = Rewritten() if before is None else before
+    changed = False
+    for site in loops.sites.values():
+        try:
+            changed |= made.add(site)
+        except CannotRewriteError as error:
+            why = str(error)
+            loops.lines |= {k: why for k in loops.lines if site.holds(k)}
+    return made if changed else None
+
+
+def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:
+    """Whether a line makes what a loop goes over, or is in the test of a `while`."""
+    places = _loops_of(tuple(linecache.getlines(file)))[tests]
+    return any(first <= line <= last for first, last in places)
+
+
+_Places = list[tuple[int, int]]
+
+
+@functools.lru_cache(maxsize=64)
+def _loops_of(text: tuple[str, ...]) -> tuple[_Places, _Places]:
+    """The first and last lines of iterables and of tests of `while` in a text."""
+    try:
+        tree = ast.parse("".join(text))
+    except SyntaxError:  # a cell of a notebook with commands in it
+        return [], []
+    items: _Places = []
+    tests: _Places = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            items.append(_lines(node.iter))
+        elif isinstance(node, ast.While):
+            tests.append(_lines(node.test))
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+            if name in _ITERABLES:
+                items.append(_lines(node))
+    return items, tests
+
+
+def _lines(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.end_lineno or node.lineno
