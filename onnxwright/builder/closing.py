@@ -98,7 +98,8 @@ def finalize(
     for value in used:
         b.pool.name(value)
     imports = _imports(b, scope.nodes)
-    verify([*scope.inputs, *used], final, scope.nodes, imports)
+    given = as_they_are or recorder.holds_given_nodes
+    verify([*scope.inputs, *used], final, scope.nodes, imports, opened=given)
     return Closed(list(scope.inputs), final, scope.nodes, used, imports)
 
 

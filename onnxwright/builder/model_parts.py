@@ -85,6 +85,7 @@ def call_model(
         b, {"": b.opset.version, **model.graph.opset_imports}, calls=model.functions,
         carrier=Carrier(names=False), tolerant=True, verbatim=not b.folds,
     )  # fmt: skip
+    b.recorder.holds_given_nodes = True
     results = replay.run(model.graph, list(model.graph.outputs), env)
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -129,6 +129,9 @@ class Replay:
         """The value that replaces one of the source graph."""
         if value not in env and value.const_value is not None:
             env[value] = self.b.initializer(value.const_value)
+        if value not in env:
+            what = "it is the output of a body that does not compute it"
+            raise_damage(Damage("structure", f"value {quoted(value.name)}", what))
         return env[value]
 
     def node(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:

@@ -267,7 +267,7 @@ def _refuse_call(function: Any, span: Span) -> None:
     advice = (
         f"use `op.{near}` instead" if near else "use an operator (`op....`), or compute it outside"
     )
-    if function in (map, filter):
+    if function is map or function is filter:
         advice = "write a comprehension: `[f(x) for x in xs]`"
     fail(messages.NotCallable(what=f"`{name}`", advice=advice, span=span))
 

@@ -12,7 +12,7 @@ from onnxwright.compare.first_difference import difference
 from onnxwright.compare.strictness import Strictness
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
-from onnxwright.decompiler.guard import Contents, check_pieces
+from onnxwright.decompiler.guard import Contents, UnsafeTextError, check_pieces
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.rebuild import rebuild
@@ -110,7 +110,7 @@ class Trial:
                 self.reason = self._run(proto, options, name, sugar)
         except OnnxwrightError as error:
             self.reason = str(error).splitlines()[0]
-        except (ValueError, TypeError, OSError, RecursionError, SyntaxError) as error:
+        except _UNREADABLE as error:
             self.reason = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
 
     def _run(self, proto: Proto, options: Options, name: str | None, sugar: Sugar) -> str | None:
@@ -126,6 +126,10 @@ class Trial:
         if found is not None:
             return found.what
         return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"
+
+
+# What reading the written text raises where it does not say what the model says.
+_UNREADABLE = (ValueError, TypeError, OSError, RecursionError, SyntaxError, UnsafeTextError)
 
 
 def _constants(proto: Proto) -> Counter[bytes]:

@@ -130,8 +130,8 @@ def complete(kind: OnnxType | None) -> bool:
 
 
 def tensor(array: np.ndarray[Any, Any], name: str | None = None) -> ir.TensorProtocol:
-    """An onnx_ir tensor over a numpy array, without a copy; object arrays are strings."""
-    if array.dtype == object:
+    """An onnx_ir tensor over a numpy array, without a copy; of objects, bytes and text: strings."""
+    if array.dtype.kind in "OSU":
         with unicode_checked():
             strings = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
         return ir.StringTensor(strings, shape=ir.Shape(array.shape), name=name)

@@ -108,6 +108,8 @@ class Recorder:
         # Arrays that become initializers: by identity, with the array to keep that identity.
         self.keeps_initializers = False
         self.declared: dict[int, tuple[Any, ir.Value]] = {}
+        # Whether nodes of a model of the user are in it, which may be invalid.
+        self.holds_given_nodes = False
         self.names = Namer()
         self.holders: dict[str, ir.Value] = {}  # who has a name, if it has it still
         self.scopes: list[Scope] = [Scope()]

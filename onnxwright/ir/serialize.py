@@ -7,13 +7,19 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.loading import InvalidModel
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
+from onnxwright.ir.text import clean
 
+# So many characters of a part of a model are shown.
+_LONGEST = 200
 # From this IR version on, functions hold types of their values.
 _FUNCTION_VALUE_INFO = 10
 _KIND = ir.AttributeType
@@ -40,13 +46,38 @@ def to_proto(item: Any) -> Any:
 
     Raises:
         ScriptValueError: a text in it has no UTF-8 form (OW627).
+        ModelError: something in it has no protobuf form, such as an attribute whose value is not of
+            its type (OW744).
 
     Example:
         >>> to_proto(ir.Value(name="x")).name
         'x'
     """
     with unicode_checked():
-        return ir.to_proto(item)
+        try:
+            return ir.to_proto(item)
+        except ir.serde.SerdeError as error:
+            _raise_unwritable(error)
+
+
+def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
+    """Report what onnx_ir cannot write, with its innermost reason."""
+    reason: BaseException = error
+    place = "the model"
+    while reason.__cause__ is not None:
+        # The outer errors name what is written; the last of these is the smallest part.
+        place = str(reason).partition(" with: ")[2].partition("\n")[0] or place
+        reason = reason.__cause__
+    if isinstance(reason, UnicodeEncodeError):
+        raise error
+    fail(
+        InvalidModel(
+            where=clean(place[:_LONGEST]),
+            what=f"it cannot be written: {clean(str(reason))}",
+            advice="give the attribute or tensor a value of its type",
+            span=user_span(),
+        )
+    )
 
 
 def model_to_proto(model: ir.Model) -> onnx.ModelProto:

@@ -10,11 +10,14 @@ from typing import NoReturn
 
 import onnx_ir as ir
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.catalogue.models import CompilerBug
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import ORIGIN
 from onnxwright.ir.nested import subgraphs
+from onnxwright.ir.text import clean
 from onnxwright.opset.registry import OpSignature, is_known_domain, signature
 
 
@@ -24,6 +27,8 @@ def verify(
     nodes: Iterable[ir.Node],
     imports: Mapping[str, int],
     span: Span | None = None,
+    *,
+    opened: bool = False,
 ) -> None:
     """Check a function body or main graph.
 
@@ -31,26 +36,37 @@ def verify(
         inputs, outputs, nodes: the body; subgraphs are checked with it.
         imports: the version of each domain it may use.
         span: the function's place, for the message.
+        opened: whether it has nodes of a model of the user, which may be invalid.
 
     Raises:
         InternalError: an invariant does not hold (OW901).
+        ModelError: the same, of a model that was opened (OW744).
 
     Example:
         >>> x, y = ir.Value(name="x"), ir.Value(name="y")
         >>> node = ir.Node("", "Relu", [x], outputs=[y])
         >>> verify([x], [y], [node], {"": 18})
     """
-    check = _Verifier(imports, span)
+    check = _Verifier(imports, span, opened)
     check.graph(list(inputs), list(outputs), nodes, set())
 
 
 class _Verifier:
-    def __init__(self, imports: Mapping[str, int], span: Span | None) -> None:
+    def __init__(self, imports: Mapping[str, int], span: Span | None, opened: bool) -> None:
+        self.opened = opened
         self.imports = imports
         self.span = span
         self.names: set[str] = set()
 
     def broken(self, what: str, node: ir.Node | None = None) -> NoReturn:
+        if self.opened:
+            fail(
+                InvalidModel(
+                    where="the graph" if node is None else f"a node `{clean(node.op_type)}`",
+                    what=what, advice="onnx.checker says more of the model that was opened",
+                    span=self.span or user_span(),
+                )
+            )  # fmt: skip
         where = ""
         if node is not None:
             origin = node.metadata_props.get(ORIGIN, "an unknown line")

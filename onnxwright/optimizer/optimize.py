@@ -18,7 +18,7 @@ from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import QUANTIZATION
+from onnxwright.ir.serialize import QUANTIZATION, to_proto
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.folding import fold_weights
@@ -500,7 +500,7 @@ def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
 
 def _as_proto(made: ir.Model, source: onnx.ModelProto) -> onnx.ModelProto:
     """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
-    proto: onnx.ModelProto = ir.to_proto(made)
+    proto: onnx.ModelProto = to_proto(made)
     held = {i.name for i in proto.graph.initializer} - {v.name for v in source.graph.value_info}
     kept = [v for v in proto.graph.value_info if v.name not in held]
     if len(kept) < len(proto.graph.value_info):

@@ -234,7 +234,7 @@ def _start(tensor: torch.Tensor) -> int | None:
         return None
     try:
         return tensor.untyped_storage().data_ptr() or None
-    except RuntimeError:  # a subclass that wraps tensors
+    except (RuntimeError, ValueError):  # a subclass that wraps tensors; a lazy parameter
         return None
 
 

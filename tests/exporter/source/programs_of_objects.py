@@ -77,7 +77,7 @@ def none_until_found(x):
     return found if found is not None else x[0] * 0
 
 
-@refused
+@program
 def none_best_so_far(x):
     best = None
     for row in x:
@@ -685,7 +685,7 @@ def state_carried_by_a_loop(x):
     return x
 
 
-@refused
+@program
 def state_of_rows(x):
     h = None
     out = []
