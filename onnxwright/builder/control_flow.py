@@ -20,6 +20,8 @@ from onnxwright.builder.body_graphs import body_graph, unchanged
 from onnxwright.builder.context import BuildContext
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.validation.damage import Damage
 from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphValue
@@ -62,6 +64,10 @@ def build(
         if not is_callable(body):
             _wrong_call(b, op, name, "Python values", "only graph values: it is a graph",
                         "give all bodies as callables, or all as graphs")  # fmt: skip
+    least = op.signature.min_input if op.signature is not None else 0
+    if len(inputs) < least:
+        what = f"it has {len(inputs)} inputs, and {op.name} takes at least {least}"
+        raise_damage(Damage("structure", f"a node `{op.name}`", what))
     site = _Body(b, op)
     if op.name == "If":
         return _if(site, inputs, bodies)

@@ -18,6 +18,8 @@ from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
+from onnxwright.ir.loading import raise_damage
+from onnxwright.ir.validation.damage import Damage
 from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op, require_attributes
@@ -214,6 +216,10 @@ class Interpreter:
         path: tuple[str, ...],
     ) -> Sequence[Value]:
         require_attributes(op, given)  # the attribute of a function that a call does not give
+        least = op.signature.min_input if op.signature is not None else 0
+        if len(inputs) < least:
+            what = f"it has {len(inputs)} inputs, and {op.name} takes at least {least}"
+            raise_damage(Damage("structure", f"a node `{op.name}`", what))
         bodies = {
             name: self.callable(body, scope, attributes, path, number=op.name != "If")
             if hasattr(body, "node")
