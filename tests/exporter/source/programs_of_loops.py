@@ -136,3 +136,20 @@ def suppression(x):
         left = left[:-1]
         left = left[(boxes[left] - boxes[best]).abs() > 0.25]
     return torch.stack(kept)
+
+
+@program
+def a_result_that_holds_a_dict_that_one_side_changes(x):
+    held = {"a": x, "n": 0}
+
+    def note(value):
+        held["a"] = value
+        return value
+
+    if x.sum() > 0:
+        if x.max() > 1:
+            return x + 1, {"a": x * 2, "n": 1}
+        held["a"] = x * 3
+        return x, held
+    y = note(x * 5)
+    return y, held

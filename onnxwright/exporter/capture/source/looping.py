@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
 from onnxwright.exporter.capture.source.lists import (
     Grown,
     Growth,
@@ -181,7 +181,7 @@ class Loop:
                 for n, slot in enumerate(self.slots):
                     raise_growth(self.state.owner(n), values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
-                        changed |= self._vary_or_leave(n, values[n], after[n])
+                        changed |= self._vary_or_leave(n, values, after)
                 region.discard()
         except MorePlacesError:
             self.state.write(self.before)
@@ -229,21 +229,22 @@ class Loop:
         torch._check(count >= 0)
         return count
 
-    def _vary_or_leave(self, n: int, before: Any, after: Any) -> bool:
+    def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
+        merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
-            return self._vary(n, self.slots[n].name, before, after)
+            return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
-            if not self.state.is_of_a_call(n) or not leaves_of(after):
+            if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            self.left[n] = after
+            self.left[n] = after[n]
             return False
 
-    def _vary(self, n: int, name: str, before: Any, after: Any) -> bool:
+    def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
+        name = self.slots[n].name
         if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
             raise LoopChangeError(name, "of a loop around this one", "longer")
-        merger = Merger(conditional)
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
@@ -319,11 +320,11 @@ class Loop:
             self.state.write(values)
             again = self.body(self._count)
             after = self.state.read()
-            self.state.write(self.before)
             leaves: list[Any] = [again] if self.numbers else []
             for n, found in self.varying.items():
                 paths = dict(_leaf_paths(after[n], self.slots[n].name))
                 leaves += [paths[c.path] for c in found]
+            self.state.write(self.before)
             traced = (torch.Tensor, *SYMBOLS)
             body = region.close([v for v in leaves if isinstance(v, traced)])
             if self.only_counts and _draws(body.graph):
