@@ -120,7 +120,7 @@ class Source:
             output.replay()
             return program
 
-        def run_or_run_again() -> Any:
+        def attempt() -> Any:
             try:
                 return run()
             except PendingUnbackedSymbolNotFound:
@@ -130,7 +130,7 @@ class Source:
                 self.with_gradients = False
                 return run()
 
-        found = by_source(run_or_run_again, self.first, self.assume, self.functions, self.keeps_loops)
+        found = by_source(attempt, self.first, self.assume, self.functions, self.keeps_loops)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)

@@ -98,7 +98,9 @@ class _Functional:
             if not written:
                 self.now[node] = self.made.node_copy(node, lambda n: self.now[n])
             elif len(written) > 1 or written[0] is not node.args[0] or not self._write(node):
-                return False
+                if node.target is not aten.detach_.default:
+                    return False
+                self.now[node] = self.now[node.args[0]]  # of `torch.tensor`, which writes no value
         return True
 
     def _write(self, node: fx.Node) -> bool:

@@ -154,7 +154,7 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     before = state.read()
     try:
         make_loop()
-    except Exception as error:  # noqa: BLE001 - the user's code may need a number of Python
+    except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
         session.unrolled.setdefault(asking_line(), error)

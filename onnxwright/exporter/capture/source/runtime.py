@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
-    "State", "and_", "append", "assert_", "augment", "bound", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_", "shown",
-    "while_",
+    "State", "and_", "append", "assert_", "augment", "bound", "builtin", "chain", "choose",
+    "contains", "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_",
+    "shown", "while_",
 ]  # fmt: skip
