@@ -1,4 +1,4 @@
-"""Programs whose loops grow and shrink tensors, carry None and numbers, and use lists and iterators."""
+"""Programs whose loops grow tensors, carry None and numbers, and use lists and iterators."""
 
 # ruff: noqa: E731
 
