@@ -118,7 +118,7 @@ class FixedDimension(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamesToldApart(Diagnostic):
+class DimensionNameInUse(Diagnostic):
     """One name is given to two dimensions that PyTorch does not know to be equal."""
 
     code: ClassVar[str] = "OW829"

@@ -131,7 +131,7 @@ def check_providers(providers: Sequence[Any] | None) -> None:
         providers: names, or pairs of a name and options; None for the CPU.
 
     Raises:
-        EagerValueError: there is no such provider (OW625).
+        EagerValueError: the provider is not available (OW625).
     """
     if providers is None:
         return
