@@ -18,8 +18,8 @@ BUILTINS = (
 # Functions of `math` that take numbers that are known at run time only.
 MATH = (
     "exp", "log", "log2", "log10", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "sinh",
-    "cosh", "atan", "asin", "acos", "erf", "fabs", "pow", "floor", "ceil", "trunc", "atan2", "hypot",
-    "isnan", "isinf", "isfinite",
+    "cosh", "atan", "asin", "acos", "erf", "fabs", "pow", "floor", "ceil", "trunc", "atan2",
+    "hypot", "isnan", "isinf", "isfinite",
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.

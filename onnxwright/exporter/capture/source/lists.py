@@ -267,8 +267,8 @@ def extend(items: Any, others: Any) -> Any:
     if isinstance(items, Grown):
         return items.__iadd__(others)
     if isinstance(others, Grown):
-        return Grown(torch.cat([allocate_rows(items, others.sample(), 0, 0), others.whole("extend")]),
-                     length_of(items) + others.length)  # fmt: skip
+        before = allocate_rows(items, others.sample(), 0, 0)
+        return Grown(torch.cat([before, others.whole("extend")]), len(items) + others.length)
     items.extend(others)
     return items
 

@@ -244,7 +244,7 @@ class Loop:
         except LoopChangeError:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            self.left[n] = after[n]
+            self.left[n] = self.state.without_value(n, after[n])
             return False
 
     def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:

@@ -266,9 +266,7 @@ def _loop(
                 state.add(more.places)
 
 
-def listed(
-    items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None
-) -> Any:
+def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
         return [item(x) for x in items if when is None or when(x)]

@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.source.yields import yielded
 
 __all__ = [
     "State", "and_", "append", "assert_", "augment", "bound", "builtin", "chain", "choose",
-    "contains", "extend", "for_", "generated", "if_", "insert", "is_", "is_unset", "item", "listed", "math_", "not_", "observe", "or_",
+    "contains", "extend", "for_", "generated", "if_", "insert", "is_", "is_unset", "item",
+    "listed", "math_", "not_", "observe", "or_",
     "shown", "while_", "yielded",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
+
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LIST = "_ow_yielded"
@@ -32,7 +33,7 @@ def without_yields(body: list[ast.stmt], span: Span) -> list[ast.stmt]:
         The same statements for functions that are not generators.
 
     Raises:
-        CannotRewriteError: the generator takes values, changes what is not its own, or does not end.
+        CannotRewriteError: the generator takes values, changes what is not its own, or has no end.
     """
     if not is_generator(body):
         return body
