@@ -44,7 +44,8 @@ def _loop(s: _Loop, flags: FlagNames) -> list[hir.Statement]:
         before.append(set_flag(flag, False, s.span))
         returned = hir.Return(s.span, hir.Name(s.span, value))
         after.append(returned if sure else hir.If(s.span, hir.Name(s.span, flag), (returned,), ()))
-    broken = s.broken if isinstance(s, hir.For) and s.keep else None
+    # A loop in a `with` block comes here twice, and keeps the flag of the first time.
+    broken = s.broken
     if contains(body, (hir.Break,)):
         broken = flags.fresh("broken")
         before.append(set_flag(broken, False, s.span))

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -153,3 +155,76 @@ def a_result_that_holds_a_dict_that_one_side_changes(x):
         return x, held
     y = note(x * 5)
     return y, held
+
+
+@program
+class LeftBehindByAMethod(nn.Module):
+    """What a method leaves in an attribute that was None, and that nobody reads afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = None
+
+    def step(self, x):
+        self.seen = x * 2
+        return x + 1
+
+    def forward(self, x):
+        n = 0
+        while x.sum() < 3 and n < 3:
+            x = self.step(x)
+            n += 1
+        return x
+
+
+@program
+def a_generator_that_decides(x):
+    def parts(y):
+        yield y[0]
+        if y.sum() > 0:
+            yield y[1] * 2
+        else:
+            yield y[0] - 1
+
+    total = x[0] * 0
+    for part in parts(x):
+        total = total * 2 + part
+    return total
+
+
+@program
+def numbers_of_math(x):
+    n, k = int((x > 0).sum()), 0
+    if n == 0:
+        return x, 0
+    while k < n and x.abs().max() > 0.5**k:
+        k += 1
+    return x / math.sqrt(n) + math.log(k + 1), k
+
+
+@program
+def a_loop_in_a_with_block_that_is_left(x):
+    if x.sum() > 0:
+        return x + 1
+    with torch.no_grad():
+        for n in range(3):
+            if x[:, n].sum() > 0:
+                return x * n
+            y = x - n
+            if y.max() > 2:
+                break
+    return y
+
+
+@program
+def a_while_loop_in_a_with_block_that_is_left(x):
+    k = 0
+    with contextlib.nullcontext(5) as most:
+        while k < most:
+            k += 1
+            x = x - 0.5
+            if x.sum() < 0:
+                break
+            if x.max() > 2:
+                return x, k
+    return x * 2, k

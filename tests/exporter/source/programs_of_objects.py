@@ -200,6 +200,25 @@ def none_three_ways(x):
 
 
 @refused
+class NoneUnlessAnIterationSetIt(nn.Module):
+    """An attribute of which only the iterations of a loop know the value."""
+
+    def step(self, x):
+        if self.h is None:
+            self.h = x
+        else:
+            self.h = self.h * 0.5 + x
+
+    def forward(self, x):
+        self.h = None
+        s = x.sum()
+        while s.abs() > 1:
+            self.step(x)
+            s = s * 0.5
+        return self.h if self.h is not None else x
+
+
+@refused
 class NoneInAnAttribute(nn.Module):
     def __init__(self):
         super().__init__()
@@ -344,7 +363,7 @@ def except_returns(x):
     return y
 
 
-@refused
+@program
 def with_blocks_that_are_left(x):
     with torch.no_grad(), contextlib.suppress(ValueError):
         if x.sum() > 0:

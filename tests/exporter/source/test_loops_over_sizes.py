@@ -173,10 +173,64 @@ def best_path(x: Any) -> Any:
     return torch.stack(path)
 
 
+def of_functions_of_math(x: Any) -> Any:
+    total = x[0] * 0
+    for t in range(x.shape[0]):
+        total = total + x[t] * math.exp(-t) + 2**t
+    return total / math.sqrt(x.shape[0])
+
+
+def keys(x: Any) -> Any:
+    weights = {0: 2.0, 3: 0.5}
+    total = x[0] * 0
+    for t in range(x.shape[0]):
+        if t in weights:
+            total = total + x[t]
+    return total
+
+
+def in_front(x: Any) -> Any:
+    seen = []
+    for row in x.flip(0):
+        seen.insert(0, row * 2)
+    return torch.stack(seen), seen[0], seen[-1]
+
+
+def with_more(x: Any) -> Any:
+    seen = [x[0] + 1]
+    for row in x:
+        seen.extend([row, row * 2])
+    last = seen.pop()
+    return torch.stack(seen), last
+
+
+def all_and_any(x: Any) -> Any:
+    more = any(row.sum() > 1 for row in x)
+    less = all(row.min() < 0 for row in x)
+    total = sum(row.max() for row in x if row.sum() > 0)
+    return total + (1 if more else 0) + (2 if less else 0)
+
+
+def some_rows(x: Any) -> Any:
+    return torch.stack([x[0], *[row * 2 for row in x if row.sum() > 0]])
+
+
+def halves(x: Any) -> Any:
+    for row in x:
+        if row.sum() > 0:
+            yield row / 2
+        else:
+            yield row
+
+
+def of_a_generator(x: Any) -> Any:
+    return torch.stack(list(halves(x))), sum(row.max() for row in halves(x))
+
+
 def of_python(x: Any) -> Any:
     total = x[0] * 0
     for t in range(x.shape[0]):
-        total = total + x[t] * math.exp(-t)
+        total = total + x[t] * len(bin(t))
     return total
 
 
@@ -190,6 +244,7 @@ def other_sizes(x: Any) -> Any:
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     backwards, reversed_range, written, decided_by_counter, first_without_state, windows, nested,
     grows, enumerated, parts, left_early, counted, steps_of_two, of_the_whole_list, best_path,
+    of_functions_of_math, keys, in_front, with_more, all_and_any, some_rows, of_a_generator,
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,38 +14,11 @@ from onnxwright.exporter.capture.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import Grown, length_of
+from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.truth import as_truth, decided
+from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
 from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
-
-
-def any_(values: Iterable[Any]) -> Any:
-    """`any(values)`."""
-    result: Any = False
-    for value in values:
-        answer = decided(value)
-        if answer:
-            return True
-        if answer is None:
-            result = (
-                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
-            )
-    return result
-
-
-def all_(values: Iterable[Any]) -> Any:
-    """`all(values)`."""
-    result: Any = True
-    for value in values:
-        answer = decided(value)
-        if answer is False:
-            return False
-        if answer is None:
-            result = (
-                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
-            )
-    return result
 
 
 def bool_(value: Any = False) -> Any:
@@ -103,6 +76,28 @@ def _sum(values: Any, *start: Any, **options: Any) -> Any:
     return total if isinstance(first, int) and not first else first + total
 
 
+def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> Any:
+    """`list(values)` or `tuple(values)`: another list of the same rows."""
+    if len(args) == 1 and isinstance(args[0], Grown):
+        return Grown(args[0].whole(kind.__name__), args[0].length)
+    found = ranges.counted(args[0]) if len(args) == 1 else None
+    if found is not None and not isinstance(args[0], torch.Tensor):
+        return listed(found, _itself)
+    return kind(*args)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _sorted(values: Any, **options: Any) -> Any:
+    """`sorted(values)`."""
+    if not isinstance(values, Grown) or values.rows.ndim != 1 or set(options) - {"reverse"}:
+        return sorted(values, **options)
+    rows = values.whole("sorted").sort(stable=True, descending=bool(options.get("reverse"))).values
+    return Grown(rows, values.length)
+
+
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     """`int(x)` or `float(x)` of a size or of a value that is known at run time only."""
     value = args[0] if len(args) == 1 else None
@@ -139,6 +134,9 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
     "len": length_of,
+    "list": lambda *args: _listed(list, args),
+    "sorted": _sorted,
+    "tuple": lambda *args: _listed(tuple, args),
     "sum": _sum,
     "zip": ranges.zip_,
 }

@@ -135,7 +135,8 @@ def _conditional(
         owner = state.owner(n)
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
-            builds.append(_merged_effect(merger, old, left, right, slot.name))
+            lost = state.without_value(n, left if left is not old else right)
+            builds.append(_merged_effect(merger, lost, left, right, slot.name))
         else:
             builds.append(merger.merge(left, right, slot.name) if slot.live else _constant(old))
     results = choose(condition, parts, merger.pairs)
@@ -147,17 +148,16 @@ def _conditional(
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 
-def _merged_effect(merger: Merger, old: Any, left: Any, right: Any, path: str) -> Build:
-    """What a called function leaves behind; a tensor of one side only fails where it is read."""
+def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) -> Build:
+    """What a called function leaves behind; a tensor of one side only is `lost`."""
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path)
     except DisagreementError:
-        kept = left if left is not old else right
-        if not leaves_of(kept):
+        if not leaves_of(left) and not leaves_of(right):
             raise
         merger.pairs[:] = pairs
-        return _constant(kept)
+        return _constant(lost)
 
 
 def _has_tensor(*values: Any) -> bool:

@@ -6,6 +6,7 @@ size is fixed. In rewritten code both give a symbolic number.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 from torch.fx.experimental import symbolic_shapes
 
+from onnxwright.exporter.capture.source.expressions import MATH
 from onnxwright.exporter.capture.source.functions import MACHINERY
 
 _CONVERSIONS = (
@@ -22,7 +24,7 @@ _CONVERSIONS = (
     (torch.SymInt, "__index__"),
     (torch.SymFloat, "__float__"),
 )
-_NAMES = {"int", "float"}
+_NAMES = {"int", "float", "math"}
 
 Conversions = dict[CodeType, FrameType]
 """The code of functions that take a size as a number -> a frame of each."""
@@ -42,7 +44,7 @@ def conversions_recorded() -> Iterator[Conversions]:
         def convert(self: Any) -> Any:
             frame = sys._getframe(1)
             code = frame.f_code
-            if self.node.constant is None and _NAMES.intersection(code.co_names):
+            if self.node.constant is None and _takes_numbers(frame):
                 if not code.co_filename.startswith(MACHINERY):
                     found.setdefault(code, frame)
             return method(self)
@@ -58,3 +60,12 @@ def conversions_recorded() -> Iterator[Conversions]:
     finally:
         for kind, name, method in before:
             setattr(kind, name, method)
+
+
+def _takes_numbers(frame: FrameType) -> bool:
+    """Whether a function calls `int` or `float`, or functions of `math`."""
+    names = frame.f_code.co_names
+    if _NAMES.intersection(names):
+        return True
+    found = [(name, frame.f_globals.get(name)) for name in MATH if name in names]
+    return any(value is getattr(math, name) for name, value in found)

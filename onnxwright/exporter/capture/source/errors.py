@@ -74,6 +74,8 @@ class DisagreementError(RefusedError):
         self.path, self.left, self.right = path, left, right
         # A list that grows on one side, and what is added there.
         self.grows: tuple[list[Any], list[Any]] | None = None
+        # Whether it grows at its start.
+        self.first = False
 
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""

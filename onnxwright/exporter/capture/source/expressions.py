@@ -12,8 +12,14 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "enumerate", "float", "int", "len", "max", "min", "range", "reversed",
-    "sum", "zip",
+    "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "range",
+    "reversed", "sorted", "sum", "tuple", "zip",
+)  # fmt: skip
+# Functions of `math` that take numbers that are known at run time only.
+MATH = (
+    "exp", "log", "log2", "log10", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "sinh",
+    "cosh", "atan", "asin", "acos", "erf", "fabs", "pow", "floor", "ceil", "trunc", "atan2",
+    "hypot", "isnan", "isinf", "isfinite",
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.
@@ -136,6 +142,9 @@ class Expressions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
         self.generic_visit(node)
+        if _is_of_math(node.func, self.local):
+            node.func = call("math_", node.func)
+            return node
         if not isinstance(node.func, ast.Name):
             return node
         name = node.func.id
@@ -165,19 +174,38 @@ class Expressions(ast.NodeTransformer):
             return node
         return call("item", node.value, node.slice)
 
+    def visit_List(self, node: ast.List) -> ast.AST:
+        """`[a, *rows]`: there may be as many rows as are known at run time only."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not any(map(_is_starred, node.elts)):
+            return node
+        made: ast.expr = ast.List([], ast.Load())
+        for item in node.elts:
+            others = item.value if isinstance(item, ast.Starred) else ast.List([item], ast.Load())
+            made = call("extend", made, others)
+        return made
+
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         """`[f(x) for x in items]`: the items may be known at run time only."""
+        return self.comprehension(node, "listed")
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        """`f(x) for x in items`, in the same way."""
+        return self.comprehension(node, "generated")
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp, name: str) -> ast.AST:
+        """A comprehension over one iterable as a call of `runtime`."""
         clause = node.generators[0]
-        fixed = clause.ifs or clause.is_async or len(node.generators) > 1 or _is_fixed(node)
+        fixed = clause.is_async or len(node.generators) > 1 or _is_fixed(node)
         self.generic_visit(node)
         if fixed:
             return node
-        one = ast.Tuple([ast.Name("_ow_item", ast.Load())], ast.Load())
-        inner = ast.ListComp(node.elt, [ast.comprehension(clause.target, one, [], 0)])
-        first = ast.Subscript(inner, ast.Constant(0), ast.Load())
-        item = thunk(first)
-        item.args.args.append(ast.arg("_ow_item"))
-        return call("listed", clause.iter, item)
+        parts = [_of_item(clause, node.elt)]
+        if clause.ifs:
+            tests = [thunk(test) for test in clause.ifs]
+            one = clause.ifs[0] if len(tests) == 1 else call("and_", *tests)
+            parts.append(_of_item(clause, one))
+        return call(name, clause.iter, *parts)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         """A value in a text."""
@@ -243,8 +271,17 @@ def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
     return made
 
 
+def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:
+    """What a comprehension computes of one item, as a function of the item."""
+    one = ast.Tuple([ast.Name("_ow_item", ast.Load())], ast.Load())
+    inner = ast.ListComp(value, [ast.comprehension(copy.deepcopy(clause.target), one, [], 0)])
+    made = thunk(ast.Subscript(inner, ast.Constant(0), ast.Load()))
+    made.args.args.append(ast.arg("_ow_item"))
+    return made
+
+
 def bound_appends(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements in which `name.append(x)` binds the name: a loop may make another list of it.
+    """Statements in which `name.append(x)` and the like bind the name to the list that they make.
 
     Args:
         body: of a function; only names that it binds to lists itself are looked at.
@@ -303,20 +340,29 @@ class _Appends(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         c = node.value
-        if not (isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and len(c.args) == 1):
+        if not (isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)):
             return node
-        name = c.func.value
-        if c.func.attr != "append" or c.keywords or not isinstance(name, ast.Name):
+        name, count = c.func.value, {"append": 1, "extend": 1, "insert": 2}.get(c.func.attr)
+        if len(c.args) != count or c.keywords or not isinstance(name, ast.Name):
             return node
-        if name.id not in self.names or isinstance(c.args[0], ast.Starred) or _is_fixed(c):
+        starred = any(isinstance(a, ast.Starred) for a in c.args)
+        if name.id not in self.names or starred or _is_fixed(c):
             return node
-        made = ast.Assign([ast.Name(name.id, ast.Store())], call("append", name, c.args[0]))
+        made = ast.Assign([ast.Name(name.id, ast.Store())], call(c.func.attr, name, *c.args))
         return ast.fix_missing_locations(ast.copy_location(made, node))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+
+
+def _is_of_math(function: ast.expr, local: set[str]) -> bool:
+    """Whether a function may be one of `math` for numbers of run time."""
+    if isinstance(function, ast.Name):
+        return function.id in MATH and function.id not in local
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in ("math", "np", "numpy")
 
 
 def _is_truth(node: ast.expr) -> bool:
@@ -329,6 +375,10 @@ def _may_be_number(index: ast.expr) -> bool:
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return not isinstance(index, others) and not isinstance(index, ast.Constant)
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
 
 
 def _is_fixed(node: ast.AST) -> bool:

@@ -287,8 +287,8 @@ class _Places(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         f = node.func
         if isinstance(f, ast.Attribute) and f.attr in _CHANGES and _is_path(f.value):
-            appends = ast.unparse(f) == f"{RUNTIME}.append"
-            self._add(node.args[0] if appends else f.value, None)
+            is_bound = ast.unparse(f) == f"{RUNTIME}.{f.attr}"
+            self._add(node.args[0] if is_bound else f.value, None)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

@@ -12,7 +12,7 @@ from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
-from onnxwright.exporter.capture.source.truth import is_unknown
+from onnxwright.exporter.capture.source.truth import is_number, is_unknown
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -42,7 +42,7 @@ def item(value: Any, index: Any) -> Any:
 
 def _items_of(value: Any, index: Any) -> list[Any] | None:
     """What an index may choose from; None where Python does not take the index for that."""
-    number = _is_number(index)
+    number = is_number(index)
     if isinstance(value, Grown):
         return None
     if isinstance(value, _LISTS) and (number or isinstance(index, torch.Tensor)):
@@ -52,13 +52,6 @@ def _items_of(value: Any, index: Any) -> list[Any] | None:
     if type(value) is dict and number and {type(key) for key in value} == {int}:
         return list(value.values())
     return None
-
-
-def _is_number(index: Any) -> bool:
-    """Whether an index is an integer or truth value of Python, or stands for a number of Python."""
-    session = current()
-    stands = session is not None and isinstance(index, torch.Tensor) and index in session.numbers
-    return stands or isinstance(index, (int, torch.SymInt, torch.SymBool))
 
 
 def _note_place(value: Any, index: Any) -> None:

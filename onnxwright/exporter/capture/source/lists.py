@@ -50,6 +50,7 @@ class Growth:
         certain: whether each iteration adds as many.
         added: how many were added in the iteration that is traced.
         counts_only: whether rows are counted and not kept.
+        first: whether items are inserted as the first ones: the rows are in reverse order then.
     """
 
     owner: list[Any] | None
@@ -59,6 +60,7 @@ class Growth:
     certain: bool = True
     added: int = 0
     counts_only: bool = False
+    first: bool = False
 
 
 class Grown(list):  # type: ignore[type-arg]
@@ -79,13 +81,16 @@ class Grown(list):  # type: ignore[type-arg]
         """Functions of torch that take a list look at the types of what is in it."""
         super().__setitem__(slice(None), [rows])
 
-    def with_item(self, item: Any) -> Grown:
-        """The list with another item at its end."""
+    def with_item(self, item: Any, first: bool = False) -> Grown:
+        """The list with another item at its end, or as the first."""
         row = as_row(item)
         if row.dtype != self.rows.dtype or row.ndim != self.rows.ndim - 1:
             raise LoopChangeError("an item of the list", words(self.sample()), words(row))
         if self.growth is None:
-            return Grown(torch.cat([self.rows, row[None]]), self.length + 1)
+            both = [row[None], self.rows] if first else [self.rows, row[None]]
+            return Grown(torch.cat(both), self.length + 1)
+        if first is not self.growth.first:
+            raise _misused(".insert" if first else ".append")
         self.growth.added += 1
         if self.growth.counts_only:
             return Grown(self.rows, self.length + 1, self.growth)
@@ -132,6 +137,8 @@ class Grown(list):  # type: ignore[type-arg]
         """An item of a list that still grows."""
         if self.growth is None or self.growth.counts_only:
             raise _misused("[...]")
+        if self.growth.first:
+            index = -1 - index  # the rows are in reverse order
         if isinstance(index, int) and index < 0:
             index = self.length + index
         if isinstance(index, torch.Tensor):
@@ -144,6 +151,19 @@ class Grown(list):  # type: ignore[type-arg]
             raise _misused(".reverse")
         self.rows = self.rows.flip(0)
         self._hold(self.rows)
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take an item out of the list; not in a branch or a loop, which may not run."""
+        if self.growth is not None or depth() or not isinstance(index, int):
+            raise _misused(".pop")
+        item = self.rows[index]
+        keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
+        self.rows, self.length = torch.cat(keep), self.length - 1
+        self._hold(self.rows)
+        return item
+
+    def __delitem__(self, index: Any) -> None:
+        self.pop(index)
 
     def __len__(self) -> int:
         raise RunTimeLengthError
@@ -180,8 +200,8 @@ def _refused(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "append", "extend", "insert", "pop", "remove", "clear", "sort", "index",
-    "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__mul__", "copy",
+    "append", "extend", "insert", "remove", "clear", "sort", "index",
+    "__contains__", "__reversed__", "__setitem__", "__eq__", "__mul__", "copy",
 ):  # fmt: skip
     setattr(Grown, _name, _refused(_name))
 
@@ -242,6 +262,27 @@ def append(items: Any, item: Any) -> Any:
     return items
 
 
+def extend(items: Any, others: Any) -> Any:
+    """`items.extend(others)`; gives the list."""
+    if isinstance(items, Grown):
+        return items.__iadd__(others)
+    if isinstance(others, Grown):
+        before = allocate_rows(items, others.sample(), 0, 0)
+        return Grown(torch.cat([before, others.whole("extend")]), len(items) + others.length)
+    items.extend(others)
+    return items
+
+
+def insert(items: Any, place: Any, item: Any) -> Any:
+    """`items.insert(place, item)`; gives the list."""
+    if isinstance(items, Grown):
+        if not isinstance(place, int) or place != 0:
+            raise _misused(".insert")
+        return items.with_item(item, first=True)
+    items.insert(place, item)
+    return items
+
+
 def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     """Raise a disagreement if a list has more items on one side.
 
@@ -260,9 +301,13 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if grown or len(one) == len(two):
         return
     short, long = sorted((one, two), key=len)
+    more = len(long) - len(short)
+    error = DisagreementError(name, words(one), words(two))
     if all(a is b for a, b in zip(short, long)):
-        error = DisagreementError(name, words(one), words(two))
         error.grows = (owner, long[len(short) :])
+        raise error
+    if all(a is b for a, b in zip(short, long[more:])):
+        error.grows, error.first = (owner, long[:more]), True
         raise error
 
 

@@ -208,13 +208,20 @@ class Loop:
         sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
         if any(not free_unbacked_symbols(s) <= known for s in sizes):
             raise LoopChangeError("an item of the list", "of one size", "of another")
-        self._start_growth(slots[0], items, list(self.before[slots[0]]), sample, len(added))
+        head = list(self.before[slots[0]])
+        if error.first:
+            head.reverse()
+        self._start_growth(slots[0], items, head, sample, len(added), error.first)
 
-    def _start_growth(self, n: int, owner: Any, head: Any, sample: Any, most: int) -> None:
+    def _start_growth(
+        self, n: int, owner: Any, head: Any, sample: Any, most: int, first: bool = False
+    ) -> None:
         """Carry a list as rows that iterations add to."""
         if self.trips is None:
             self.trips = Trips(self._counted_trips(), True)
-        self.growing[n] = Growth(owner, head, sample, most, counts_only=self.only_counts)
+        self.growing[n] = Growth(
+            owner, head, sample, most, counts_only=self.only_counts, first=first
+        )
         self._allocate(n)
 
     def _counted_trips(self) -> Any:
@@ -237,7 +244,7 @@ class Loop:
         except LoopChangeError:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            self.left[n] = after[n]
+            self.left[n] = self.state.without_value(n, after[n])
             return False
 
     def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:
@@ -281,11 +288,13 @@ class Loop:
         if growth is None or self.trips is None:
             return value
         if growth.certain and self.trips.certain and growth.added == growth.most:
-            return Grown(value.rows, value.rows.shape[0])
+            rows = value.rows.flip(0) if growth.first else value.rows
+            return Grown(rows, rows.shape[0])
         count = value.length.item()
         torch._check(count >= 0)
         torch._check(count <= value.rows.shape[0])
-        return Grown(value.rows[:count], count)
+        rows = value.rows[:count]
+        return Grown(rows.flip(0) if growth.first else rows, count)
 
     # -- inputs ------------------------------------------------------------------------------------
 

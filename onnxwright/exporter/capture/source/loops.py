@@ -266,22 +266,41 @@ def _loop(
                 state.add(more.places)
 
 
-def listed(items: Any, item: Callable[[Any], Any]) -> Any:
-    """`[item(x) for x in items]`."""
-    if current() is None or tracer() is None or ranges.counted(items) is None:
+def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
+    """`[item(x) for x in items if when(x)]`."""
+    if current() is None or tracer() is None:
+        return [item(x) for x in items if when is None or when(x)]
+    if when is None and ranges.counted(items) is None:
         return [item(x) for x in items]
     box: list[Any] = [[], UNSET]
+    name = ("the list",)
 
     def put(values: Sequence[Any]) -> None:
         box[0] = values[0]
 
-    def body() -> None:
+    def state() -> State:
+        return State(name, name, (lambda: box[0],), put, (lambda: (box[0], None),))
+
+    def add() -> None:
         box[0] = append(box[0], item(box[1]))
+
+    def body() -> None:
+        if when is None:
+            add()
+        else:
+            if_(when(box[1]), add, lambda: None, state())
 
     def take(x: Any) -> None:
         box[1] = x
 
-    name = ("the list",)
-    state = State(name, name, (lambda: box[0],), put, (lambda: (box[0], None),))
-    for_(items, take, body, None, state)
+    for_(items, take, body, None, state())
     return box[0]
+
+
+def generated(
+    items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None
+) -> Any:
+    """`(item(x) for x in items if when(x))`; a list where Python does not know the length."""
+    if current() is not None and tracer() is not None and ranges.counted(items) is not None:
+        return listed(items, item, when)
+    return (item(x) for x in items if when is None or when(x))

@@ -9,11 +9,10 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.source.builtin_calls import any_
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.truth import as_truth, decided, is_truth
+from onnxwright.exporter.capture.source.truth import any_, as_truth, decided, is_number, is_truth
 
 
 def is_(value: Any, constant: bool) -> Any:
@@ -142,8 +141,11 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
 
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
-    if isinstance(value, (torch.Tensor, *SYMBOLS)) and isinstance(container, (tuple, list, range)):
-        return any_(value == item for item in container)
+    if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        if isinstance(container, (tuple, list, range)):
+            return any_(value == item for item in container)
+        if type(container) in (dict, set, frozenset) and is_number(value):
+            return any_(value == item for item in container if isinstance(item, (int, float)))
     return value in container
 
 

@@ -21,11 +21,17 @@ from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
+from onnxwright.exporter.capture.source.expressions import (
+    RUNTIME,
+    Expressions,
+    bound_appends,
+    call,
+)
 from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
+from onnxwright.exporter.capture.source.yields import is_generator, without_yields
 
 _MODULE = "onnxwright.exporter.capture.source"
 _Function = Union[ast.FunctionDef, ast.Lambda]
@@ -69,8 +75,8 @@ def rewritten(
         (1, -1)
     """
     place = _find(code, module)
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     if split:
         splitting.split(place.node, split)
     first = code.co_varnames[0] if code.co_argcount else None
@@ -129,9 +135,10 @@ def _function(
     """A function with its decisions rewritten."""
     body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
     body = [ast.copy_location(s, node) if not hasattr(s, "lineno") else s for s in body]
-    body = bound_appends(body)
     flags = FlagNames()
     structure = Structure(file, flags)
+    yields = is_generator(body)
+    body = bound_appends(without_yields(body, structure.span(node)))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
@@ -146,11 +153,6 @@ def _function(
 
     local = set(names_of(*body).bound) | _parameters(node.args)
     expressions = Expressions(owner, first, inner_function, local)
-    if any(isinstance(x, (ast.Yield, ast.YieldFrom)) for s in body for x in _own_nodes(s)):
-        if nested:
-            assert isinstance(node, ast.FunctionDef)
-            return node
-        raise CannotRewriteError("a generator", span)
     generator = Generator(expressions, structure.outer)
     statements = generator.block(block)
     head: list[ast.stmt] = []
@@ -166,7 +168,8 @@ def _function(
             ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in generator.cells
         ]
         head.append(ast.If(ast.Constant(False), bind, []))
-    result = ast.Return(ast.Name(python_name(RESULT), ast.Load()))
+    value: ast.expr = ast.Name(python_name(RESULT), ast.Load())
+    result = ast.Return(call("yielded", value) if yields else value)
     args = _without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
     for p in ast.walk(args):
@@ -179,13 +182,6 @@ def _function(
             if "lineno" in x._attributes and not hasattr(x, "lineno"):
                 ast.copy_location(x, node)
     return ast.fix_missing_locations(made)
-
-
-def _own_nodes(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a statement outside the functions defined in it."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-        return [node]
-    return [node, *(x for child in ast.iter_child_nodes(node) for x in _own_nodes(child))]
 
 
 def _parameters(args: ast.arguments) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CellType
 from typing import Any, Union
 
 
@@ -103,6 +104,22 @@ class State:
         """Whether only a function that is called changes a slot."""
         place = self._found[n - len(self.names)] if n >= len(self.names) else None
         return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
+
+    def without_value(self, n: int, value: Any) -> Any:
+        """What a slot is given of which only one side is known: where it is read, that fails.
+
+        Args:
+            n: the slot.
+            value: that of the side.
+
+        Returns:
+            `UNSET` for attributes that have no default; the value for others.
+        """
+        owner, name = self._found[n - len(self.names)]
+        is_cell = isinstance(owner, CellType)
+        if name is None or (hasattr(type(owner), name) and not is_cell):
+            return value
+        return UNSET
 
     def owner(self, n: int) -> Any:
         """The container of a slot; None for other slots."""

@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.functions import (
     is_about_fixed_size,
     reads_value,
 )
+from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
 from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
 
@@ -71,7 +72,7 @@ def by_source(
         found = Session(assume or {}, keeps_loops=keeps_loops)
         try:
             with (
-                changed.in_place(), session(found), ListFunctions(),
+                changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
                 conversions_recorded() as conversions,
             ):  # fmt: skip
                 best = Found(run(), found, changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -47,6 +48,13 @@ def is_unknown(number: Any) -> bool:
     return proxy is not None and proxy.constant is None
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is an integer or truth value of Python, or stands for a number of Python."""
+    session = current()
+    stands = session is not None and isinstance(value, torch.Tensor) and value in session.numbers
+    return stands or isinstance(value, (int, torch.SymInt, torch.SymBool))
+
+
 def is_truth(value: Any) -> bool:
     """Whether a value is one truth value: of Python, a symbolic one, or a tensor without axes."""
     return isinstance(value, (bool, torch.SymBool)) or (
@@ -74,3 +82,35 @@ def as_truth(value: Any) -> Any:
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
     return torch.full((), bool(value), dtype=torch.bool)
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """`any(values)`."""
+    if isinstance(values, Grown):
+        return (values.whole("any") != 0).any()
+    result: Any = False
+    for value in values:
+        answer = decided(value)
+        if answer:
+            return True
+        if answer is None:
+            result = (
+                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
+            )
+    return result
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """`all(values)`."""
+    if isinstance(values, Grown):
+        return (values.whole("all") != 0).all()
+    result: Any = True
+    for value in values:
+        answer = decided(value)
+        if answer is False:
+            return False
+        if answer is None:
+            result = (
+                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
+            )
+    return result

@@ -1,0 +1,44 @@
+"""`torch.no_grad()` of programs that decide: an inference model has no use for it.
+
+PyTorch makes a part of its own of what stands in such a block, and loses the graphs of branches and
+loops in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import fx
+
+try:
+    from torch._export.passes import replace_set_grad_with_hop_pass as passes
+except ImportError:  # a release of torch that does it elsewhere
+    passes = None
+
+_NAME = "replace_set_grad_with_hop_pass"
+
+
+@contextmanager
+def grad_modes_dropped() -> Iterator[None]:
+    """While it lasts, captured programs do not switch the recording of gradients."""
+    module: Any = passes
+    replace = getattr(module, _NAME, None)
+    if replace is None:
+        yield
+        return
+
+    def dropped(graph_module: fx.GraphModule, *args: Any) -> Any:
+        inner = [m for m in graph_module.modules() if isinstance(m, fx.GraphModule)]
+        for node in [n for m in inner for n in m.graph.nodes]:
+            if node.target is torch._C._set_grad_enabled:
+                node.graph.erase_node(node)
+        return replace(graph_module, *args)
+
+    setattr(module, _NAME, dropped)
+    try:
+        yield
+    finally:
+        setattr(module, _NAME, replace)
