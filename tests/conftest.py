@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.harness.forked import Forks
+from tests.harness.forked import LIGHT, Forks
 from tests.harness.oldest import limit_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,6 +192,16 @@ def forks() -> Iterator[Callable[[Sequence[str]], Forks]]:
     yield get
     for server in made.values():
         server.close()
+
+
+@pytest.fixture
+def run_loaded(forks: Callable[[Sequence[str]], Forks]) -> Callable[..., Any]:
+    """As `run_python`, in a process that has the libraries loaded: for what a program does."""
+
+    def run(*arguments: str, preload: Sequence[str] = LIGHT, **options: Any) -> Any:
+        return forks(preload).run(arguments, **options)
+
+    return run
 
 
 RunPython = Callable[..., subprocess.CompletedProcess[str]]

@@ -16,10 +16,10 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(forks: Any, tmp_path: Path, path: Path) -> None:
+def test_example_runs(run_loaded: Any, tmp_path: Path, path: Path) -> None:
     copy = shutil.copy(path, tmp_path)
     loaded = TORCH if find_spec("torch") and "torch" in path.read_text("utf-8") else LIGHT
-    done = forks(loaded).run(["-W", "error", str(copy)], cwd=tmp_path)
+    done = run_loaded("-W", "error", str(copy), preload=loaded, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip(), "an example prints what it found"
     assert done.stderr == ""
