@@ -149,9 +149,9 @@ def test_a_pooler_has_the_scales_of_its_first_images() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = exporter.export(
-            module, example, dynamic_shapes=(sizes, sizes, {0: DYNAMIC}), capture="source"
+            module, example, dynamic_shapes=(sizes, sizes, {}), capture="source"
         )
     assert module.pool.scales is None
-    for given in (example, (torch.rand(1, 2, 24, 12), torch.rand(1, 2, 12, 6), boxes[:1])):
+    for given in (example, (torch.rand(1, 2, 24, 12), torch.rand(1, 2, 12, 6), boxes / 2)):
         wanted = module(*given)
         torch.testing.assert_close(torch.as_tensor(program(*given)), wanted, rtol=1e-4, atol=1e-4)
