@@ -291,8 +291,9 @@ def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType 
 def _check_rows(b: Backend[V], pieces: Sequence[V]) -> None:
     """Refuse items of a list whose shapes are known to differ."""
     known = [s for s in (shape_of(b, piece) for piece in pieces) if s is not None]
-    differ = (len({d for d in dims if isinstance(d, int)}) > 1 for dims in zip(*known, strict=False))
-    if len({len(shape) for shape in known}) > 1 or any(differ):
+    columns = zip(*known, strict=False)
+    differ = any(len({d for d in dims if isinstance(d, int)}) > 1 for dims in columns)
+    if differ or len({len(shape) for shape in known}) > 1:
         fail(messages.RaggedList(span=b.here()))
 
 

@@ -13,7 +13,13 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset20 as op
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, ScriptValueError, StaticTypeError
+from onnxwright.errors import (
+    ModelError,
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>\ng (float[N] x) => (float[N] y) '
 
@@ -155,6 +161,22 @@ def test_inference_is_not_asked_about_values_without_types(name: str, way: str) 
         proto.graph.input[0].ClearField("type")
     assert name in str(ow.show(proto))
     assert name in ow.to_script(proto)
+
+
+@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
+@pytest.mark.parametrize("body", ["c = {} (b)", "d = f.other (a) c = {} (d)"])
+def test_functions_that_would_end_the_process_of_the_runtime(name: str, body: str) -> None:
+    domain = "" if name in ("EyeLike", "RegexFullMatch") else "ai.onnx.ml."
+    text = body.format(f"{domain}{name} {ENDS_THE_PROCESS[name]}")
+    imports = 'opset_import: ["" : 20, "ai.onnx.ml" : 4, "f" : 1]'
+    proto = onnx.parser.parse_model(
+        f"<ir_version: 10, {imports}> g (float[3] x) => (y) {{ y = f.held (x) }} "
+        f'<domain: "f", {imports}> held (a, b) => (c) {{ {text} }}'
+    )
+    with pytest.raises(ModelError, match="OW744"):
+        ow.run_model(proto, [np.zeros(3, np.float32)])
+    with pytest.raises(ModelError, match="OW744"):
+        ow.CompiledModel(proto.SerializeToString())
 
 
 def test_types_of_operators_that_need_types_are_shown() -> None:
