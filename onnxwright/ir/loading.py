@@ -94,7 +94,7 @@ def open_model(
     Raises:
         ModelError: it cannot be read (OW741), contradicts itself (OW744), has a tensor whose data
             does not fit (OW750) or cannot be read (OW743), or is too large (OW751).
-        ModelNotFoundError: there is no such file (OW741).
+        ModelNotFoundError: the file does not exist (OW741).
         ModelTypeError: the source is none of these (OW752).
 
     Example:
@@ -387,7 +387,7 @@ def _from_file(path: Path) -> onnx.ModelProto:
             data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
     except FileNotFoundError as error:
         found = messages.ModelNotReadable(
-            path=label, reason="there is no such file", span=user_span()
+            path=label, reason="the file does not exist", span=user_span()
         )
         raise ModelNotFoundError(found) from error
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
-from onnxwright.exporter.capture.source.builtin_calls import builtin, shown
+from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, shown
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import append
@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 
 __all__ = [
-    "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_", "shown",
-    "while_",
+    "State", "and_", "append", "assert_", "augment", "bound", "builtin", "chain", "choose",
+    "contains", "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_",
+    "shown", "while_",
 ]  # fmt: skip
