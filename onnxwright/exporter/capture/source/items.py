@@ -9,6 +9,7 @@ import torch
 
 from onnxwright.exporter.capture.source.builtin_calls import any_
 from onnxwright.exporter.capture.source.conditional import conditional
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
@@ -92,6 +93,8 @@ def _by_text(text: Text, known: Mapping[str, Any], default: Any = _NO_KEY) -> An
     pairs = [(n, item) for key, item in known.items() for n in text.number_of(key)]
     session = current()
     assert session is not None
+    if session.fixed_places:
+        raise CannotRewriteError("a text with the number of a place")
     items = [item for _, item in pairs] + ([default] if default is not _NO_KEY else [])
     if all(one is items[0] for one in items):
         session.record("check left out")
