@@ -30,6 +30,14 @@ MODELS: dict[str, dict[str, Any]] = {
     "retinanet_resnet50_fpn": {**SMALL, **FEW, "score_thresh": 0.9835},
     "fcos_resnet50_fpn": {**SMALL, **FEW, "score_thresh": 0.74},
     "fasterrcnn_resnet50_fpn": {**SMALL, **TWO_STAGES, "box_score_thresh": 0.25},
+    "maskrcnn_resnet50_fpn": {**SMALL, **TWO_STAGES, "box_score_thresh": 0.53},
+    "keypointrcnn_resnet50_fpn": {
+        **SMALL,
+        **TWO_STAGES,
+        "num_classes": 2,
+        "num_keypoints": 4,
+        "box_score_thresh": 0.55,
+    },
 }
 LAYERS = (torch.nn.Conv2d, torch.nn.Linear)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
@@ -102,6 +103,7 @@ class Source:
         self.keeps_loops = keeps_loops
         self.first, self.assume = first, assume
         self.functions = Rewritten() if functions is None else functions
+        self.with_gradients = torch.is_grad_enabled()
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
@@ -113,12 +115,22 @@ class Source:
 
         def run() -> Any:
             # What torch says of a try that fails is of use to nobody.
-            with capture_torch_output() as output:
+            with capture_torch_output() as output, torch.set_grad_enabled(self.with_gradients):
                 program = substitutes(model, args, kwargs, dims)
             output.replay()
             return program
 
-        found = by_source(run, self.first, self.assume, self.functions, self.keeps_loops)
+        def attempt() -> Any:
+            try:
+                return run()
+            except PendingUnbackedSymbolNotFound:
+                if not self.with_gradients:
+                    raise
+                # A write to `x[a:b]` with gradients makes the slice anew, and new sizes of it.
+                self.with_gradients = False
+                return run()
+
+        found = by_source(attempt, self.first, self.assume, self.functions, self.keeps_loops)
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)

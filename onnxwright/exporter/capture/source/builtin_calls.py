@@ -120,6 +120,14 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def bound(value: Any) -> Any:
+    """`value` as the start or the end of a slice."""
+    if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
+        return value
+    whole = not value.dtype.is_floating_point and not value.dtype.is_complex
+    return _number_of(int, (value,)) if whole and value.numel() == 1 else value
+
+
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,

@@ -93,10 +93,7 @@ class Expressions(ast.NodeTransformer):
         """Rewrite a node, and give what was made its place."""
         made = super().visit(node)
         if isinstance(made, ast.AST) and made is not node and hasattr(node, "lineno"):
-            ast.copy_location(made, node)
-            for inner in ast.walk(made):
-                if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-                    ast.copy_location(inner, node)
+            _place_at(made, node)
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -169,6 +166,19 @@ class Expressions(ast.NodeTransformer):
             node.args, node.func = [node.func, *node.args], call(name).func
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
+        elif name == "map" and name not in self.local and node.args:
+            first = node.args[0]  # `map(int, box)`
+            if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
+                node.args[0] = call("builtin", ast.Constant(first.id), first)
+        return node
+
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        """`start:stop`: a tensor is the number that it has at run time."""
+        self.generic_visit(node)
+        for name in ("lower", "upper"):
+            bound = getattr(node, name)
+            if bound is not None and _may_be_number(bound) and not _is_fixed(bound):
+                setattr(node, name, _place_at(call("bound", bound), bound))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -243,6 +253,15 @@ class Expressions(ast.NodeTransformer):
             return name
         owner = self.owner.lstrip("_")
         return f"_{owner}{name}" if owner else name
+
+
+def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
+    """The same, on the line of another node."""
+    ast.copy_location(made, node)
+    for inner in ast.walk(made):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made
 
 
 def bound_appends(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -192,10 +192,20 @@ def as_row(item: Any) -> torch.Tensor:
     if isinstance(item, (bool, int, float)):
         return torch.full((), item)
     if isinstance(item, (torch.SymInt, torch.SymFloat)):
-        whole = isinstance(item, torch.SymInt)
-        dtype = torch.int64 if whole else torch.get_default_dtype()
-        return torch.scalar_tensor(item, dtype=dtype)
+        return torch.scalar_tensor(item, dtype=_dtype_of(item))
     raise LoopChangeError("an item of the list", "a tensor", words(item))
+
+
+def row_like(item: Any) -> torch.Tensor:
+    """A tensor of the type and sizes of `as_row(item)`, also where the item is traced no more."""
+    symbolic = isinstance(item, (torch.SymInt, torch.SymFloat))
+    return empty((), _dtype_of(item)) if symbolic else as_row(item)
+
+
+def _dtype_of(number: Any) -> torch.dtype:
+    """The type of a tensor of a symbolic number."""
+    whole = isinstance(number, torch.SymInt)
+    return torch.int64 if whole else torch.get_default_dtype()
 
 
 class OtherName(torch.Tensor):  # type: ignore[misc]

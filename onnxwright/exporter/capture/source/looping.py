@@ -17,10 +17,10 @@ from onnxwright.exporter.capture.source.lists import (
     Grown,
     Growth,
     allocate_rows,
-    as_row,
     close_other_names,
     length_of,
     raise_growth,
+    row_like,
 )
 from onnxwright.exporter.capture.source.merging import (
     Merger,
@@ -187,7 +187,7 @@ class Loop:
         slots = [n for n, v in enumerate(self.before) if v is items and n not in self.growing]
         if not slots or not self.slots[slots[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        sample = as_row(added[0])
+        sample = row_like(added[0])
         known = known_symbols()
         sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
         if any(not free_unbacked_symbols(s) <= known for s in sizes):

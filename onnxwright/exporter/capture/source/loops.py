@@ -8,7 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.fx.experimental.symbolic_shapes import (
+    PendingUnbackedSymbolNotFound,
+    free_unbacked_symbols,
+    statically_known_true,
+)
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
@@ -158,7 +162,9 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     before = state.read()
     try:
         make_loop()
-    except Exception as error:  # noqa: BLE001 - the user's code may need a number of Python
+    except Exception as error:  # the user's code may need a number of Python
+        if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
+            raise  # without gradients it may work
         session.unrolled.setdefault(asking_line(), error)
         session.choices = choices
         state.open()
