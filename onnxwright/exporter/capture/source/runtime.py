@@ -23,6 +23,6 @@ from onnxwright.exporter.capture.source.texts import format_, percent, text
 
 __all__ = [
     "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
-    "choose", "contains", "for_", "format_", "got", "has_attribute", "if_", "is_", "is_unset", "item",
-    "listed", "not_", "observe", "or_", "percent", "text", "while_",
+    "choose", "contains", "for_", "format_", "got", "has_attribute", "if_", "is_", "is_unset",
+    "item", "listed", "not_", "observe", "or_", "percent", "text", "while_",
 ]  # fmt: skip
