@@ -129,7 +129,7 @@ def _conditional(
     for growth, one, two in zip(growths, *adds):
         growth.added = max(one, two)
         growth.certain &= one == two
-    merger = Merger(conditional)
+    merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)

@@ -7,9 +7,10 @@ lines.  Its text is in `linecache` as `<onnxwright NAME>`, for reading.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import linecache
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Union
 
@@ -237,12 +238,34 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
     if not lines:
         raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
     try:
-        tree = _parsed("".join(lines))
+        functions = _functions_in(code.co_filename, lines)
     except SyntaxError:
         raise CannotRewriteError(
             f"`{code.co_name}`, whose file does not parse", _span(code)
         ) from None
-    found: list[_Place] = []
+    found = functions.get((code.co_name, code.co_firstlineno), [])
+    if not found and code.co_name == "<lambda>":  # one that the rewriting made
+        raise CannotRewriteError("a comprehension over such values", _span(code))
+    if len(found) != 1:
+        what = "of which its line has several" if found else "whose source has changed"
+        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
+    # A new tree for each: passes change it.
+    return replace(found[0], node=copy.deepcopy(found[0].node))
+
+
+# The functions of a file, by name and first line.
+_Functions = dict[tuple[str, int], list[_Place]]
+_MOST_FILES = 16
+# file -> its lines, and its functions; a capture rewrites many functions of few files.
+_FILES: dict[str, tuple[list[str], _Functions]] = {}
+
+
+def _functions_in(file: str, lines: list[str]) -> _Functions:
+    """The functions of a file; linecache keeps one list of lines until it is read again."""
+    known, found = _FILES.get(file, (None, {}))
+    if known is lines:
+        return found
+    found = {}
 
     def walk(node: ast.AST, owner: str | None) -> None:
         for child in ast.iter_child_nodes(node):
@@ -250,22 +273,14 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
                 name = child.name if isinstance(child, ast.FunctionDef) else "<lambda>"
                 decorators = getattr(child, "decorator_list", [])
                 line = min([child.lineno, *(d.lineno for d in decorators)])
-                if name == code.co_name and line == code.co_firstlineno:
-                    found.append(_Place(child, owner))
+                found.setdefault((name, line), []).append(_Place(child, owner))
             walk(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
-    walk(tree, None)
-    if not found and code.co_name == "<lambda>":  # one that the rewriting made
-        raise CannotRewriteError("a comprehension over such values", _span(code))
-    if len(found) != 1:
-        what = "of which its line has several" if found else "whose source has changed"
-        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
-    return found[0]
-
-
-def _parsed(text: str) -> ast.Module:
-    # A new tree for each: passes change it.
-    return ast.parse(text)
+    walk(ast.parse("".join(lines)), None)
+    if len(_FILES) >= _MOST_FILES:
+        _FILES.clear()
+    _FILES[file] = (lines, found)
+    return found
 
 
 def _span(code: CodeType) -> Span:
