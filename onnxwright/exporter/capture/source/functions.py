@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -337,11 +338,19 @@ def is_about_fixed_size(error: BaseException | None) -> bool:
     return error is not None and "specialized it to be a constant" in str(error)
 
 
+_NOT_FOUND = (KeyError, AttributeError)
+# A symbol for a number that is not known, in a text.
+_SYMBOL = re.compile(r"(zuf|u)[0-9]+")
+
+
 def _is_about_values(error: BaseException) -> bool:
     if isinstance(error, GuardOnDataDependentSymNode):
         return True
     text = str(error)
-    return "data-dependent" in text or "GuardOnDataDependentSymNode" in text
+    if isinstance(error, _NOT_FOUND) and _SYMBOL.search(text):
+        return True  # a key or a name made of a number that is not known
+    signs = ("data-dependent", "GuardOnDataDependentSymNode", "passed to SymFloat.__format__")
+    return any(sign in text for sign in signs)
 
 
 def deciding_frame(error: BaseException) -> FrameType | None:
@@ -357,7 +366,9 @@ def deciding_frame(error: BaseException) -> FrameType | None:
     if isinstance(error, SwallowedError):
         return error.frame
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
+    # A name or key that does not exist was made by who asks for it, not by the module.
+    others = (*MACHINERY, TORCH) if isinstance(error, _NOT_FOUND) else MACHINERY
+    own = [f for f in frames if not f.f_code.co_filename.startswith(others)]
     if not own:
         return None
     # A generator's frame does not say who asked for its next item.

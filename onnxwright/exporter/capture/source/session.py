@@ -61,6 +61,8 @@ class Session:
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
+        fixed_places: how many loops around the line go over places that can be gone through one by
+            one, with numbers that Python knows.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Session:
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
+    fixed_places: int = 0
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -136,6 +139,18 @@ def session(new: Session) -> Iterator[Session]:
         yield new
     finally:
         _now.session = before
+
+
+@contextmanager
+def fixed_places() -> Iterator[None]:
+    """While it lasts, a loop over places of a mask of fixed size is made one of the graph."""
+    now = current()
+    assert now is not None
+    now.fixed_places += 1
+    try:
+        yield
+    finally:
+        now.fixed_places -= 1
 
 
 # The answers by line, then by kind and number of sides.
