@@ -40,10 +40,25 @@ class Numbers:
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
+        self._choices: dict[int, frozenset[int]] = {}
+        self._origins: dict[int, tuple[str, int]] = {}
 
-    def add(self, tensor: Any) -> None:
-        """Add a tensor."""
+    def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
+        """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
         self._kept[id(tensor)] = tensor
+        if choices:
+            self._choices[id(tensor)] = choices
+            self._origins[id(tensor)] = asking_line()
+
+    def origin(self, number: Any) -> tuple[str, int] | None:
+        """The file and line of the decision that chose a number; None if that is not known."""
+        return self._origins.get(id(number))
+
+    def choices(self, number: Any) -> frozenset[int]:
+        """The integers of Python that a value may stand for; none where they are not known."""
+        if isinstance(number, int):
+            return frozenset([number])
+        return self._choices.get(id(number), frozenset())
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._kept
