@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+# Read once by libraries as they load, and by the processes that tests start: workers share the
+# cores, and a thread that waits for work spends the time of another worker.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -66,13 +70,30 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting makes many objects that live to the end: the garbage collector ignores them."""
+    """Collecting makes many objects that live to the end: the garbage collector ignores them.
+
+    It looks for cycles a tenth as often as usual: exported programs are large, and short-lived.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker takes a run of neighbouring tests, which share what their files keep.
+
+    A worker that is done takes half of what another still has.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 FAST = "not slow and not full"

@@ -40,10 +40,25 @@ class Numbers:
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
+        self._choices: dict[int, frozenset[int]] = {}
+        self._origins: dict[int, tuple[str, int]] = {}
 
-    def add(self, tensor: Any) -> None:
-        """Add a tensor."""
+    def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
+        """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
         self._kept[id(tensor)] = tensor
+        if choices:
+            self._choices[id(tensor)] = choices
+            self._origins[id(tensor)] = asking_line()
+
+    def origin(self, number: Any) -> tuple[str, int] | None:
+        """The file and line of the decision that chose a number; None if that is not known."""
+        return self._origins.get(id(number))
+
+    def choices(self, number: Any) -> frozenset[int]:
+        """The integers of Python that a value may stand for; none where they are not known."""
+        if isinstance(number, int):
+            return frozenset([number])
+        return self._choices.get(id(number), frozenset())
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._kept
@@ -61,6 +76,8 @@ class Session:
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
+        fixed_places: how many loops around the line go over places that can be gone through one by
+            one, with numbers that Python knows.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -70,6 +87,7 @@ class Session:
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
+    fixed_places: int = 0
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -141,6 +159,18 @@ def session(new: Session) -> Iterator[Session]:
         yield new
     finally:
         _now.session = before
+
+
+@contextmanager
+def fixed_places() -> Iterator[None]:
+    """While it lasts, a loop over places of a mask of fixed size is made one of the graph."""
+    now = current()
+    assert now is not None
+    now.fixed_places += 1
+    try:
+        yield
+    finally:
+        now.fixed_places -= 1
 
 
 # The answers by line, then by kind and number of sides.
