@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
@@ -312,7 +313,24 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             if joined is None or args[0].growth is not None:
                 raise _misused(getattr(func, "__name__", "a function"))
             return joined(args[0].rows, *args[1:], **kwargs)
+        if getattr(func, "__name__", "") in _LOGIC:
+            args = [_truth_tensor(x) for x in args]
         return func(*args, **kwargs)
+
+
+# Operators that PyTorch does not have for a tensor and a comparison of sizes.
+_LOGIC = frozenset(
+    form.format(name)
+    for name in ("and", "or", "xor")
+    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
+)
+
+
+def _truth_tensor(value: Any) -> Any:
+    """A comparison of sizes as a tensor; other values as they are."""
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        return torch.scalar_tensor(value, dtype=torch.bool)
+    return value
 
 
 def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
