@@ -124,10 +124,10 @@ def test_a_file_is_changed_only_when_asked(
             ),
         ),
         (
-            "import torch as th\ndef f():\n    a = b = th\n    if o := b.onnx:\n        o.export(m)\n",
+            "import torch as th\ndef f():\n  a = b = th\n  if o := b.onnx:\n    o.export(m)\n",
             (
-                "import torch as th\nfrom onnxwright import torch_onnx\ndef f():\n    a = b = th\n"
-                "    if o := torch_onnx:\n        o.export(m)\n"
+                "import torch as th\nfrom onnxwright import torch_onnx\ndef f():\n  a = b = th\n"
+                "  if o := torch_onnx:\n    o.export(m)\n"
             ),
         ),
     ],

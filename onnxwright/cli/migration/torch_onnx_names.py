@@ -135,7 +135,7 @@ def _assigned_module(source: Source, name: str, value: ast.expr) -> None:
     for chain in chains if missing else ():
         if chain not in missing:
             _use(source, chain, chain[0].value)
-    if not missing:
+    if chains and not missing:
         _replace_module(source, value)
 
 
