@@ -121,15 +121,20 @@ def equal_sides() -> bool | None:
         The answer that leads to it; None for decisions of which that is not known.
     """
     file, line = asking_line()
-    for home, text, answer in _WITHOUT_ELEMENTS:
-        if file.endswith(home) and linecache.getline(file, line).strip() == text:
+    for home, text, answer in _EQUAL:
+        if file.endswith(home) and linecache.getline(file, line).strip().startswith(text):
             return answer
     return None
 
 
-_WITHOUT_ELEMENTS = (("torchvision/models/detection/_utils.py", "if box_sum > 0:", True),)
-# Decisions whose sides differ for tensors without elements only, and what is right for these, too:
-# the end of a file's path, the line, the answer.
+# Decisions that choose between equal results, and what is right for all inputs: the end of a
+# file's path, how the line begins, the answer.
+_EQUAL = (
+    # The sides differ for tensors without elements only.
+    ("torchvision/models/detection/_utils.py", "if box_sum > 0:", True),
+    # Suppression class by class, or of all boxes at once, moved apart by their classes.
+    ("torchvision/ops/boxes.py", "if boxes.numel() > (4000 if boxes", False),
+)
 
 
 def _is_in(key: str, text: str) -> bool:
