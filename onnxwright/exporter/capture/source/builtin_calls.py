@@ -59,7 +59,7 @@ def bool_(value: Any = False) -> Any:
         truth = truth.clone() if truth is value else truth
         session = current()
         assert session is not None
-        session.numbers.add(truth)
+        session.numbers.add(truth, frozenset([False, True]))
     return truth
 
 
