@@ -193,3 +193,15 @@ def test_types_of_operators_that_need_types_are_shown() -> None:
     assert "k: INT64[5]" in shown
     assert "q: INT64[1, 5]" in shown
     assert "hidden" not in shown
+
+
+@pytest.mark.parametrize("dims", [[1] * 65, [1 << 60, 0, 1 << 60]])
+def test_shapes_that_no_array_has(dims: list[int]) -> None:
+    proto = model("<float[1] w = {1}> { y = Add (x, w) }")
+    weight = proto.graph.initializer[0]
+    del weight.dims[:]
+    weight.dims.extend(dims)
+    if 0 in dims:
+        weight.ClearField("float_data")
+    with pytest.raises(ModelError, match="OW751"):
+        ow.debug(proto, [np.zeros(1, np.float32)])
