@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.forked import LIGHT, Forks
 from tests.harness.oldest import limit_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -175,6 +176,32 @@ def _no_network() -> Iterator[None]:
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Callable[[Sequence[str]], Forks]]:
+    """Processes from which programs are forked, by the modules that they have loaded."""
+    made: dict[tuple[str, ...], Forks] = {}
+
+    def get(preload: Sequence[str]) -> Forks:
+        key = tuple(preload)
+        if key not in made:
+            made[key] = Forks(key)
+        return made[key]
+
+    yield get
+    for server in made.values():
+        server.close()
+
+
+@pytest.fixture
+def run_loaded(forks: Callable[[Sequence[str]], Forks]) -> Callable[..., Any]:
+    """As `run_python`, in a process that has the libraries loaded: for what a program does."""
+
+    def run(*arguments: str, preload: Sequence[str] = LIGHT, **options: Any) -> Any:
+        return forks(preload).run(arguments, **options)
+
+    return run
 
 
 RunPython = Callable[..., subprocess.CompletedProcess[str]]

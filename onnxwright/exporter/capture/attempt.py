@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, 
 from onnxwright.exporter.capture.shapes import Wanted, fixed_axes
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.text_uses import Texts, texts_recorded
 from onnxwright.exporter.capture.specialization import (
     fixed_values,
     forward_ad_unwound,
@@ -45,6 +46,7 @@ class Capture:
         changes: the numbers of Python that the module changed.
         by_values: what it decides by values.
         unrolled: the loops that make numbers of dynamic sizes, as text.
+        texts: the texts of unknown numbers that it uses.
     """
 
     program: ExportedProgram
@@ -53,6 +55,7 @@ class Capture:
     changes: tuple[Change, ...] = ()
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     unrolled: tuple[str, ...] = ()
+    texts: Texts = field(default_factory=Texts)
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Attempt:
         decisions, changes: as in `Capture`.
         loops: the functions whose loops made numbers of sizes.
         conversions: the functions that took a size as a number.
+        texts: the functions that used the text of an unknown number.
     """
 
     way: Way
@@ -79,6 +83,7 @@ class Attempt:
     changes: list[Change] = field(default_factory=list)
     loops: Loops = field(default_factory=Loops)
     conversions: Conversions = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
 
     def outcome(self) -> Outcome:
         """The line of the report."""
@@ -96,8 +101,8 @@ class Attempt:
         program = _checked(self.program, self.way.name)
         found = Capture(program, self.way.relaxed, tuple(self.decisions), tuple(self.changes))
         if isinstance(self.way.strategy, Source):
-            found = dataclasses.replace(found, by_values=self.way.strategy.decisions)
-        return found
+            return dataclasses.replace(found, by_values=self.way.strategy.decisions)
+        return dataclasses.replace(found, texts=self.texts)
 
     def is_about_func(self) -> bool:
         """Whether torch.func is what torch cannot capture."""
@@ -144,7 +149,11 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
         try:
             # A draft names the lines of what it assumes by its own stack.
             recorded = nullcontext() if way.strategy is draft else loops_recorded(found.loops)
-            with recorded, conversions_recorded() as found.conversions:
+            with (
+                recorded,
+                conversions_recorded() as found.conversions,
+                texts_recorded() as found.texts,
+            ):
                 found.program, found.error = captured(way, model, found.decisions, found.changes)
         except ExportError as refused:
             if must_work:

@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
 from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
@@ -31,7 +32,7 @@ def bool_(value: Any = False) -> Any:
         truth = truth.clone() if truth is value else truth
         session = current()
         assert session is not None
-        session.numbers.add(truth)
+        session.numbers.add(truth, frozenset([False, True]))
     return truth
 
 
@@ -136,20 +137,12 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "len": length_of,
     "list": lambda *args: _listed(list, args),
     "sorted": _sorted,
+    "str": str_,
     "tuple": lambda *args: _listed(tuple, args),
     "sum": _sum,
     "zip": ranges.zip_,
 }
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
-
-
-def shown(value: Any) -> Any:
-    """What a text has for a value: of a tensor of one known number that number."""
-    t = tracer()
-    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
-        return value
-    proxy = t.tensor_tracker.get(value)
-    return value if proxy is None or proxy.constant is None else proxy.constant.item()
 
 
 def builtin(name: str, function: Any) -> Any:

@@ -143,7 +143,8 @@ def _conditional(
     session = current()
     for pair, result in zip(merger.pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
-            session.numbers.add(result)
+            choices = [session.numbers.choices(one) for one in (pair.left, pair.right)]
+            session.numbers.add(result, choices[0] | choices[1] if all(choices) else frozenset())
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
 

@@ -21,7 +21,13 @@ from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.session import asking_line, current, note, refused_here
+from onnxwright.exporter.capture.source.session import (
+    asking_line,
+    current,
+    fixed_places,
+    note,
+    refused_here,
+)
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -117,7 +123,9 @@ def _left_to_unroll(
         return items
     places = ranges.places(items)
     if places is not None:
-        if not _looped(run_time, take, body, broken, state):
+        with fixed_places():
+            looped = _looped(run_time, take, body, broken, state)
+        if not looped:
             _for_places(places, take, body, broken, state)
         return None
     if not run_time.is_sized:

@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.source.lists import Grown, OtherName
 from onnxwright.exporter.capture.source.one_of import Decide, OneOf, is_choosable
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.source.texts import Text
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
@@ -159,6 +160,13 @@ def parts_of(value: Any) -> Parts | None:
         places, form = value._ow_places(), value._ow_form()
         names = [f" of {form}, {n}" for n in range(len(places))]
         return names, places, lambda v: value._ow_at(iter(v))
+    if isinstance(value, Text):
+        changed = value
+
+        def of_number(v: list[Any]) -> Any:
+            return Text.of(v[0], changed.before, changed.after, changed.items)
+
+        return [f" of {value.form()}"], [value.number], of_number
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):

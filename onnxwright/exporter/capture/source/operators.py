@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import any_, as_truth, decided, is_number, is_truth
 
 
@@ -139,8 +140,15 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
     return result
 
 
+_KEYED = (
+    tuple, list, set, frozenset, dict, torch.nn.ModuleDict, torch.nn.ParameterDict,
+)  # fmt: skip
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
+    if isinstance(value, Text) and isinstance(container, _KEYED):
+        return any_(value == key for key in container if isinstance(key, str))
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)

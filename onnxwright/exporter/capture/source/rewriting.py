@@ -10,6 +10,7 @@ import ast
 import copy
 import inspect
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Union
@@ -28,7 +29,7 @@ from onnxwright.exporter.capture.source.expressions import (
     call,
 )
 from onnxwright.exporter.capture.source.generating import Generator
-from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
+from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert, place_of
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 from onnxwright.exporter.capture.source.yields import is_generator, without_yields
@@ -50,6 +51,7 @@ def rewritten(
     module: dict[str, Any] | None = None,
     inserted: Inserted | None = None,
     split: frozenset[int] = frozenset(),
+    decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -58,6 +60,7 @@ def rewritten(
         module: the globals of the function; for sources that only its loader can read.
         inserted: statements that are to run before lines of it.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
+        decided: lines, each with a variable and the values that the line knows it by.
 
     Returns:
         Code for the same function object.
@@ -79,6 +82,8 @@ def rewritten(
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     if split:
         splitting.split(place.node, split)
+    for line, name, values in decided:
+        splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first)
@@ -127,6 +132,22 @@ def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) ->
         return covers(_find(code, module).node, line)
     except CannotRewriteError:
         return False
+
+
+def names_read(code: CodeType, module: dict[str, Any] | None, line: int) -> set[str]:
+    """The variables that the statement of a line reads.
+
+    Args:
+        code: of the function.
+        module: its globals.
+        line: of its file.
+    """
+    place = place_of(_find(code, module).node, line)
+    if place is None:
+        return set()
+    block, n = place
+    names = [node for node in ast.walk(block[n]) if isinstance(node, ast.Name)]
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def _function(
