@@ -66,6 +66,7 @@ class Capture:
         changes: the numbers of Python that the module changed.
         by_values: what it decides by values.
         unrolled: the loops that make numbers of dynamic sizes, as text.
+        way: what captured it.
     """
 
     program: ExportedProgram
@@ -74,6 +75,7 @@ class Capture:
     changes: tuple[Change, ...] = ()
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     unrolled: tuple[str, ...] = ()
+    way: Strategy | None = None
 
 
 # A way to try: name, function, inputs, whether bounds are torch's.
@@ -158,6 +160,31 @@ def capture(
     raise_uncaptured(errors, outcomes, _proposed(model, failed, assume or {}))
 
 
+@dataclass(frozen=True)
+class Again:
+    """What one way gave when it was tried again; `capture` is None where it failed."""
+
+    capture: Capture | None
+    error: Exception | None
+    seconds: float
+
+
+def captured_by(way: Strategy, model: Any, wanted: Wanted, relaxed: bool) -> Again:
+    """Capture a model once more, by a way that worked.
+
+    Args:
+        way: the way.
+        model: a module.
+        wanted: other inputs of it.
+        relaxed: whether torch finds the bounds of named dimensions.
+    """
+    tried = _tried_once(way, model, wanted, must_work=False)
+    found = None
+    if tried.error is None and isinstance(tried.program, ExportedProgram):
+        found = tried.capture("", way, relaxed)
+    return Again(found, tried.error, tried.seconds)
+
+
 def _may_keep_sizes(way: Strategy) -> bool:
     """Whether a way may keep a size dynamic that a capture without tracing of Python fixes."""
     return way in (strict, substitutes, with_torch_func) or isinstance(way, Source)
@@ -199,7 +226,7 @@ class _Try:
     def capture(self, name: str, way: Strategy, relaxed: bool) -> Capture:
         """The captured program."""
         program = _checked(self.program, name)
-        found = Capture(program, relaxed, tuple(self.decisions), tuple(self.changes))
+        found = Capture(program, relaxed, tuple(self.decisions), tuple(self.changes), way=way)
         if isinstance(way, Source):
             found = dataclasses.replace(found, by_values=way.decisions)
         return found

@@ -29,6 +29,7 @@ from onnxwright.exporter.capture.branches import (
     resized,
     size_at,
 )
+from onnxwright.exporter.capture.covering import covered
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.held_state import warn_changes
@@ -125,6 +126,11 @@ def capture_model(
         except ExportError as error:
             raise_not_captured(module, error)
             raise
+    with recording.timed(report, "capture of one side for all sizes"):
+        both = covered(module, found, wanted, report.captures, report.seconds["capture"])
+    if both is not None:
+        found, wanted = both.capture, both.wanted
+        report.covered += both.decisions
     program = found.program
     _report_draft(program, report)
     proposed.verify(program)
