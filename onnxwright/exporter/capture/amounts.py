@@ -69,4 +69,3 @@ def _limited(expression: Any, condition: Any) -> Iterator[Any]:
             rest = sympy.expand(expression - amount)
             if rest.is_Integer and abs(rest) <= 1:
                 yield Max(0, expression)
-

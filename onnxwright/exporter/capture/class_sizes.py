@@ -14,8 +14,8 @@ from onnxwright.exporter.capture.proving import moduli_of, value_of
 Sizes = dict[str, int]
 
 # How many sizes of one symbol are compared, how many in all, and how many are looked through.
-_OF_ONE, _IN_ALL, _LOOKED_AT = 16, 32, 20_000
-_SMALL = range(1, 13)
+_OF_ONE, _IN_ALL, _LOOKED_AT = 16, 40, 20_000
+_CLOSE = 12
 
 
 def holds(condition: Any, sizes: Mapping[str, int]) -> bool | None:
@@ -46,10 +46,15 @@ def fitting(
     if any(s not in now for s in involved):
         return None
     near = _near(conditions)
-    options = [
-        [n for n in dict.fromkeys((now[s], *_SMALL[1:], *near)) if _is_in(n, ranges.get(s))]
-        for s in involved
-    ]
+
+    def possible(symbol: str) -> list[int]:
+        size = now[symbol]
+        # Near the example, and not less: torch takes a size of 1 for no size.
+        close = (*range(size, size + _CLOSE), *range(size - 1, max(size - _CLOSE, 1), -1))
+        found = dict.fromkeys((*close, *near))
+        return [n for n in found if _is_in(n, ranges.get(symbol))]
+
+    options = [possible(s) for s in involved]
     for chosen in itertools.islice(itertools.product(*options), _LOOKED_AT):
         sizes = {**now, **dict(zip(involved, chosen, strict=True))}
         if all(holds(c, sizes) for c in conditions):

@@ -1,4 +1,4 @@
-"""What was captured compared with the module itself, at sizes that the capture was not made with."""
+"""What was captured compared with the module itself, at other sizes than it was captured with."""
 
 from __future__ import annotations
 
@@ -115,4 +115,4 @@ def _is_same(one: Any, two: Any) -> bool:
     if one.dtype != two.dtype or one.shape != two.shape:
         return False
     relative, absolute = _TOLERANCES.get(two.dtype, (_RELATIVE, _ABSOLUTE))
-    return torch.allclose(one, two, relative, absolute, equal_nan=True)
+    return bool(torch.allclose(one, two, relative, absolute, equal_nan=True))

@@ -15,12 +15,12 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture import shapes
 from onnxwright.exporter.capture.attempts import Capture, captured_by
 from onnxwright.exporter.capture.branches import resized, size_at
+from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
 from onnxwright.exporter.capture.comparing import Compared, compared
 from onnxwright.exporter.capture.guards import (
     Place,
@@ -36,8 +36,6 @@ from onnxwright.exporter.capture.sides import Place as Line
 from onnxwright.exporter.capture.sides import is_decision, preferred
 from onnxwright.exporter.capture.specialization import fixed_values
 from onnxwright.exporter.capture.steering import Steered
-from onnxwright.exporter.signature import inputs_of
-from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
 
 # How many captures are tried, and for how many times the seconds of the first (or of these).
 _CAPTURES = 12
@@ -230,7 +228,10 @@ class _Search:
         return self._known(tried.capture, given, steered)
 
     def _known(self, found: Capture, given: shapes.Wanted, steered: Steered) -> _Try:
-        decisions = tuple(d for d in found.decisions if (d.file, d.line) not in steered.answers)
+        decisions = tuple(
+            d for d in found.decisions
+            if (d.file, d.line) not in steered.answers and d.expression not in steered.settled
+        )  # fmt: skip
         found = dataclasses.replace(found, decisions=decisions)
         names = shapes.written_names(given, places_of(found.program))
         ranges = shapes.declared_ranges(found.program, self.wanted)
@@ -244,6 +245,8 @@ class _Search:
         if not found.steered.asked or self.is_worse(found):
             return None
         conditions = self.about_groups(found.steered.conditions())
+        if not all(c.free_symbols for c in conditions):
+            return None  # a decision about whether sizes are equal that are equal here
         agreed: list[dict[str, int]] = []
         with compared(self.module, found.capture.program) as comparison:
             for n, sizes in enumerate(to_compare(conditions, self.values, self.bounds)):
@@ -291,19 +294,23 @@ class _Search:
     # -- sizes -------------------------------------------------------------------------------------
 
     def _groups(self) -> dict[str, list[Place]]:
-        """The places of each size: of one symbol, of symbols that are equal, or of one name."""
+        """The places of each size: of one symbol, of one name, or of sizes that must be equal."""
         found: dict[str, list[Place]] = {}
-        entries = inputs_of(self.given.program)
-        fakes = [e.node.meta.get("val") for e in entries if e.kind is InputKind.USER_INPUT]
-        heads: dict[tuple[str, int], str] = {}
+        of_name: dict[tuple[str, int], str] = {}
+        same = {}
+        for guard in (*self.first.sizes.equal, *self.first.sizes.guards):
+            symbols = sorted(map(str, guard.expression.free_symbols))
+            span = guard.span
+            decided = span is not None and is_decision((span.file, span.line))
+            if isinstance(guard.expression, sympy.Eq) and len(symbols) == 2 and not decided:
+                if all(side.is_Symbol for side in guard.expression.args):
+                    same[symbols[1]] = symbols[0]
         for place, symbol in self.places.items():
-            n, axis = place
-            size = fakes[n] if axis is None else fakes[n].shape[axis]
-            expression = size.node.expr if isinstance(size, torch.SymInt) else None
-            head = str(expression) if getattr(expression, "is_Symbol", False) else symbol
-            name = self.first.sizes.names.get(symbol)
+            head, name = symbol, self.first.sizes.names.get(symbol)
             if name is not None:
-                head = heads.setdefault((name, self.now[place]), head)
+                head = of_name.setdefault((name, self.now[place]), head)
+            while head in same:
+                head = same[head]
             found.setdefault(head, []).append(place)
         return found
 

@@ -57,6 +57,7 @@ class Captured:
         module: what it was captured from; None for a program that was captured before.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
+        examples: sizes on both sides of decisions of which one side is right at all sizes.
     """
 
     program: ExportedProgram
@@ -65,6 +66,7 @@ class Captured:
     module: torch.nn.Module | None = None
     tree: Tree | None = None
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
+    examples: tuple[Mapping[Place, int], ...] = ()
 
 
 def capture_model(
@@ -151,7 +153,8 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
-    return Captured(program, names, branched, own, tree, found.by_values)
+    examples = () if both is None else both.examples
+    return Captured(program, names, branched, own, tree, found.by_values, examples)
 
 
 def _both_sides(

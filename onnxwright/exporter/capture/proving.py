@@ -7,6 +7,7 @@ some periods beyond the largest constant holds at all sizes.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +54,7 @@ class Prover:
 
     def holds_mostly(self, condition: Any) -> bool:
         """Whether a condition holds at more of the sizes that are tried than it does not."""
-        symbols = sorted(condition.free_symbols, key=str)
+        symbols = tuple(sorted(condition.free_symbols, key=str))
         function = compiled(condition, symbols)
         if function is None:
             return True
@@ -63,7 +64,7 @@ class Prover:
     def _answered(self, condition: Any) -> bool | None:
         if condition in (sympy.true, sympy.false):
             return bool(condition)
-        symbols = sorted(condition.free_symbols, key=str)
+        symbols = tuple(sorted(condition.free_symbols, key=str))
         function = compiled(condition, symbols)
         if function is None or not symbols:
             return None
@@ -123,7 +124,8 @@ def largest_of(expression: Any) -> int:
     return sum(abs(int(n)) for n in expression.atoms(sympy.Integer) if abs(n) < 1 << 31)
 
 
-def compiled(expression: Any, symbols: Sequence[Any]) -> Callable[..., Any] | None:
+@functools.lru_cache(maxsize=4096)
+def compiled(expression: Any, symbols: tuple[Any, ...]) -> Callable[..., Any] | None:
     """An expression as a function of its symbols; None where it has what Python does not.
 
     Args:
@@ -153,7 +155,14 @@ class _Torch:
 
 
 _NAMES: Mapping[str, Any] = {
-    "__builtins__": {"max": max, "min": min, "abs": abs, "float": float, "int": int, "round": round},
+    "__builtins__": {
+        "max": max,
+        "min": min,
+        "abs": abs,
+        "float": float,
+        "int": int,
+        "round": round,
+    },
     "math": math,
     "torch": _Torch,
 }
@@ -161,7 +170,7 @@ _NAMES: Mapping[str, Any] = {
 
 def value_of(expression: Any, sizes: Mapping[str, int]) -> Any:
     """The value of an expression at sizes, by the names of its symbols; None if it has none."""
-    symbols = sorted(expression.free_symbols, key=str)
+    symbols = tuple(sorted(expression.free_symbols, key=str))
     function = compiled(expression, symbols)
     if function is None or any(str(s) not in sizes for s in symbols):
         return None
@@ -169,4 +178,3 @@ def value_of(expression: Any, sizes: Mapping[str, int]) -> Any:
         return function(*(sizes[str(s)] for s in symbols))
     except (ArithmeticError, ValueError, TypeError, NameError):
         return None
-

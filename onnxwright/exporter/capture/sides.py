@@ -25,7 +25,8 @@ def preferred(place: Place) -> bool | None:
         The answer; None where both sides do something, or the line is no decision with two sides.
 
     Example:
-        >>> linecache.cache["pad.py"] = (0, None, ["if not n % 4 == 0:\\n", "    pad()\\n"], "pad.py")
+        >>> lines = ["if not n % 4 == 0:" + chr(10), "    pad()" + chr(10)]
+        >>> linecache.cache["pad.py"] = (0, None, lines, "pad.py")
         >>> preferred(("pad.py", 1))
         False
     """
@@ -65,7 +66,7 @@ def _lines_of(place: Place, answer: bool, text: tuple[str, ...]) -> Lines:
     lines = [(b.lineno, b.end_lineno or b.lineno) for b in (found.body if side else found.orelse)]
     if not side and isinstance(found.body[-1], _EXITS):
         around = _around(_tree(text), found)
-        lines.append(((found.end_lineno or found.lineno) + 1, around.end_lineno or 0))
+        lines.append(((found.end_lineno or found.lineno) + 1, around))
     return lines
 
 
@@ -88,14 +89,13 @@ def _tree(text: tuple[str, ...]) -> ast.Module | None:
         return None
 
 
-def _around(tree: ast.Module | None, node: ast.AST) -> ast.stmt | ast.Module:
-    """The innermost function in which a statement stands."""
-    assert tree is not None
-    found: ast.stmt | ast.Module = tree
-    for function in ast.walk(tree):
+def _around(tree: ast.Module | None, node: ast.AST) -> int:
+    """The last line of the innermost function in which a statement stands."""
+    last = 1 << 30
+    for function in ast.walk(tree) if tree is not None else ():
         if isinstance(function, ast.FunctionDef) and any(x is node for x in ast.walk(function)):
-            found = function
-    return found
+            last = function.end_lineno or last
+    return last
 
 
 def _is_negated(test: ast.expr) -> bool:
@@ -104,4 +104,3 @@ def _is_negated(test: ast.expr) -> bool:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         negated, test = not negated, test.operand
     return negated
-

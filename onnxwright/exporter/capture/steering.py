@@ -45,17 +45,23 @@ class Steered:
         answers: what decisions are answered, by their lines; None for what holds at most sizes.
         prover: knows what holds at all sizes.
         asked: the conditions that hold on the sides that were taken, by their lines and answers.
+        of_operators: the conditions that held for operators of torch, by the lines that call them.
+        settled: the conditions, as they were asked, that need no guard.
         contrary: one that does not hold for the sizes of the capture; it ended there.
     """
 
     answers: Mapping[Place, bool | None]
     prover: Prover = field(default_factory=Prover)
     asked: dict[tuple[Place, bool], dict[Any, None]] = field(default_factory=dict)
+    of_operators: dict[Place, dict[Any, None]] = field(default_factory=dict)
+    settled: set[Any] = field(default_factory=set)
     contrary: Any = None
+    _depth: int = 0
 
     def conditions(self) -> list[Any]:
         """The conditions that hold on the sides that were taken."""
-        return list(dict.fromkeys(c for found in self.asked.values() for c in found))
+        every = (*self.asked.values(), *self.of_operators.values())
+        return list(dict.fromkeys(c for found in every for c in found))
 
     @contextmanager
     def steering(self) -> Iterator[None]:
@@ -76,10 +82,15 @@ class Steered:
             if is_of_sizes(condition):
                 known = self.prover.answer(condition)
                 if known is not None:
+                    self.settled.add(node._expr if known else ~node._expr)
                     return known
                 place = asking_line()
                 if place is not None and place in self.answers:
                     return self._answered(place, condition, node.hint)
+                if place is not None and file and node.hint is not None:
+                    now = bool(node.hint)
+                    self.settled.add(node._expr if now else ~node._expr)
+                    return self._as_now(place, condition, now)
             found: bool = own(node, file, line)
             return found
 
@@ -96,23 +107,33 @@ class Steered:
             raise OtherSideError
         return answer
 
+    def _as_now(self, place: Place, condition: Any, now: bool) -> bool:
+        """The answer to an operator in C++, which mostly asks for the layout of memory."""
+        held = condition if now else sympy.Not(condition)
+        self.of_operators.setdefault(place, {}).setdefault(held)
+        return now
+
     def _computing(self, name: str) -> Callable[..., Any]:
         own = getattr(SymNode, name)
-        depth = 0
 
         def compute(*operands: Any) -> Any:
-            nonlocal depth
-            depth += 1
-            try:
+            with self._inside():
                 result = own(*operands)
-            finally:
-                depth -= 1
-            if depth or not self.asked or not isinstance(result, SymNode):
+            if self._depth or not self.asked or not isinstance(result, SymNode):
                 return result
             found = self.general(result)
             return result if found is None else found
 
         return compute
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Numbers that are computed for others stay as they are."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
 
     def general(self, number: Any) -> Any:
         """A number in the form that is right at all sizes, as a node; None if it has it."""
@@ -122,7 +143,8 @@ class Steered:
         for condition in self.supposed():
             found = amounts.general(expression, condition, self.prover)
             if found is not None:
-                made = _as_number(found, number.shape_env)
+                with self._inside():
+                    made = _as_number(found, number.shape_env)
                 return getattr(made, "node", None)
         return None
 
@@ -158,12 +180,16 @@ class _Arguments(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
         kwargs = kwargs or {}
-        if not self.steered.asked or not self.steered.supposed():
+        if not self.steered.asked:
             return func(*args, **kwargs)
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             index = self._index(args[0], args[1])
             return func(args[0], index, *args[2:], **kwargs)
-        args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
+        if func in _SLICES and len(args) >= 4 and not kwargs:
+            part = self._slice(args[0], args[1], slice(*args[2:4]))
+            return func(args[0], args[1], part.start, part.stop, *args[4:])
+        if self.steered.supposed():
+            args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
         return func(*args, **kwargs)
 
     def _number(self, number: Any) -> Any:
@@ -181,19 +207,54 @@ class _Arguments(TorchFunctionMode):  # type: ignore[misc]
             if part is not None and part is not Ellipsis:
                 axis = next(axes)
                 if isinstance(part, slice):
-                    part = self._slice(tensor, axis, part)  # noqa: PLW2901 - the part of this axis
+                    part = self._slice(tensor, axis, part)
             made.append(part)
         return tuple(made) if isinstance(index, tuple) else made[0]
 
     def _slice(self, tensor: Any, axis: int, part: slice) -> slice:
-        start, stop = (
-            self._number(p) if isinstance(p, torch.SymInt) else p for p in (part.start, part.stop)
-        )
-        if isinstance(stop, torch.SymInt) and is_of_sizes(stop.node.expr):
-            # `x[:-n]` leaves nothing of `x` where `n` is 0.
-            if self.steered.prover.answer(stop.node.expr <= 0) is True:
-                stop = tensor.shape[axis] + stop
+        """A slice with bounds within the tensor, so that torch decides nothing by them."""
+        size = tensor.shape[axis]
+        if not _is_number(size) or part.step not in (None, 1):
+            return part
+        supposed = bool(self.steered.supposed())
+        start = self._bound(self._general(part.start), size, last=False)
+        # `x[:-n]` leaves nothing of `x` where `n` is 0; here it leaves all.
+        stop = self._bound(self._general(part.stop), size, last=supposed)
         return slice(start, stop, part.step)
+
+    def _general(self, bound: Any) -> Any:
+        return self._number(bound) if isinstance(bound, torch.SymInt) else bound
+
+    def _bound(self, bound: Any, size: Any, *, last: bool) -> Any:
+        """A bound between 0 and the size; as it is where that is not known to be the same."""
+        if not _is_number(bound):
+            return bound
+        of, length = _expression(bound), _expression(size)
+        if not of.free_symbols and not length.free_symbols:
+            return bound
+        known = self.steered.prover.answer
+        with self.steered._inside():
+            if known(of >= 0) is True and not (last and known(of <= 0) is True):
+                return bound if known(of <= length) is True else torch.sym_min(bound, size)
+            if known(of < 0) is True or (last and known(of <= 0) is True):
+                found = size + bound
+                return found if known(length + of >= 0) is True else torch.sym_max(found, 0)
+        return bound
+
+
+# What torch makes of `x[a:b]` with dynamic bounds in a capture.
+_SLICES = (torch.ops.aten.slice, torch.ops.aten.slice.Tensor)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that follows from sizes, or one of Python."""
+    if isinstance(value, torch.SymInt):
+        return not free_unbacked_symbols(value)
+    return type(value) is int
+
+
+def _expression(number: Any) -> Any:
+    return number.node.expr if isinstance(number, torch.SymInt) else sympy.Integer(number)
 
 
 @contextmanager

@@ -145,7 +145,13 @@ class Report:
             for choice in outcome.choices
         ]
         decided = Section("Decisions by values", Table(("in the model", "line", "code"), choices))
-        return [Section("Capture", Table(("way", "seconds", "outcome"), rows)), decided, *told]
+        one_side = [(c.text, f"{c.file}:{c.line}", c.sizes) for c in self.covered]
+        by_sizes = Section(
+            "One side for all sizes",
+            Table(("captured where", "line", "compared with the module at"), one_side),
+        )
+        captures = Section("Capture", Table(("way", "seconds", "outcome"), rows))
+        return [captures, by_sizes, decided, *told]
 
     def _verified(self) -> Section:
         text = "" if self.verification is None else str(self.verification)
