@@ -9,14 +9,19 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+# Read once by libraries as they load, and by the processes that tests start: workers share the
+# cores, and a thread that waits for work spends the time of another worker.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.forked import LIGHT, Forks
 from tests.harness.oldest import limit_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,13 +71,30 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting makes many objects that live to the end: the garbage collector ignores them."""
+    """Collecting makes many objects that live to the end: the garbage collector ignores them.
+
+    It looks for cycles a tenth as often as usual: exported programs are large, and short-lived.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker takes a run of neighbouring tests, which share what their files keep.
+
+    A worker that is done takes half of what another still has.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 FAST = "not slow and not full"
@@ -154,6 +176,32 @@ def _no_network() -> Iterator[None]:
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Callable[[Sequence[str]], Forks]]:
+    """Processes from which programs are forked, by the modules that they have loaded."""
+    made: dict[tuple[str, ...], Forks] = {}
+
+    def get(preload: Sequence[str]) -> Forks:
+        key = tuple(preload)
+        if key not in made:
+            made[key] = Forks(key)
+        return made[key]
+
+    yield get
+    for server in made.values():
+        server.close()
+
+
+@pytest.fixture
+def run_loaded(forks: Callable[[Sequence[str]], Forks]) -> Callable[..., Any]:
+    """As `run_python`, in a process that has the libraries loaded: for what a program does."""
+
+    def run(*arguments: str, preload: Sequence[str] = LIGHT, **options: Any) -> Any:
+        return forks(preload).run(arguments, **options)
+
+    return run
 
 
 RunPython = Callable[..., subprocess.CompletedProcess[str]]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import run
+from tests.harness.forked import TORCH
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,37 +24,37 @@ def test_authoring_runs(run_python: Any) -> None:
     assert {"import", "import + first compile, 200 lines", "peak memory, if + loop"} <= set(figures)
 
 
-def test_eager_runs(run_python: Any) -> None:
+def test_eager_runs(run_loaded: Any) -> None:
     program = str(ROOT / "benchmarks" / "eager.py")
-    done = run_python(program, "--repeat", "2", "--json")
+    done = run_loaded(program, "--repeat", "2", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert "Add, 4 floats" in figures
     assert all(values["onnxwright"] > 0 for values in figures.values())
 
 
-def test_builder_runs(run_python: Any) -> None:
+def test_builder_runs(run_loaded: Any) -> None:
     program = str(ROOT / "benchmarks" / "builder.py")
-    done = run_python(program, "--nodes", "40", "400", "--repeat", "1", "--json")
+    done = run_loaded(program, "--nodes", "40", "400", "--repeat", "1", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert {"onnxwright", "onnx.helper"} <= set(figures)
     assert all(value > 0 for values in figures.values() for value in values.values())
 
 
-def test_scale_runs(run_python: Any) -> None:
+def test_scale_runs(run_loaded: Any) -> None:
     program = str(ROOT / "benchmarks" / "scale.py")
-    done = run_python("-W", "ignore", program, "--nodes", "20", "40", "--json")
+    done = run_loaded("-W", "ignore", program, "--nodes", "20", "40", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert {"GraphBuilder", "to_model_proto", "to_script", "diff"} <= set(figures)
     assert all(value > 0 for values in figures.values() for value in values.values())
 
 
-def test_optimize_runs(run_python: Any, tmp_path: Path) -> None:
+def test_optimize_runs(run_loaded: Any, tmp_path: Path) -> None:
     program = str(ROOT / "benchmarks" / "optimize.py")
     file = tmp_path / "figures.json"
-    done = run_python(
+    done = run_loaded(
         program, "--layers", "2", "--only", "onnxwright", "--runs", "1", "--json", str(file)
     )
     assert done.returncode == 0, done.stderr
@@ -62,9 +63,9 @@ def test_optimize_runs(run_python: Any, tmp_path: Path) -> None:
     assert rows["onnxwright"]["wrong"] is None
 
 
-def test_decompile_runs(run_python: Any) -> None:
+def test_decompile_runs(run_loaded: Any) -> None:
     program = str(ROOT / "benchmarks" / "decompile.py")
-    done = run_python(program, "--layers", "1", "--repeat", "1", "--json")
+    done = run_loaded(program, "--layers", "1", "--repeat", "1", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout).values()
     assert row["onnxwright"] > 0
@@ -94,7 +95,7 @@ FIGURES: dict[str, Any] = {
 }
 
 
-def test_the_page_of_benchmarks(run_python: Any, tmp_path: Path) -> None:
+def test_the_page_of_benchmarks(run_loaded: Any, tmp_path: Path) -> None:
     """Figures of every benchmark are read; a row that misses its aim is marked."""
     assert set(FIGURES) == set(run.PARTS)
     rows = []
@@ -110,7 +111,7 @@ def test_the_page_of_benchmarks(run_python: Any, tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
     program = str(ROOT / "benchmarks" / "run.py")
     out = str(tmp_path / "new")
-    done = run_python(program, "--again", str(tmp_path / "old.json"), "--out", out)
+    done = run_loaded(program, "--again", str(tmp_path / "old.json"), "--out", out)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "new.md").read_text(encoding="utf-8")
     row = "| repeated compile, if + loop | 0.75 x onnxscript | 0.675 to 0.825 | "
@@ -121,12 +122,14 @@ def test_the_page_of_benchmarks(run_python: Any, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new.json").read_text(encoding="utf-8")) == data
 
 
-def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
+def test_opinfo_vs_torchlib_runs(run_loaded: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the samples are torch's")
     pytest.importorskip("expecttest", reason="torch's OpInfos import it")
     program = str(ROOT / "benchmarks" / "opinfo_vs_torchlib.py")
     file = tmp_path / "rows.json"
-    done = run_python(program, "--op", "abs", "--only", "onnxwright", "--json", str(file))
+    done = run_loaded(
+        program, "--op", "abs", "--only", "onnxwright", "--json", str(file), preload=TORCH
+    )
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(file.read_text(encoding="utf-8"))
     assert row["opinfo"] == "abs"
@@ -134,10 +137,10 @@ def test_opinfo_vs_torchlib_runs(run_python: Any, tmp_path: Path) -> None:
     assert row["torchlib"] == 0
 
 
-def test_contrib_runs(run_python: Any) -> None:
+def test_contrib_runs(run_loaded: Any) -> None:
     program = str(ROOT / "benchmarks" / "contrib.py")
     options = ["--model", "BERT-base", "--batch", "1", "--threads", "1", "--seconds", "0.01"]
-    done = run_python(program, "QuickGelu (alpha", "MultiHeadAttention", *options)
+    done = run_loaded(program, "QuickGelu (alpha", "MultiHeadAttention", *options)
     assert done.returncode == 0, done.stderr
     rows = done.stdout.splitlines()
     assert len(rows) == 2

@@ -385,8 +385,8 @@ class GraphBuilder(Running, Results):
         """Call a function: a node that names it, with the function in the model; or its body.
 
         A model is called too: its nodes are built here for the arguments, its weights become
-        initializers and its functions functions of this model.  All names in it are kept apart from
-        those of the graph; names of sizes are the sizes of the arguments.
+        initializers and its functions functions of this model.  Names that the graph already has
+        are changed; names of sizes are the sizes of the arguments.
 
         Args:
             function: a script, a FunctionProto, a function of onnx_ir; a model: a ModelProto, an

@@ -1,4 +1,4 @@
-"""A whole model as a part of a graph: its nodes made anew for the arguments, its names kept apart.
+"""A whole model as a part of a graph: its nodes are built for the arguments, names are made unique.
 
 Its initializers become initializers of the graph, its functions functions of the model.
 """

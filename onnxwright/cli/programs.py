@@ -95,7 +95,7 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
         The script or the model.
 
     Raises:
-        CliError: there is no such file, script or model, or the file cannot be executed.
+        CliError: the file, script or model does not exist, or the file cannot be executed.
     """
     module = _module(path)
     maker = vars(module).get(MAKER)
@@ -123,7 +123,7 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
         The script.
 
     Raises:
-        CliError: there is no such file or script, or the file cannot be executed.
+        CliError: the file or script does not exist, or the file cannot be executed.
     """
     return _script(path, _module(path), name)
 

@@ -145,6 +145,7 @@ def _function(
     body = LoopBody(graph, module, opsets, attributes)
     for name in names:
         attributes[name] = body.names.take(name, "attribute")
+    body.attribute_kinds = {**kinds, **{p.name: attribute_kind(p) for p in given.values()}}
     params = [body.input_name(w) for w in graph.inputs]
     rest = onnx.FunctionProto()
     keywords = [

@@ -15,6 +15,7 @@ import onnx
 from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import flatten, listed, number, short_float
+from onnxwright.ir.model_inference import infer_model
 from onnxwright.operators import facts
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.types.dtypes import DType
@@ -266,11 +267,10 @@ def element_types(model: onnx.ModelProto) -> dict[str, DType]:
     Args:
         model: any model; the result is empty where inference fails.
     """
-    try:
-        if model.ByteSize() > 1 << 28:
-            return {}
-        inferred = onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001 - whatever inference says, the types are not known
+    if model.ByteSize() > 1 << 28:
+        return {}
+    inferred = infer_model(model)
+    if inferred is None:
         return {}
     found: dict[str, set[int]] = {}
     stack = [inferred.graph]

@@ -31,6 +31,7 @@ class Writer:
         self.module = module
         self.opsets = opsets
         self.attributes = attributes  # ONNX name of an attribute parameter -> Python name
+        self.attribute_kinds: dict[str, int] = {}  # and the kind that it is annotated with
         self.names = Names(module.names)
         self.names.reserve(*attributes.values())
         self.places = Places(graph)
@@ -168,7 +169,10 @@ class Writer:
         if attr.name in ("_outputs", "_name"):
             return None
         if attr.ref_attr_name:
-            return self.attributes.get(attr.ref_attr_name) if not attr.doc_string else None
+            kind = self.attribute_kinds.get(attr.ref_attr_name, attr.type)
+            if attr.doc_string or kind != attr.type:
+                return None
+            return self.attributes.get(attr.ref_attr_name)
         kind = attribute_kind(attr)
         if kind in (_A.GRAPH, _A.GRAPHS):
             graphs = self.functions.get(node, {}).get(attr.name)

@@ -68,7 +68,7 @@ def torch_backend(
         What `torch.compile(backend=...)` takes: `torch_backend()`, or `torch_backend` itself.
 
     Raises:
-        ExportValueError: there is no such runtime or opset, or a function cannot be used (OW825).
+        ExportValueError: the runtime or opset is unknown, or a function cannot be used (OW825).
         EagerValueError: the runtime does not have a provider (OW625).
 
     Source:

@@ -26,6 +26,7 @@ from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
+from onnxwright.ir.validation.untyped import check_types_in_functions
 
 LIMIT = (1 << 31) - 1
 """The most bytes that protobuf reads or writes as one message."""
@@ -93,7 +94,7 @@ def open_model(
     Raises:
         ModelError: it cannot be read (OW741), contradicts itself (OW744), has a tensor whose data
             does not fit (OW750) or cannot be read (OW743), or is too large (OW751).
-        ModelNotFoundError: there is no such file (OW741).
+        ModelNotFoundError: the file does not exist (OW741).
         ModelTypeError: the source is none of these (OW752).
 
     Example:
@@ -209,6 +210,23 @@ def checked(
         check_model(proto, place, needed=external == "needed", defined=defined)
     except Damage as damage:
         raise_damage(damage)
+
+
+def checked_types(proto: Model, *, more_operators: bool = False) -> None:
+    """Refuse a model whose functions end the process when a runtime infers their types.
+
+    Args:
+        proto: the model, checked already.
+        more_operators: whether the runtime may have operators that are not known here.
+
+    Raises:
+        ModelError: a node in a function reads a value whose type nobody knows (OW744).
+    """
+    if isinstance(proto, onnx.ModelProto):
+        try:
+            check_types_in_functions(proto, more_operators=more_operators)
+        except Damage as damage:
+            raise_damage(damage)
 
 
 def checked_value(value: Value, where: str, folder: Path | None = None) -> None:
@@ -369,7 +387,7 @@ def _from_file(path: Path) -> onnx.ModelProto:
             data = file.read() if stat.S_ISREG(facts.st_mode) else file.read(LIMIT + 1)
     except FileNotFoundError as error:
         found = messages.ModelNotReadable(
-            path=label, reason="there is no such file", span=user_span()
+            path=label, reason="the file does not exist", span=user_span()
         )
         raise ModelNotFoundError(found) from error
     except (OSError, ValueError) as error:
@@ -458,6 +476,7 @@ __all__ = [
     "Opened",
     "checked",
     "checked_external",
+    "checked_types",
     "checked_value",
     "is_source",
     "not_a_model",

@@ -93,7 +93,7 @@ class Save:
                 folder = str(self.path.parent)
                 if self._folder.exists():
                     raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", folder)
-                raise FileNotFoundError(errno.ENOENT, "there is no such folder", folder)
+                raise FileNotFoundError(errno.ENOENT, "the folder does not exist", folder)
         return self
 
     def __exit__(

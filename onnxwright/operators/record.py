@@ -90,6 +90,8 @@ class OperatorFacts:
             that hold the integers among them (`copies` says that too).
         correctly_rounded: whether it computes as IEEE 754 says, in single and double precision, so
             that every runtime gives the same bits; operators that move data do anyway.
+        needs_input_types: whether ONNX's inference of it reads the types of its inputs without
+            asking whether they are known: where one is not, the process ends.
         takes_sizes: whether an input holds sizes, which may be constants of a fixed shape.
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
@@ -121,6 +123,7 @@ class OperatorFacts:
     modular: bool = False
     exact_on_integers: bool = False
     correctly_rounded: bool = False
+    needs_input_types: bool = False
     takes_sizes: bool = False
     cheap: bool = False
     heavy: bool = False

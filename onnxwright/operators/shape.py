@@ -122,7 +122,7 @@ FACTS = (
         fold=_fold_constant_of_shape,
         flops=free,
     ),
-    OperatorFacts("EyeLike", cheap=True, flops=free),
+    OperatorFacts("EyeLike", cheap=True, needs_input_types=True, flops=free),
     OperatorFacts(
         "Range", takes_sizes=True, cheap=True, infer=_range_shape, fold=_fold_range, flops=free
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from onnxwright.optimizer.optimize import Found, NearMiss, find, optimize, rewrite
+from onnxwright.optimizer.finding import Found, NearMiss, find
+from onnxwright.optimizer.optimize import optimize, rewrite
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.report import OptimizeReport
 from onnxwright.optimizer.rules import Rule, rule

@@ -1,8 +1,7 @@
-"""`optimize`, `rewrite` and `find`: a model replayed with rules until none of them matches."""
+"""`optimize` and `rewrite`: a model replayed with rules until none of them matches."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,15 +15,15 @@ from onnxwright.builder.tracing import TracingBackend
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.ir.loading import open_ir_model
 from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import QUANTIZATION, to_proto
+from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.optimizer import library
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
+from onnxwright.optimizer.finding import nodes_with_imports
 from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
-from onnxwright.optimizer.match import Match, Near
 from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.opening import opened
 from onnxwright.optimizer.patterns import Pattern
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter, Scope
@@ -108,7 +107,7 @@ def optimize(
         >>> [n.op_type for n in optimize(model).graph.node]
         ['Relu']
     """
-    source, give = _opened(model)
+    source, give = opened(model)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
     if opset_version is not None and opset_version != version:
@@ -188,7 +187,7 @@ def _any_late(model: ir.Model, options: _Options) -> bool:
         tried.setdefault((one.root.domain, one.root.op_type), []).append(one)
     return any(
         next(Matcher(p, imports).at(node), None) is not None
-        for imports, node in _places(model)
+        for imports, node in nodes_with_imports(model)
         for p in tried.get((node.domain, node.op_type), ())
     )
 
@@ -297,7 +296,7 @@ def rewrite(model: M, rules: Rule | Iterable[Rule], *, level: str = "rounding") 
         >>> [n.op_type for n in rewrite(model, double_negation).graph.node]
         ['Relu']
     """
-    source, give = _opened(model)
+    source, give = opened(model)
     chosen = _checked(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     scope = Scope(_choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
@@ -352,163 +351,6 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     return made, done.rules.total()
 
 
-@dataclass(frozen=True)
-class Found:
-    """A place of a model where a pattern lies.
-
-    Fields:
-        nodes: the matched nodes, the one of the first result first.
-        values: parameter -> the name of what it is bound to (a list for `*rest`).
-        attributes: parameter -> the captured attribute.
-    """
-
-    nodes: tuple[ir.Node, ...]
-    values: dict[str, Any]
-    attributes: dict[str, Any]
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v}" for k, v in (self.values | self.attributes).items())
-        return f"<{self.nodes[0].op_type} `{self.nodes[0].outputs[0].name}`: {shown}>"
-
-
-@dataclass(frozen=True)
-class NearMiss:
-    """A place of a model where a pattern almost lies.
-
-    Fields:
-        root: the node that was tried as its root.
-        matched: how many of the pattern's nodes matched.
-        expected: the part of the pattern that did not.
-        line: its line in the pattern function.
-        node: the model's node there.
-        reason: why it does not match.
-    """
-
-    root: ir.Node
-    matched: int
-    expected: str
-    line: int | None
-    node: ir.Node | None
-    reason: str
-
-    def __str__(self) -> str:
-        at = "" if self.node is None else f" at `{_shown(self.node)}`"
-        line = "" if self.line is None else f" (line {self.line})"
-        return f"`{_shown(self.root)}`: {self.expected}{line} does not match{at}: {self.reason}"
-
-
-def _shown(node: ir.Node) -> str:
-    outputs = ", ".join(str(v.name) for v in node.outputs)
-    return f"{outputs} = {node.op_type}(...)"
-
-
-def find(
-    model: Any,
-    pattern: Rule | Callable[..., Any],
-    *,
-    explain: bool = False,
-    shared: bool | None = None,
-) -> list[Any]:
-    """The places of a model where a pattern lies.
-
-    Args:
-        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
-        pattern: a rule, or a pattern function.
-        explain: return where it almost lies instead, and why it does not.
-        shared: whether interior values may have readers outside of the pattern; by default as for
-            a rule when it is applied, and True for a pattern function.
-
-    Returns:
-        `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
-
-    Example:
-        >>> import onnx
-        >>> model = onnx.parser.parse_model('''
-        ...     <ir_version: 10, opset_import: ["" : 20]>
-        ...     g (float[N] x) => (float[N] y) { a = Exp(x)  y = Neg(a) }''')
-        >>> find(model, lambda op, x: -op.Exp(x))
-        [<Neg `y`: x=x>]
-        >>> print(find(model, lambda op, x: -op.Log(x), explain=True)[0].reason)
-        it is Exp
-    """
-    source, _ = _opened(model)
-    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    rules = (
-        [Pattern.traced(pattern)]
-        if not isinstance(pattern, Rule)
-        else (pattern.for_version(version).patterns)
-    )
-    if shared is None:
-        shared = pattern.always if isinstance(pattern, Rule) else True
-    found: list[Found] = []
-    near: list[NearMiss] = []
-    for imports, node in _places(source):
-        for one in rules:
-            if (node.op_type, node.domain) != (one.root.op_type, one.root.domain):
-                continue
-            matcher = Matcher(one, imports, explain=explain, shared=shared)
-            match = next(matcher.at(node), None)
-            if match is not None:
-                found.append(_found(match))
-            elif matcher.near is not None:
-                near.append(_near(node, matcher.near))
-    return sorted(near, key=lambda n: -n.matched) if explain else found
-
-
-def _places(model: ir.Model) -> Iterable[tuple[Any, ir.Node]]:
-    for node in all_nodes(model.graph):
-        yield model.graph.opset_imports, node
-    for function in model.functions.values():
-        for node in all_nodes(function):
-            yield function.opset_imports, node
-
-
-def _found(match: Match) -> Found:
-    def name(value: Any) -> Any:
-        if isinstance(value, list):
-            return [name(v) for v in value]
-        return None if value is None else value.name
-
-    return Found(
-        tuple(match.nodes.values()),
-        {k: name(v) for k, v in match.values.items()},
-        dict(match.attributes),
-    )
-
-
-def _near(root: ir.Node, near: Near) -> NearMiss:
-    return NearMiss(root, near.matched, near.expected, near.line, near.node, near.reason)
-
-
-# -- models in and out ---------------------------------------------------------------------------
-
-
-def _opened(model: Any) -> tuple[ir.Model, Callable[[ir.Model], Any]]:
-    """A model of any kind as one of onnx_ir, and what makes the same kind of one of onnx_ir."""
-    if isinstance(model, onnx.ModelProto):
-        return open_ir_model(model, schemas=True), lambda made: _as_proto(made, model)
-    if isinstance(model, (ir.Model, bytes, str, os.PathLike)):
-        return open_ir_model(model, schemas=True), lambda made: made
-    with_model = getattr(model, "with_model", None)
-    if with_model is not None and isinstance(getattr(model, "model", None), ir.Model):
-        return model.model, with_model
-    fail(messages.BadOptimizerOption(
-        name="model", given=f"an object of type {type(model).__name__}",
-        wanted="a ModelProto, an onnx_ir.Model, a path or an ONNXProgram", span=user_span(),
-    ))  # fmt: skip
-
-
-def _as_proto(made: ir.Model, source: onnx.ModelProto) -> onnx.ModelProto:
-    """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
-    proto: onnx.ModelProto = to_proto(made)
-    held = {i.name for i in proto.graph.initializer} - {v.name for v in source.graph.value_info}
-    kept = [v for v in proto.graph.value_info if v.name not in held]
-    if len(kept) < len(proto.graph.value_info):
-        del proto.graph.value_info[:]
-        proto.graph.value_info.extend(kept)
-    return proto
-
-
 def _choice(name: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
@@ -524,4 +366,4 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     return lambda _: bool(inline)
 
 
-__all__ = ["Found", "NearMiss", "find", "optimize", "rewrite", "rewritten_by"]
+__all__ = ["optimize", "rewrite", "rewritten_by"]

@@ -284,7 +284,17 @@ def _stack(b: Backend[V], items: Sequence[object], like: V | None, dtype: DType 
             left, right = dtype.name, str(dtype_of(b, value) and dtype_of(b, value).name)  # type: ignore[union-attr]
             fail(messages.MixedTypes(operation="[...]", left=left, right=right, span=b.here()))
         pieces.append(unsqueeze(b, value, (0,)))
+    _check_rows(b, pieces)
     return concat(b, pieces, axis=0)
+
+
+def _check_rows(b: Backend[V], pieces: Sequence[V]) -> None:
+    """Refuse items of a list whose shapes are known to differ."""
+    known = [s for s in (shape_of(b, piece) for piece in pieces) if s is not None]
+    columns = zip(*known, strict=False)
+    differ = any(len({d for d in dims if isinstance(d, int)}) > 1 for dims in columns)
+    if differ or len({len(shape) for shape in known}) > 1:
+        fail(messages.RaggedList(span=b.here()))
 
 
 def strengthen(b: Backend[V], x: V, *, like: V | None = None, dtype: DType | None = None) -> V:

@@ -136,7 +136,7 @@ class DType(enum.IntEnum):
             The matching element type; text, bytes and object arrays are STRING.
 
         Raises:
-            ScriptTypeError: there is no such ONNX type.
+            ScriptTypeError: ONNX has no such type.
 
         Source:
             `onnx.helper`'s tables of numpy dtypes.
@@ -167,7 +167,7 @@ class DType(enum.IntEnum):
             The element type.
 
         Raises:
-            ScriptTypeError: there is no such ONNX type.
+            ScriptTypeError: ONNX has no such type.
 
         Source:
             `TensorProto.DataType`, in lower case.

@@ -47,7 +47,7 @@ class External:
 
         Raises:
             ValueError: the location leaves the model's folder.
-            FileNotFoundError: there is no such file.
+            FileNotFoundError: the file does not exist.
         """
         path = _inside(self.folder, self.location)
         kind = DType(self.dtype)

@@ -15,6 +15,7 @@ from typing import Any
 import onnx
 
 from onnxwright.ir.loading import is_source, open_model
+from onnxwright.ir.model_inference import infer_model
 from onnxwright.ir.preview import FEW, as_text, from_type, tensor_preview
 from onnxwright.ir.text import clean, short
 from onnxwright.types.dtypes import DType
@@ -238,27 +239,8 @@ def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
     Returns:
         A copy with types; the model itself where nothing can be inferred.
     """
-    if not _is_defined(proto.graph, frozenset()):
-        return proto  # some inference functions of onnx end the process
-    try:
-        made = slim(proto)
-        return onnx.shape_inference.infer_shapes(made, data_prop=not _has_long_vector(made.graph))
-    except Exception:  # noqa: BLE001 - a broken model is shown all the same
-        return proto
-
-
-def _is_defined(graph: onnx.GraphProto, outer: frozenset[str]) -> bool:
-    """Whether every name that nodes read is a value before them."""
-    known = {*outer, *(i.name for i in graph.input), *(i.name for i in graph.initializer), ""}
-    known |= {s.values.name for s in graph.sparse_initializer}
-    for node in graph.node:
-        bodies = [g for a in node.attribute for g in (a.g, *a.graphs) if g.ByteSize()]
-        if not known.issuperset(node.input):
-            return False
-        if not all(_is_defined(body, frozenset(known)) for body in bodies):
-            return False
-        known.update(node.output)
-    return True
+    made = slim(proto)
+    return infer_model(made, data_prop=not _has_long_vector(made.graph)) or proto
 
 
 def _has_long_vector(graph: onnx.GraphProto) -> bool:

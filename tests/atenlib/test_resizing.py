@@ -51,8 +51,8 @@ def test_nearest_elements_are_torchs_where_division_rounds() -> None:
     """A factor whose inverse is rounded moves an element; Resize would find its neighbour."""
     x = torch.arange(300.0).reshape(1, 1, 300)
     for out in (49, 147, 441, 1000):
-        check(aten.upsample_nearest1d.default, x, [out], dynamic=())
-        check(aten._upsample_nearest_exact1d.default, x, [out], dynamic=())
+        check(aten.upsample_nearest1d.default, x, [out])
+        check(aten._upsample_nearest_exact1d.default, x, [out])
 
 
 @pytest.mark.parametrize("name", ["bilinear", "bicubic", "lanczos"])

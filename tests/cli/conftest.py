@@ -7,11 +7,13 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.harness.forked import LIGHT, Forks, can_fork
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = '''\
@@ -54,11 +56,14 @@ Command = Callable[..., "subprocess.CompletedProcess[Any]"]
 
 
 @pytest.fixture
-def command(folder: Path) -> Command:
-    """Runs `onnxwright` in the folder, in a pipe."""
+def command(folder: Path, forks: Callable[[Sequence[str]], Forks]) -> Command:
+    """Runs `onnxwright` in the folder, not in a terminal."""
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[Any]:
         env = environment(**options.pop("env", {}))
+        module = ["-m", "onnxwright", *arguments]
+        if can_fork(env, module) and options.keys() <= {"input", "text", "cwd"}:
+            return forks(LIGHT).run(module, env=env, **{"cwd": folder, **options})
         options = {"capture_output": True, "timeout": 120, "cwd": folder, "text": True, **options}
         return subprocess.run(
             [sys.executable, "-m", "onnxwright", *arguments], env=env, check=False, **options

@@ -116,6 +116,20 @@ def test_a_file_is_changed_only_when_asked(
             "import torch.onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
             "import onnxwright.torch_onnx.symbolic_helper as sym\nsym.parse_args('v')\n",
         ),
+        (
+            "import torch\nt = torch\nt.onnx.export(m, (x,))\n",
+            (
+                "import torch\nfrom onnxwright import torch_onnx\nt = torch\n"
+                "torch_onnx.export(m, (x,))\n"
+            ),
+        ),
+        (
+            "import torch as th\ndef f():\n  a = b = th\n  if o := b.onnx:\n    o.export(m)\n",
+            (
+                "import torch as th\nfrom onnxwright import torch_onnx\ndef f():\n  a = b = th\n"
+                "  if o := torch_onnx:\n    o.export(m)\n"
+            ),
+        ),
     ],
 )
 def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
@@ -127,6 +141,9 @@ def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
     found = migrate(text)
     assert found.text == text
     assert [(note.line, "JitScalarType" in note.text) for note in found.notes] == [(2, True)]
+    found = migrate("import torch\no = torch.onnx\no.export(m)\no.JitScalarType.from_value(x)\n")
+    assert "o = torch.onnx\ntorch_onnx.export(m)\no.JitScalarType" in found.text
+    assert [note.line for note in found.notes] == [4]
 
 
 FILES = Path(__file__).parent / "migrate"

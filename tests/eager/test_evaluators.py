@@ -22,6 +22,7 @@ from onnxwright import (
 )
 from onnxwright import opset18 as op
 from onnxwright.eager import Tensor, select
+from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.sessions import Entry, SessionCache, newest_opset
 from onnxwright.errors import EagerError, OnnxwrightError, OnnxwrightWarning
 from onnxwright.types import FLOAT
@@ -278,8 +279,22 @@ def test_the_users_own_sessions_are_left_alone() -> None:
     assert session.run(None, {"x": X})[0].tolist() == (-X).tolist()
 
 
-def test_only_a_bounded_number_of_sessions_has_threads() -> None:
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [("1", 1), ("3,2", 3), (" 2 ", 2), ("", 0), ("-1", 0), ("many", 0), (None, 0)],
+)
+def test_the_environment_limits_the_threads_of_sessions(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, threads: int
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert sessions.model_options().intra_op_num_threads == threads
+    assert sessions.small_options(parallel=True).intra_op_num_threads == threads
+    assert sessions.small_options().intra_op_num_threads == 1
 
+
+def test_only_a_bounded_number_of_sessions_has_threads() -> None:
     e = OrtEvaluator()
     assert e._may_be_parallel(op.MatMul)
     assert not e._may_be_parallel(op.Add)

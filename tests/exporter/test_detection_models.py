@@ -30,6 +30,14 @@ MODELS: dict[str, dict[str, Any]] = {
     "retinanet_resnet50_fpn": {**SMALL, **FEW, "score_thresh": 0.9835},
     "fcos_resnet50_fpn": {**SMALL, **FEW, "score_thresh": 0.74},
     "fasterrcnn_resnet50_fpn": {**SMALL, **TWO_STAGES, "box_score_thresh": 0.25},
+    "maskrcnn_resnet50_fpn": {**SMALL, **TWO_STAGES, "box_score_thresh": 0.53},
+    "keypointrcnn_resnet50_fpn": {
+        **SMALL,
+        **TWO_STAGES,
+        "num_classes": 2,
+        "num_keypoints": 4,
+        "box_score_thresh": 0.55,
+    },
 }
 LAYERS = (torch.nn.Conv2d, torch.nn.Linear)
 
@@ -72,7 +80,7 @@ def test_a_detection_model(name: str, opset: int | None) -> None:
     model = make(weights=None, weights_backbone=None, **MODELS[name]).eval()
     images = [torch.rand(3, 80, 70)]
     model = with_distinct_scores(model, images)
-    shapes = ([{1: DYNAMIC, 2: DYNAMIC}],) if name.startswith("ssd") else None
+    shapes = ([{1: DYNAMIC, 2: DYNAMIC}],)
     options: dict[str, Any] = {} if opset is None else {"opset_version": opset}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -80,7 +88,7 @@ def test_a_detection_model(name: str, opset: int | None) -> None:
             model, (images,), dynamic_shapes=shapes, capture="source", **options
         )
     counts = set()
-    sizes = ((80, 70), (50, 120)) if shapes else ((80, 70),)
+    sizes = ((80, 70), (50, 120))
     for scale in (1.0, 0.5):
         for size in sizes:
             torch.manual_seed(2)
@@ -120,3 +128,30 @@ def test_the_sizes_of_images_stay_dynamic() -> None:
         (wanted, sizes), (found, theirs) = module(images), program(images)
         assert [tuple(map(int, s)) for s in theirs] == [tuple(s) for s in sizes]
         torch.testing.assert_close(torch.as_tensor(found), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_pooler_has_the_scales_of_its_first_images() -> None:
+    """It keeps them, also for features that have other sizes beside their image."""
+
+    class Pool(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pool = torchvision().ops.MultiScaleRoIAlign(["fine", "coarse"], 3, 2)
+
+        def forward(self, fine: Any, coarse: Any, boxes: Any) -> Any:
+            size = (fine.shape[2] * 4, fine.shape[3] * 4)
+            return self.pool({"fine": fine, "coarse": coarse}, [boxes], [size])
+
+    module = Pool().eval()
+    sizes = {2: DYNAMIC, 3: DYNAMIC}
+    boxes = torch.tensor([[3.0, 2, 20, 30], [0, 0, 60, 50]])
+    example = (torch.rand(1, 2, 16, 20), torch.rand(1, 2, 8, 10), boxes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = exporter.export(
+            module, example, dynamic_shapes=(sizes, sizes, {}), capture="source"
+        )
+    assert module.pool.scales is None
+    for given in (example, (torch.rand(1, 2, 24, 12), torch.rand(1, 2, 12, 6), boxes / 2)):
+        wanted = module(*given)
+        torch.testing.assert_close(torch.as_tensor(program(*given)), wanted, rtol=1e-4, atol=1e-4)

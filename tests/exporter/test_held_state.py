@@ -56,6 +56,20 @@ class _First(torch.nn.Module):  # type: ignore[misc]
         return x
 
 
+class _Objects(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.obj = types.SimpleNamespace(c=0, inner=types.SimpleNamespace(k=1.5))
+        self.all = [types.SimpleNamespace(n=7)]
+        self.obj.itself = self.obj
+
+    def forward(self, x: Any) -> Any:
+        self.obj.c += 1
+        self.obj.inner.k *= 2
+        self.all[0].n -= 1
+        return x * self.obj.c + self.obj.inner.k + self.all[0].n
+
+
 def _counter() -> Any:
     n = 0
 
@@ -71,6 +85,10 @@ COUNTED = {
     "attribute": (_Attribute, ["`n` from 0 to 1"]),
     "class": (_Class, ["`_Class.k` from 1.5 to 3.0"]),
     "items": (_Items, ["`counts['n']` from 3 to 2", "`last[0]` from 5 to 6"]),
+    "plain objects": (
+        _Objects,
+        ["`obj.c` from 0 to 1", "`obj.inner.k` from 1.5 to 3.0", "`all[0].n` from 7 to 6"],
+    ),
     "first call": (_First, ["`first` from True to False", "`inner.n` from 0 to 1"]),
     "nonlocal": (_counter, ["`n` from 0 to 1"]),
 }

@@ -192,6 +192,17 @@ def test_what_cannot_be_a_result_is_said() -> None:
 
     text = _text(lambda x: (x, Box()))
     assert "register_dataclass" in text
+    packed = torch.nn.utils.rnn.pack_sequence
+    text = _text(lambda x: packed([x, x[:2]]).data, (torch.zeros(3, 2),))
+    assert "run the recurrent module on the padded batch" in text
+
+
+def test_tensors_of_modules_without_numbers_are_said() -> None:
+    with torch._subclasses.FakeTensorMode():
+        fake = torch.ones(3)
+    assert "Hold it as a buffer" in _text(lambda x: x + fake, (torch.zeros(3),))
+    meta = torch.ones(3, device="meta")
+    assert "on one device" in _text(lambda x: x + meta, (torch.zeros(3),))
 
 
 def test_an_error_of_the_model_is_told_from_one_of_torch() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -42,7 +43,19 @@ class Holds(nn.Module):
 
 
 IMAGE = (2, 3, 6, 6)
+
+
+def loaded(script: Any) -> Any:
+    """A module as `torch.jit.load` gives it."""
+    file = io.BytesIO()
+    torch.jit.save(script, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
 MAKERS = {
+    "loaded, scripted": lambda: loaded(torch.jit.script(Net().eval())),
+    "loaded, traced": lambda: loaded(torch.jit.trace(Net().eval(), randn(*IMAGE))),
     "traced": lambda: torch.jit.trace(Net().eval(), randn(*IMAGE)),
     "scripted": lambda: torch.jit.script(Net().eval()),
     "frozen": lambda: torch.jit.freeze(torch.jit.script(Net().eval())),

@@ -77,6 +77,13 @@ _TOKENS = {
 }  # fmt: skip
 
 
+# Of the two newer families.
+BLOCKS = {
+    "depth": 2, "hidden_size": 16, "out_hidden_size": 16, "num_heads": 2, "patch_size": 2,
+    "intermediate_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 1,
+}  # fmt: skip
+
+
 def _qwen2() -> Any:
     config = hub.Qwen2VLConfig(text_config=TEXT, vision_config=VISION, **_TOKENS)
     return hub.Qwen2VLForConditionalGeneration(config)
@@ -84,22 +91,14 @@ def _qwen2() -> Any:
 
 def _qwen25() -> Any:
     """Attention within windows, too."""
-    vision = {
-        "depth": 2, "hidden_size": 16, "out_hidden_size": 16, "num_heads": 2, "patch_size": 2,
-        "intermediate_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 1,
-        "window_size": 8, "fullatt_block_indexes": [1],
-    }  # fmt: skip
+    vision = {**BLOCKS, "window_size": 8, "fullatt_block_indexes": [1]}
     config = hub.Qwen2_5_VLConfig(text_config=TEXT, vision_config=vision, **_TOKENS)
     return hub.Qwen2_5_VLForConditionalGeneration(config)
 
 
 def _qwen3() -> Any:
     """Positions between those of a table; features of deeper layers."""
-    vision = {
-        "depth": 2, "hidden_size": 16, "out_hidden_size": 16, "num_heads": 2, "patch_size": 2,
-        "intermediate_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 1,
-        "num_position_embeddings": 9, "deepstack_visual_indexes": [0],
-    }  # fmt: skip
+    vision = {**BLOCKS, "num_position_embeddings": 9, "deepstack_visual_indexes": [0]}
     rope = {**TEXT["rope_parameters"], "mrope_section": [2, 1, 1], "mrope_interleaved": True}
     text = {**TEXT, "rope_parameters": rope, "head_dim": 8}
     config = hub.Qwen3VLConfig(text_config=text, vision_config=vision, **_TOKENS)

@@ -13,7 +13,13 @@ import pytest
 import onnxwright as ow
 from onnxwright import FLOAT, script
 from onnxwright import opset20 as op
-from onnxwright.errors import OnnxwrightError, ScriptTypeError, StaticTypeError
+from onnxwright.errors import (
+    ModelError,
+    OnnxwrightError,
+    ScriptTypeError,
+    ScriptValueError,
+    StaticTypeError,
+)
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>\ng (float[N] x) => (float[N] y) '
 
@@ -110,3 +116,92 @@ def test_attributes_of_scan_and_defaults_of_other_kinds() -> None:
 
     with pytest.raises(ScriptTypeError, match="OW446"):
         scaled.to_model_proto()
+
+
+RAGGED: dict[str, Callable[[Any], Any]] = {
+    "a range beside a number": lambda x: x[[range(2), 1]],
+    "a tuple beside a longer range": lambda x: x[[(1, 2), range(3)]],
+    "a row beside an element": lambda x: op.Add(x, [[1.0, x[0, 0]], x[0, 0]]),
+}
+
+
+@pytest.mark.parametrize("what", RAGGED)
+def test_lists_whose_items_differ_in_shape(what: str) -> None:
+    function, given = RAGGED[what], np.ones((4, 4), np.float32)
+    with pytest.raises(ScriptValueError, match="OW416"):
+        function(ow.Tensor(given))
+    with pytest.raises(ScriptValueError, match="OW416"):
+        function(ow.GraphBuilder(opset=20).input("x", FLOAT[4, 4]))
+
+
+ENDS_THE_PROCESS = {
+    "LabelEncoder": '<keys_strings = ["a"], values_int64s = [0]>',
+    "RegexFullMatch": '<pattern = "a">',
+    "EyeLike": "<dtype = 1>",
+    "DictVectorizer": '<string_vocabulary = ["a"]>',
+}
+"""Operators whose inference in onnx reads types that are not known, with attributes."""
+
+
+@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
+@pytest.mark.parametrize("way", ["untyped", "made by another operator", "in a function"])
+def test_inference_is_not_asked_about_values_without_types(name: str, way: str) -> None:
+    domain = "" if name in ("EyeLike", "RegexFullMatch") else "ai.onnx.ml."
+    call = f"{domain}{name} {ENDS_THE_PROCESS[name]}"
+    head = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4, "f" : 1]>'
+    body = {
+        "untyped": f"{{ y = {call} (x) }}",
+        "made by another operator": f"{{ z = f.other (x) y = {call} (z) }}",
+        "in a function": f"{{ y = f.held (x) }} "
+        '<domain: "f", opset_import: ["" : 20, "ai.onnx.ml" : 4]>'
+        f" held (a, b) => (c) {{ c = {call} (b) }}",
+    }[way]
+    proto = onnx.parser.parse_model(f"{head} g (float[3] x) => (y) {body}")
+    if way == "untyped":
+        proto.graph.input[0].ClearField("type")
+    assert name in str(ow.show(proto))
+    assert name in ow.to_script(proto)
+
+
+@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
+@pytest.mark.parametrize("body", ["c = {} (b)", "d = f.other (a) c = {} (d)"])
+def test_functions_that_would_end_the_process_of_the_runtime(name: str, body: str) -> None:
+    domain = "" if name in ("EyeLike", "RegexFullMatch") else "ai.onnx.ml."
+    text = body.format(f"{domain}{name} {ENDS_THE_PROCESS[name]}")
+    imports = 'opset_import: ["" : 20, "ai.onnx.ml" : 4, "f" : 1]'
+    proto = onnx.parser.parse_model(
+        f"<ir_version: 10, {imports}> g (float[3] x) => (y) {{ y = f.held (x) }} "
+        f'<domain: "f", {imports}> held (a, b) => (c) {{ {text} }}'
+    )
+    with pytest.raises(ModelError, match="OW744"):
+        ow.run_model(proto, [np.zeros(3, np.float32)])
+    with pytest.raises(ModelError, match="OW744"):
+        ow.CompiledModel(proto.SerializeToString())
+
+
+def test_types_of_operators_that_need_types_are_shown() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 4]>
+    g (string[5] x, bool c) => (y) {
+      k = ai.onnx.ml.LabelEncoder <keys_strings = ["a"], values_int64s = [0]> (x)
+      e = Unsqueeze (k, zero)
+      y = If (c) <then_branch = t () => (p) { q = EyeLike (e) p = Neg (q) },
+                  else_branch = s () => (r) { r = Neg (e) }>
+    }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), "zero"))
+    shown = str(ow.show(proto))
+    assert "k: INT64[5]" in shown
+    assert "q: INT64[1, 5]" in shown
+    assert "hidden" not in shown
+
+
+@pytest.mark.parametrize("dims", [[1] * 65, [1 << 60, 0, 1 << 60]])
+def test_shapes_that_no_array_has(dims: list[int]) -> None:
+    proto = model("<float[1] w = {1}> { y = Add (x, w) }")
+    weight = proto.graph.initializer[0]
+    del weight.dims[:]
+    weight.dims.extend(dims)
+    if 0 in dims:
+        weight.ClearField("float_data")
+    with pytest.raises(ModelError, match="OW751"):
+        ow.debug(proto, [np.zeros(1, np.float32)])

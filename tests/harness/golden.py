@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib.util
 import inspect
 import io
@@ -134,10 +135,24 @@ def run_text(text: str) -> tuple[Diagnostic, ...]:
     return tuple(w.diagnostic for w in found if isinstance(w, OnnxwrightWarning))
 
 
+@functools.cache
+def outcome(text: str) -> tuple[tuple[Diagnostic, ...], str]:
+    """The messages that a program gets, and as its user sees them; each text is run once.
+
+    Args:
+        text: the source of a module.
+
+    Returns:
+        What `run_text` gives, and its rendering.
+    """
+    linecache.cache[NAME] = (len(text), None, text.splitlines(keepends=True), NAME)
+    found = run_text(text)
+    return found, render_all(found) + "\n"
+
+
 def message(text: str) -> str:
     """The text a program gets, as its user sees it."""
-    linecache.cache[NAME] = (len(text), None, text.splitlines(keepends=True), NAME)
-    return render_all(run_text(text)) + "\n"
+    return outcome(text)[1]
 
 
 def page(case: Case) -> str:
@@ -224,7 +239,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if stale and not given.accept else 0
 
 
-__all__ = ["Case", "cases", "expected_files", "index", "main", "message", "page", "run_text"]
+__all__ = [
+    "Case", "cases", "expected_files", "index", "main", "message", "outcome", "page", "run_text",
+]  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

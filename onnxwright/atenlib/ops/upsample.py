@@ -24,6 +24,7 @@ from onnxwright.types.dtypes import DType
 
 _FLOATS = (DType.FLOAT, DType.FLOAT16, DType.BFLOAT16)
 _NEAREST = (*_FLOATS, DType.UINT8, DType.INT8, DType.INT32)
+_LONGEST = 8192  # Elements of a dynamic size of which the nearest are compared.
 _RECORDED = "torch.nn.functional.interpolate calls the `vec` overloads"
 
 # Torch's kernels round the weights of the neighbours to the half type.
@@ -52,10 +53,15 @@ def target_sizes(op: Op, x: Value, scales: Sequence[Any]) -> list[Any]:
 def _agrees(x: Value, sizes: Sequence[Size], scales: Sequence[Any], mode: str) -> bool:
     """Whether Resize, which computes in FLOAT, finds the same sizes and nearest elements.
 
-    What is dynamic is trusted.
+    Of dynamic sizes, a smooth result is trusted, and that of a factor is looked at up to a length.
+    Nearest elements by the quotient of dynamic sizes may be others: Resize divides by the inverse.
     """
     for n, out, scale in zip(x.shape[2:], sizes, scales, strict=True):
         if not isinstance(n, int) or not isinstance(out, int):
+            if n == 1 or mode in ("linear", "cubic"):
+                continue
+            if scale is None or not _finds_nearest(scale, mode):
+                return False
             continue
         factor = np.float32(out / n if n else 1.0) if scale is None else np.float32(scale)
         if scale is not None and int(np.float32(n) * factor) != out:
@@ -70,6 +76,14 @@ def _agrees(x: Value, sizes: Sequence[Size], scales: Sequence[Any], mode: str) -
         if not np.array_equal(theirs, ours):
             return False
     return True
+
+
+def _finds_nearest(scale: float, mode: str) -> bool:
+    """Whether Resize finds torch's nearest elements for a factor, in the images there are."""
+    shift = np.float32(0.5 if mode == "exact" else 0)
+    steps = np.arange(_LONGEST, dtype=np.float32) + shift
+    theirs = np.floor(steps * np.float32(1.0 / scale))
+    return np.array_equal(theirs, np.floor(steps / np.float32(scale) - shift + shift))
 
 
 def resize(

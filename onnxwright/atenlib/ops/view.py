@@ -202,6 +202,18 @@ def alias(op: Op, self: Value) -> Value:
     return self
 
 
+@aten("onnxwright::with_new_sizes", rule=like("x"), untested="torch has no OpInfo for it")
+def with_new_sizes(op: Op, x: Value, axes: Sequence[int]) -> Value:
+    """The tensor itself, whose sizes the capture knows by other names."""
+    return x
+
+
+@aten("onnxwright::with_sizes", rule=like("x"), untested="torch has no OpInfo for it")
+def with_sizes(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
+    """The tensor itself, whose sizes the capture knows by other names."""
+    return x
+
+
 @aten("aten::view.dtype", "aten::view_copy.dtype", rule=custom(lambda a: a["dtype"]),
       untested="no OpInfo")  # fmt: skip
 def view_dtype(op: Op, self: Value, dtype: DType) -> Value:

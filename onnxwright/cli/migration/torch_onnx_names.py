@@ -33,12 +33,32 @@ def rewrite_torch_onnx(source: Source) -> None:
             modules |= {a.asname or a.name: node for a in node.names if a.name == "onnx"}
         elif (node.module or "").partition("torch.onnx")[:2] == ("", "torch.onnx"):
             _names(source, node)
+    assigned = _assigned(source, torches)
     for name in sorted(torches):
         for chain in source.uses(name):
             if chain[0].attr == "onnx" and len(chain) > 1:
                 _use(source, chain[1:], chain[0])
+    for name, value in assigned.items():
+        _assigned_module(source, name, value)
     for name, statement in modules.items():
         _module(source, name, statement)
+
+
+def _assigned(source: Source, torches: set[str]) -> dict[str, ast.expr]:
+    """Names that are given torch, added to `torches`, and those that are given torch.onnx."""
+    given: list[tuple[str, ast.expr]] = []
+    for node in source.nodes(ast.Assign):
+        given += [(t.id, node.value) for t in node.targets if isinstance(t, ast.Name)]
+    for one in source.nodes(ast.AnnAssign):
+        if isinstance(one.target, ast.Name) and one.value is not None:
+            given.append((one.target.id, one.value))
+    given += [(node.target.id, node.value) for node in source.nodes(ast.NamedExpr)]
+    before = -1
+    while before != len(torches):
+        before = len(torches)
+        torches |= {n for n, v in given if isinstance(v, ast.Name) and v.id in torches}
+    texts = {f"{name}.onnx" for name in torches}
+    return {n: v for n, v in given if isinstance(v, ast.Attribute) and ast.unparse(v) in texts}
 
 
 def _torch_onnx(*path: str) -> ModuleType:
@@ -71,12 +91,7 @@ def _use(source: Source, chain: list[ast.Attribute], module: ast.expr) -> None:
     """A name of torch.onnx in the code, after the expression of the module."""
     path = [n.attr for n in chain][:2]
     if _is_here(path):
-        statement, text = "from onnxwright import torch_onnx", "torch_onnx"
-        if _taken(source):
-            statement, text = "import onnxwright.torch_onnx", "onnxwright.torch_onnx"
-        start, end = source.span(module)
-        source.replace(start, end, text)
-        source.need(statement, module)
+        _replace_module(source, module)
     elif not _has(path):
         source.note(module, _without(path))
 
@@ -109,6 +124,28 @@ def _module(source: Source, name: str, node: ast.Import | ast.ImportFrom) -> Non
     else:
         alias = next(a for a in node.names if a.name == "onnx" and (a.asname or a.name) == name)
         source.move_names(node, [alias], f"from onnxwright import torch_onnx as {name}")
+
+
+def _assigned_module(source: Source, name: str, value: ast.expr) -> None:
+    """`o = torch.onnx`: the value is changed, unless PyTorch's own is still used."""
+    chains = list(source.uses(name))
+    missing = [c for c in chains if not _has([n.attr for n in c][:2])]
+    for chain in missing:
+        source.note(chain[0], _without([n.attr for n in chain][:2]))
+    for chain in chains if missing else ():
+        if chain not in missing:
+            _use(source, chain, chain[0].value)
+    if chains and not missing:
+        _replace_module(source, value)
+
+
+def _replace_module(source: Source, module: ast.expr) -> None:
+    """Put our module in the place of an expression that is PyTorch's."""
+    statement, text = "from onnxwright import torch_onnx", "torch_onnx"
+    if _taken(source):
+        statement, text = "import onnxwright.torch_onnx", "onnxwright.torch_onnx"
+    source.replace(*source.span(module), text)
+    source.need(statement, module)
 
 
 def _submodule(source: Source, node: ast.Import, alias: ast.alias) -> None:

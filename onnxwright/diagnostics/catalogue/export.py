@@ -118,7 +118,7 @@ class FixedDimension(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamesToldApart(Diagnostic):
+class DimensionNameInUse(Diagnostic):
     """One name is given to two dimensions that PyTorch does not know to be equal."""
 
     code: ClassVar[str] = "OW829"
@@ -402,7 +402,7 @@ class SidesDiffer(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopChanges(Diagnostic):
-    """A value carried by a loop that ends on a tensor changes its type or size in an iteration."""
+    """A value that a loop carries has another type or number of axes after an iteration."""
 
     code: ClassVar[str] = "OW841"
     title: ClassVar[str] = (
@@ -411,8 +411,8 @@ class LoopChanges(Diagnostic):
     )
     label: ClassVar[str] = "the number of iterations is known at run time"
     help: ClassVar[str] = (
-        "what goes from one iteration to the next keeps its type and sizes: collect results in a "
-        "list with `append`, or iterate a known number of times and leave with `break`"
+        "what goes from one iteration to the next keeps its type and number of axes: collect "
+        "results in a list with `append`, or iterate a known number of times and leave with `break`"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     name: str

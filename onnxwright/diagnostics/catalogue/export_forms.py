@@ -54,6 +54,23 @@ class PackedData(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextOfNumber(Diagnostic):
+    """A program uses the text of a number that is known when the model runs only."""
+
+    code: ClassVar[str] = "OW885"
+    title: ClassVar[str] = (
+        "the text of a number that depends on values is the name of a symbol in a capture: what "
+        "this line does with it is wrong in the model"
+    )
+    label: ClassVar[str] = "made here"
+    help: ClassVar[str] = (
+        "export with `capture='source'`, in which such texts are keys of dicts and names of "
+        "attributes; or decide by the number itself"
+    )
+    severity: ClassVar[str] = "warning"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeededDraw(Diagnostic):
     """A model sets the seed and draws random numbers of which ONNX draws others."""
 

@@ -70,7 +70,8 @@ class CompiledModel:
         weights: Mapping[str, tuple[np.ndarray[Any, Any], DType]] | None = None,
     ) -> None:
         # Kept to find which node failed; not where its weights would be held twice for that.
-        source = source_of(model, "skip" if weights is not None else "needed")
+        external = "skip" if weights is not None else "needed"
+        source = source_of(model, external, more_operators=session_options is not None)
         self._model = source.proto
         if source.folder is not None or source.weights:
             again: Any = model

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.eager.ort import values as ort_values
-from onnxwright.ir.loading import not_a_model, open_light, open_model, serialized
+from onnxwright.ir.loading import (
+    checked_types,
+    not_a_model,
+    open_light,
+    open_model,
+    serialized,
+)
 from onnxwright.types.dtypes import DType
 
 # Above this many bytes of weights in memory, a model does not go to the runtime as one message.
@@ -47,12 +53,13 @@ class ModelSource:
         return ort_values.add_initializers(options, self.weights) if self.weights else None
 
 
-def source_of(model: Any, external: str = "needed") -> ModelSource:
+def source_of(model: Any, external: str = "needed", *, more_operators: bool = False) -> ModelSource:
     """What a session of a model is made of; large weights of an `onnx_ir.Model` are not copied.
 
     Args:
         model: a ModelProto, an `onnx_ir.Model`, bytes, or a path.
         external: how data in other files is checked, as for `open_model`.
+        more_operators: whether a library gives the runtime more operators.
 
     Returns:
         The source.
@@ -67,11 +74,13 @@ def source_of(model: Any, external: str = "needed") -> ModelSource:
     tensors = [v.const_value for v in held.values()] if held is not None else []
     if sum(t.nbytes for t in tensors if t is not None and not hasattr(t, "base_dir")) > LIMIT:
         opened, named = open_light(model)
+        checked_types(opened.proto, more_operators=more_operators)
         weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
         return ModelSource(opened.proto, serialized(opened.proto), opened.base, weights)
     opened = open_model(model, external=external)
     if not hasattr(opened.proto, "graph"):
         not_a_model(opened.proto)
+    checked_types(opened.proto, more_operators=more_operators)
     if opened.path is not None:
         return ModelSource(None, utf8_path(opened.path))
     if isinstance(model, bytes):

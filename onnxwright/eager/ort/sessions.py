@@ -7,6 +7,7 @@ threads pay, skip the graph optimizer, and say nothing on stderr.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -74,8 +75,7 @@ def small_options(*, parallel: bool = False, arena: bool = True) -> Any:
     options.log_severity_level = _SILENT
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.enable_mem_pattern = False
-    if not parallel:
-        options.intra_op_num_threads = 1
+    options.intra_op_num_threads = thread_limit() if parallel else 1
     if arena and has_shared_arena():
         options.add_session_config_entry("session.use_env_allocators", "1")
     else:
@@ -91,7 +91,18 @@ def model_options() -> Any:
     """
     options = runtime().SessionOptions()
     options.log_severity_level = _SILENT
+    options.intra_op_num_threads = thread_limit()
     return options
+
+
+def thread_limit() -> int:
+    """How many threads a session may have, from `OMP_NUM_THREADS`, as PyTorch and BLAS read it.
+
+    Returns:
+        The first number of the variable; 0, the runtime's own choice, where it is not set.
+    """
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() else 0
 
 
 def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | None) -> Any:
@@ -120,7 +131,7 @@ def check_providers(providers: Sequence[Any] | None) -> None:
         providers: names, or pairs of a name and options; None for the CPU.
 
     Raises:
-        EagerValueError: there is no such provider (OW625).
+        EagerValueError: the provider is not available (OW625).
     """
     if providers is None:
         return

@@ -64,7 +64,7 @@ _OWN_ERROR = (
 # Forms that no export takes, whatever raises the error.
 _FORMS = (
     (
-        ("pack_padded_sequence", "PackedSequence", "_pack_padded_sequence"),
+        ("pack_padded_sequence", "PackedSequence", "packed_sequences.Data"),
         (
             "the form of a packed sequence depends on the values of the lengths: run the recurrent "
             "module on the padded batch, and mask the outputs beyond each length"
@@ -98,7 +98,17 @@ _HINTS = (
     (("Unsupported input type",), "inputs are tensors: `torch.from_numpy(...)` makes one"),
     (
         ("two devices", "on the same device"),
-        "make the example inputs on the device of the weights: `x.to('meta')` for a hollow model",
+        (
+            "put the inputs, the weights and the other tensors of modules on one device; with "
+            "weights on `meta` the inputs are on `meta`, too: `x.to('meta')`"
+        ),
+    ),
+    (
+        ("PyTorch does not see what",),
+        (
+            "this tensor has no numbers that PyTorch can see: is it a fake tensor, or made outside "
+            "of PyTorch? Hold it as a buffer with numbers, or pass it as an input"
+        ),
     ),
     (
         ("specialized it to be a constant", "specialized due to"),

@@ -15,10 +15,11 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture import shapes
-from onnxwright.exporter.capture.attempts import Capture, captured_by
+from onnxwright.exporter.capture.attempt import Capture, attempted
 from onnxwright.exporter.capture.branches import resized, size_at
 from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
 from onnxwright.exporter.capture.comparing import Compared, compared
@@ -219,13 +220,17 @@ class _Search:
     def _captured(self, steered: Steered, given: shapes.Wanted, relaxed: bool) -> _Try | None:
         self.captures += 1
         assert self.given.way is not None
+        name = "one side for all sizes"
+        way = self.given.way._replace(name=name, inputs=given, relaxed=relaxed)
         with steered.steering():
-            tried = captured_by(self.given.way, self.module, given, relaxed)
-        reason = "the sizes are of another side" if steered.contrary is not None else tried.error
-        self.outcomes.append(Outcome("one side for all sizes", tried.seconds, str(reason or "")))
-        if tried.capture is None:
+            tried = attempted(way, self.module, must_work=False)
+        outcome = tried.outcome()
+        if steered.contrary is not None:
+            outcome = dataclasses.replace(outcome, error="the sizes are of another side", output="")
+        self.outcomes.append(outcome)
+        if tried.error is not None or not isinstance(tried.program, ExportedProgram):
             return None
-        return self._known(tried.capture, given, steered)
+        return self._known(tried.capture(), given, steered)
 
     def _known(self, found: Capture, given: shapes.Wanted, steered: Steered) -> _Try:
         decisions = tuple(

@@ -279,7 +279,12 @@ def _set(self: Any, index: Any, value: Any) -> None:
     """`x[..., i] = value`, where `i` may be a tensor without axes."""
     found = _apart(self, index)
     if found is None:
-        self[index] = value
+        if not _has_symbolic_place(index):
+            self[index] = value
+        elif isinstance(value, torch.Tensor):
+            _view(self, index).copy_(value)
+        else:
+            _view(self, index).fill_(value)
         return
     if not isinstance(value, torch.Tensor):
         value = torch.full((), value, dtype=self.dtype)
@@ -307,6 +312,33 @@ def _apart(self: Any, index: Any) -> tuple[Any, list[Any]] | None:
             places.append(part if _is_place(part) else None)
     known = tuple(slice(None) if _is_place(p) else p for p in parts)
     return self[known], places
+
+
+def _has_symbolic_place(index: Any) -> bool:
+    """Whether an index is a tuple of integers and slices with a symbolic integer."""
+    if not isinstance(index, tuple) or not any(isinstance(p, torch.SymInt) for p in index):
+        return False
+    basic = (int, slice, torch.SymInt, type(None), type(Ellipsis))
+    return all(isinstance(p, basic) and not isinstance(p, bool) for p in index)
+
+
+def _view(self: Any, index: tuple[Any, ...]) -> Any:
+    """`x[index]` of integers and slices: torch takes no symbolic integer among them in a write."""
+    used = sum(p is not None and p is not Ellipsis for p in index)
+    dim = 0
+    for part in index:
+        if part is Ellipsis:
+            dim += self.ndim - dim - used
+            continue
+        if part is None:
+            self = self.unsqueeze(dim)
+        elif isinstance(part, slice):
+            self = self[(slice(None),) * dim + (part,)]
+        else:
+            self = self.select(dim, part)
+        used -= part is not None
+        dim += part is None or isinstance(part, slice)
+    return self
 
 
 def _is_place(part: Any) -> bool:

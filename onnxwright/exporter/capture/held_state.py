@@ -28,6 +28,8 @@ from onnxwright.diagnostics.diagnostic import warn
 _MOST = 20_000
 # Elements of a tensor that is kept: a bound for data sets that are held as tensors.
 _MOST_ELEMENTS = 1 << 24
+# Objects inside each other whose numbers are looked at.
+_DEPTH = 3
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, torch.Tensor)
 
 
@@ -143,26 +145,52 @@ class _Slot:
 
 
 def _slots(module: torch.nn.Module) -> Iterator[_Slot]:
-    """The numbers of a module: attributes, items of its lists and dicts, its classes, closures."""
+    """The numbers of a module: attributes, items of its lists and dicts, its classes, closures.
+
+    Those of plain objects that it holds, too: `self.settings.count`.
+    """
     classes: set[type] = set()
+    seen: set[int] = set()
     for path, one in module.named_modules():
         begin = f"{path}." if path else ""
         for name, value in list(vars(one).items()):
-            if name == "training":
-                continue
-            if type(value) in _NUMBERS:
-                yield _item(f"{begin}{name}", vars(one), name)
-            elif type(value) in (dict, list) and len(value) < _MOST:
-                keys = list(value) if type(value) is dict else list(range(len(value)))
-                for key in keys:
-                    if type(value[key]) in _NUMBERS:
-                        yield _item(f"{begin}{name}[{key!r}]", value, key)
-            elif isinstance(value, types.FunctionType):
-                yield from _cells(value)
+            if name != "training":
+                yield from _held_numbers(f"{begin}{name}", vars(one), name, value, seen)
         for kind in type(one).__mro__:
             if not kind.__module__.startswith("torch.") and kind not in classes:
                 classes.add(kind)
                 yield from _attributes(kind)
+
+
+def _held_numbers(
+    path: str, holder: Any, key: Any, value: Any, seen: set[int], depth: int = 0
+) -> Iterator[_Slot]:
+    """A number, or those in a list, a dict, a closure, or a plain object."""
+    if type(value) in _NUMBERS:
+        yield _item(path, holder, key)
+    elif type(value) in (dict, list) and len(value) < _MOST:
+        keys = list(value) if type(value) is dict else list(range(len(value)))
+        for inner in keys:
+            if type(value[inner]) in _NUMBERS:
+                yield _item(f"{path}[{inner!r}]", value, inner)
+            elif _is_plain(value[inner]):
+                place = f"{path}[{inner!r}]"
+                yield from _held_numbers(place, value, inner, value[inner], seen, depth)
+    elif isinstance(value, types.FunctionType):
+        yield from _cells(value)
+    elif depth < _DEPTH and id(value) not in seen and len(seen) < _MOST and _is_plain(value):
+        seen.add(id(value))
+        for name, inner in list(vars(value).items()):
+            yield from _held_numbers(f"{path}.{name}", vars(value), name, inner, seen, depth + 1)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is an instance of a class written in Python, and not of PyTorch's own."""
+    return (
+        isinstance(getattr(value, "__dict__", None), dict)
+        and not isinstance(value, (torch.nn.Module, types.FunctionType, *_LEAVES))
+        and not type(value).__module__.startswith("torch.")
+    )
 
 
 def _item(name: str, holder: Any, key: Any) -> _Slot:

@@ -14,11 +14,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 
-class Lengths:
-    """What `sizes.tolist()` is, of a number of sizes that is known at run time."""
-
-    def __init__(self, sizes: Any) -> None:
-        self.sizes = sizes
+class _ReadAsList:
+    """What Python reads as a list, which fixes the number of its items."""
 
     def __iter__(self) -> Any:
         return iter(self._as_list())
@@ -30,11 +27,21 @@ class Lengths:
         return self._as_list()[place]
 
     def _as_list(self) -> Any:
-        """The list of Python, which fixes the number: what torch does without a substitute."""
+        """The list: what torch makes without a substitute."""
+        raise NotImplementedError
+
+
+class Lengths(_ReadAsList):
+    """What `sizes.tolist()` is, of a number of sizes that is known at run time."""
+
+    def __init__(self, sizes: Any) -> None:
+        self.sizes = sizes
+
+    def _as_list(self) -> Any:
         return [item.item() for item in self.sizes]
 
 
-class Parts(tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - tuples have no slots of others
+class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a tuple for torch
     """What `torch.split(x, Lengths)` is: of `x` alone for torch, of all parts for Python."""
 
     whole: Any
@@ -43,15 +50,6 @@ class Parts(tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - tuples have no 
 
     def _as_list(self) -> Any:
         return torch.split(self.whole, self.lengths._as_list(), self.dim)
-
-    def __iter__(self) -> Any:
-        return iter(self._as_list())
-
-    def __len__(self) -> int:
-        return len(self._as_list())
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._as_list()[place]
 
 
 @contextmanager

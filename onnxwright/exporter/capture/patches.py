@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.fakes import distribution_checks_disabled, fakes
+from onnxwright.exporter.capture.size_nodes import sizes_in_pairs
 from onnxwright.exporter.capture.specialization import forward_ad_unwound
 from onnxwright.exporter.capture.stack_traces import user_frames
 from onnxwright.exporter.capture.static_caches import tokens_counted_by_tensors
@@ -33,6 +34,7 @@ def torch_patched() -> Iterator[None]:
             in_onnx_export,
             forward_ad_unwound,
             fakes,
+            sizes_in_pairs,
             distribution_checks_disabled,
             user_frames,
             tokens_counted_by_tensors,

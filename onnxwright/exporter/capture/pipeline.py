@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture import shapes, specialization
+from onnxwright.exporter.capture.attempt import Capture
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.branches import (
     BranchedSizes,
@@ -36,6 +38,7 @@ from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.modules import as_module, spelled_out
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.proposed_shapes import written_out
+from onnxwright.exporter.capture.script_originals import in_python
 from onnxwright.exporter.capture.sliding import warn_sliding
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
@@ -124,7 +127,7 @@ def capture_model(
         wanted = dataclasses.replace(wanted, axes=[])
     with recording.timed(report, "capture"):
         try:
-            found = capture(module, wanted, how, report.captures, assume)
+            found = _captured(module, wanted, how, report, assume)
         except ExportError as error:
             raise_not_captured(module, error)
             raise
@@ -140,6 +143,7 @@ def capture_model(
     with recording.warnings_recorded(report):
         check_sparse(program)
         warn_changes(found.changes)
+        found.texts.warn()
         names = shapes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)
@@ -216,6 +220,44 @@ def _report_decisions(leaf: Leaf, tree: Tree | None, strict: bool) -> None:
         fail(*(messages.SizeRefused(guard=g.text, span=g.span or user_span()) for g in found))
     for guard in found:
         warn(messages.SizeAssumed(guard=guard.text, span=guard.span or user_span()))
+
+
+def _captured(
+    module: torch.nn.Module,
+    wanted: shapes.Wanted,
+    how: str | Strategy,
+    report: Report,
+    assume: Mapping[str, bool] | None,
+) -> Capture:
+    """The program of a module; of the Python of a scripted one, if its graph loses sizes."""
+    refused: ExportError | None = None
+    found: Capture | None = None
+    try:
+        found = capture(module, wanted, how, report.captures, assume)
+    except ExportError as error:
+        refused = error
+    lost = None if found is None else _lost_sizes(found, wanted)
+    if lost == 0 or how not in ("auto", "source"):
+        python = None
+    else:
+        python = in_python(module, wanted.args, wanted.kwargs)
+    if python is not None:
+        with contextlib.suppress(ExportError):
+            other = capture(python, wanted, how, report.captures, assume)
+            if found is None or lost is None or _lost_sizes(other, wanted) < lost:
+                found = other
+    if found is not None:
+        return found
+    assert refused is not None
+    raise refused
+
+
+def _lost_sizes(found: Capture, wanted: shapes.Wanted) -> int:
+    """How many sizes that were asked to be dynamic are numbers."""
+    if not any(wanted.axes):
+        return 0
+    program = found.program
+    return len(shapes.fixed_axes(program, wanted)) + len(specialization.fixed_values(program))
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:

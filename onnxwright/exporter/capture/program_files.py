@@ -25,7 +25,7 @@ def load_program(path: str | Path) -> ExportedProgram:
     Raises:
         ExportValueError: the file is missing or is none.
     """
-    reason = "there is no such file"
+    reason = "the file does not exist"
     if Path(path).exists():
         try:
             with TORCH_LOCK, capture_torch_output():

@@ -456,7 +456,7 @@ def names_of(
 
 def _warn_apart(name: str, chosen: str, argument: str, axis: int) -> None:
     warn(
-        messages.NamesToldApart(
+        messages.DimensionNameInUse(
             name=name, chosen=chosen, place=f"dimension {axis} of `{argument}`", span=user_span()
         )
     )

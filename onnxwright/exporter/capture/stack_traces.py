@@ -16,7 +16,7 @@ from torch.fx.proxy import TracerBase
 
 from onnxwright.exporter.places import HOME, STDLIB, TORCH
 
-_CAPTURE = str(Path(__file__).with_name("attempts.py"))
+_CAPTURE = str(Path(__file__).with_name("attempt.py"))
 _LAYERS = str(Path(TORCH) / "nn" / "modules")
 
 
@@ -48,7 +48,7 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
         >>> import traceback
         >>> stack = [
         ...     ("main.py", "main"),
-        ...     (_CAPTURE, "_tried"),
+        ...     (_CAPTURE, "captured"),
         ...     ("model.py", "forward"),
         ...     (TORCH + "/nn/functional.py", "relu"),
         ... ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
@@ -17,6 +19,7 @@ from onnxwright.exporter.capture.flex_attention import flex_attention_written_ou
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.joined_parts import lengths_open
 from onnxwright.exporter.capture.ode_solvers import solvers_written_out
+from onnxwright.exporter.capture.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.packed_sequences import sequences_padded
 from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo
 from onnxwright.exporter.capture.quantized.modules import (
@@ -30,7 +33,7 @@ from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
-from onnxwright.exporter.capture.source.strategy import by_source
+from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.symbolic_ranges import ranges_symbolic
 from onnxwright.exporter.capture.torch_output import capture_torch_output
@@ -102,6 +105,8 @@ class Source:
         self.keeps_loops = keeps_loops
         self.first, self.assume = first, assume
         self.functions = Rewritten() if functions is None else functions
+        self.with_gradients = torch.is_grad_enabled()
+        self.with_opaque_sizes = True
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
@@ -110,15 +115,42 @@ class Source:
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with functions that decide by values rewritten."""
+        sizes = OpaqueSizes()
 
         def run() -> Any:
+            sizes.names.clear()
             # What torch says of a try that fails is of use to nobody.
-            with capture_torch_output() as output:
+            with (
+                capture_torch_output() as output,
+                torch.set_grad_enabled(self.with_gradients),
+                sizes if self.with_opaque_sizes else nullcontext(),
+            ):
                 program = substitutes(model, args, kwargs, dims)
             output.replay()
             return program
 
-        found = by_source(run, self.first, self.assume, self.functions, self.keeps_loops)
+        def attempt() -> Any:
+            try:
+                return run()
+            except PendingUnbackedSymbolNotFound:
+                if not self.with_gradients:
+                    raise
+                # A write to `x[a:b]` with gradients makes the slice anew, and new sizes of it.
+                self.with_gradients = False
+                return run()
+
+        def capture() -> Found:
+            return by_source(attempt, self.first, self.assume, self.functions, self.keeps_loops)
+
+        with poolers_scaled(model, args, kwargs, dims):
+            try:
+                found = capture()
+            except Exception:
+                if not sizes.names:
+                    raise
+                # Python may need what is known of a size.
+                self.with_opaque_sizes = False
+                found = capture()
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten)

@@ -35,7 +35,9 @@ class Scripted(torch.nn.Module):  # type: ignore[misc]
         if isinstance(script, torch.nn.Module):
             self.train(bool(getattr(script, "training", False)))
             for name, tensor in script._parameters.items():
-                self.register_parameter(name, tensor)
+                own_kind = isinstance(tensor, torch.nn.Parameter)  # not of a module from a file
+                made = tensor if own_kind else torch.nn.Parameter(tensor, tensor.requires_grad)
+                self.register_parameter(name, made)
             for name, tensor in script._buffers.items():
                 self.register_buffer(name, tensor)
             for name, child in script._modules.items():

@@ -196,7 +196,7 @@ class Page:
 
 
 def _cell(text: object) -> str:
-    """A text in a row of a Markdown table: lines are kept apart, nothing ends the row."""
+    """A text in a row of a Markdown table: `<br>` between lines, no character that ends the row."""
     escaped = html.escape(str(text), quote=False).replace("|", "\\|").replace("`", "\\`")
     return escaped.replace("*", "\\*").replace("\n", "<br>")
 

@@ -117,6 +117,8 @@ class _Checker:
 
     def _function(self, proto: onnx.FunctionProto) -> None:
         where = f"function {quoted(proto.name)}"
+        if not proto.name:
+            raise Damage("structure", where, "it has no name")
         self._texts(where, proto.name, proto.domain, proto.overload, proto.doc_string)
         self._header(proto, where)
         self._texts(where, *proto.input, *proto.output, *proto.attribute)

@@ -6,6 +6,7 @@ its bytes in the file, but for sparse ones, whose dense size is limited.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Union
 
 import numpy as np
@@ -17,6 +18,12 @@ from onnxwright.types.dtypes import DType
 
 SPARSE_LIMIT = 1 << 31
 """The most bytes that a sparse tensor may have when it is written out."""
+
+DIMENSIONS = 64
+"""The most dimensions of an array of numpy, and of a tensor of ONNX Runtime."""
+
+ELEMENTS = 1 << 58
+"""The most elements that numpy counts, for elements of up to 16 bytes."""
 
 VALUE_NESTING = 8
 """The most sequences and optionals inside each other."""
@@ -144,7 +151,7 @@ def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
         raise Damage("data", where, f"it {words}") from None
 
 
-def count_of(dims: object, where: str) -> int:
+def count_of(dims: Sequence[int], where: str) -> int:
     """How many elements a shape has.
 
     Args:
@@ -155,13 +162,19 @@ def count_of(dims: object, where: str) -> int:
         Their product.
 
     Raises:
-        Damage: a dimension is negative.
+        Damage: a dimension is negative, or no array has that many dimensions or elements.
     """
-    count = 1
-    for dim in dims:  # type: ignore[attr-defined]  # a repeated field of protobuf
+    if len(dims) > DIMENSIONS:
+        what = f"it has {len(dims)} dimensions; arrays have at most {DIMENSIONS}"
+        raise Damage("limit", where, what)
+    count, without_zeros = 1, 1
+    for dim in dims:
         if dim < 0:
             raise Damage("data", where, f"it has the dimension {dim}, which is negative")
         count *= dim
+        without_zeros *= dim or 1
+    if not count and without_zeros > ELEMENTS:
+        raise Damage("limit", where, "its dimensions beside the 0 are too large for an array")
     return count
 
 

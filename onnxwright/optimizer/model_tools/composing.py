@@ -53,7 +53,7 @@ def compose(
         The kind of `first`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such output or input (OW876), their types differ (OW878), or
+        ModelToolError: the output or input does not exist (OW876), their types differ (OW878), or
             an input or output of the second has a name that the first has (OW879).
         ConversionError: the older model cannot be converted (OW870).
 

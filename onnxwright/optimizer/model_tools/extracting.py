@@ -45,7 +45,7 @@ def extract(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such value (OW876), or the outputs depend on more than the
+        ModelToolError: the value does not exist (OW876), or the outputs depend on more than the
             inputs (OW877).
 
     Example:

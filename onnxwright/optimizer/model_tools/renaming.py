@@ -42,7 +42,7 @@ def rename(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such value (OW876), or a new name is taken (OW879).
+        ModelToolError: the value does not exist (OW876), or a new name is taken (OW879).
         ScriptValueError: a name has no UTF-8 form (OW627).
 
     Example:

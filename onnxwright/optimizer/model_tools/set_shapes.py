@@ -47,7 +47,7 @@ def set_shapes(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such input or dimension (OW876), a rank differs (OW882), or
+        ModelToolError: the input or dimension does not exist (OW876), a rank differs (OW882), or
             the model cannot run with these shapes (OW880).
 
     Example:

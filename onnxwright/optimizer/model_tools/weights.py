@@ -39,7 +39,7 @@ def set_initializer(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such weight (OW876), or the value has another type or shape
+        ModelToolError: the weight does not exist (OW876), or the value has another type or shape
             (OW881).
 
     Example:
@@ -92,7 +92,7 @@ def initializers_to_inputs(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such initializer (OW876).
+        ModelToolError: the initializer does not exist (OW876).
 
     Example:
         >>> import onnx
@@ -137,7 +137,7 @@ def inputs_to_initializers(
         The same kind as `model`; an `onnx_ir.Model` for a path.  The path written, with `output`.
 
     Raises:
-        ModelToolError: there is no such input (OW876), it has no value (OW882), or the value has
+        ModelToolError: the input does not exist (OW876), it has no value (OW882), or the value has
             another type or shape (OW881).
 
     Example:

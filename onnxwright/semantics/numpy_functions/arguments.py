@@ -94,7 +94,7 @@ def axis_numbers(b: Backend[V], function: str, rank: int | None, axis: object) -
 
     Raises:
         ScriptTypeError: they are not integers, or appear twice (OW867).
-        ScriptValueError: there is no such axis (OW866).
+        ScriptValueError: the axis is out of range (OW866).
     """
     found = static(b, f"`axis` of `{function}`", axis)
     if found is None:

@@ -15,7 +15,12 @@ from torch.utils import _pytree as pytree  # noqa: E402
 
 from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
-from tests.exporter.source import programs, programs_of_objects, random_programs  # noqa: E402
+from tests.exporter.source import (  # noqa: E402
+    programs,
+    programs_of_loops,
+    programs_of_objects,
+    random_programs,
+)
 
 DYNAMIC = ({0: torch.export.Dim.DYNAMIC},)
 
@@ -38,7 +43,7 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-ALL = {**programs.PROGRAMS, **programs_of_objects.PROGRAMS}
+ALL = {**programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS}
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import str_
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
@@ -58,7 +59,7 @@ def bool_(value: Any = False) -> Any:
         truth = truth.clone() if truth is value else truth
         session = current()
         assert session is not None
-        session.numbers.add(truth)
+        session.numbers.add(truth, frozenset([False, True]))
     return truth
 
 
@@ -119,6 +120,14 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def bound(value: Any) -> Any:
+    """`value` as the start or the end of a slice."""
+    if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
+        return value
+    whole = not value.dtype.is_floating_point and not value.dtype.is_complex
+    return _number_of(int, (value,)) if whole and value.numel() == 1 else value
+
+
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,
@@ -131,19 +140,11 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
     "len": length_of,
+    "str": str_,
     "sum": _sum,
     "zip": ranges.zip_,
 }
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
-
-
-def shown(value: Any) -> Any:
-    """What a text has for a value: of a tensor of one known number that number."""
-    t = tracer()
-    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
-        return value
-    proxy = t.tensor_tracker.get(value)
-    return value if proxy is None or proxy.constant is None else proxy.constant.item()
 
 
 def builtin(name: str, function: Any) -> Any:

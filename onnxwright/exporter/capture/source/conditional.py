@@ -129,7 +129,7 @@ def _conditional(
     for growth, one, two in zip(growths, *adds):
         growth.added = max(one, two)
         growth.certain &= one == two
-    merger = Merger(conditional)
+    merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
@@ -142,7 +142,8 @@ def _conditional(
     session = current()
     for pair, result in zip(merger.pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
-            session.numbers.add(result)
+            choices = [session.numbers.choices(one) for one in (pair.left, pair.right)]
+            session.numbers.add(result, choices[0] | choices[1] if all(choices) else frozenset())
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
 

@@ -13,7 +13,7 @@ RUNTIME = "_ow_rt"
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
     "all", "any", "bool", "enumerate", "float", "int", "len", "max", "min", "range", "reversed",
-    "sum", "zip",
+    "str", "sum", "zip",
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.
@@ -52,7 +52,9 @@ def is_static(node: ast.AST) -> bool:
     if isinstance(node, ast.BoolOp):
         return all(is_static(value) for value in node.values)
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in _TESTS
+        if not isinstance(node.func, ast.Name) or node.func.id not in _TESTS:
+            return False
+        return node.func.id != "hasattr" or isinstance(node.args[-1], ast.Constant)
     return False
 
 
@@ -91,10 +93,7 @@ class Expressions(ast.NodeTransformer):
         """Rewrite a node, and give what was made its place."""
         made = super().visit(node)
         if isinstance(made, ast.AST) and made is not node and hasattr(node, "lineno"):
-            ast.copy_location(made, node)
-            for inner in ast.walk(made):
-                if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
-                    ast.copy_location(inner, node)
+            _place_at(made, node)
         return made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -104,6 +103,15 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         return call(name, *(thunk(value) for value in node.values))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`"..." % n`."""
+        self.generic_visit(node)
+        left = node.left
+        is_text = isinstance(left, ast.Constant) and isinstance(left.value, str)
+        if not is_text or not isinstance(node.op, ast.Mod):
+            return node
+        return call("percent", left, node.right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`."""
@@ -139,13 +147,38 @@ class Expressions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
         self.generic_visit(node)
+        if _is_format(node):
+            assert isinstance(node.func, ast.Attribute)
+            node.args = [node.func.value, *node.args]
+            node.func = call("format_").func
+            return node
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+            node.args = [node.func.value, *node.args]
+            node.func = call("got").func
+            return node
         if not isinstance(node.func, ast.Name):
             return node
         name = node.func.id
         if name == "super" and not node.args and self.first is not None:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first, ast.Load())]
+        elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
+            name = "attribute" if name == "getattr" else "has_attribute"
+            node.args, node.func = [node.func, *node.args], call(name).func
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
+        elif name == "map" and name not in self.local and node.args:
+            first = node.args[0]  # `map(int, box)`
+            if isinstance(first, ast.Name) and first.id in set(BUILTINS) - self.local:
+                node.args[0] = call("builtin", ast.Constant(first.id), first)
+        return node
+
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        """`start:stop`: a tensor is the number that it has at run time."""
+        self.generic_visit(node)
+        for name in ("lower", "upper"):
+            bound = getattr(node, name)
+            if bound is not None and _may_be_number(bound) and not _is_fixed(bound):
+                setattr(node, name, _place_at(call("bound", bound), bound))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -169,12 +202,10 @@ class Expressions(ast.NodeTransformer):
         item.args.args.append(ast.arg("_ow_item"))
         return call("listed", clause.iter, item)
 
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        """A value in a text."""
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """`f"{n}"`: a number may be known at run time only."""
         self.generic_visit(node)
-        if node.conversion == -1 and not _is_fixed(node.value):
-            node.value = call("shown", node.value)
-        return node
+        return call("text", *(_text_part(value) for value in node.values))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Names that are private to the class."""
@@ -222,6 +253,15 @@ class Expressions(ast.NodeTransformer):
             return name
         owner = self.owner.lstrip("_")
         return f"_{owner}{name}" if owner else name
+
+
+def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
+    """The same, on the line of another node."""
+    ast.copy_location(made, node)
+    for inner in ast.walk(made):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made
 
 
 def bound_appends(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -300,13 +340,30 @@ class _Appends(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
 
 
+def _text_part(node: ast.expr) -> ast.expr:
+    """A part of an f-string for `text`: a value, how it is converted, and its format."""
+    if not isinstance(node, ast.FormattedValue):
+        return node
+    conversion = "" if node.conversion == -1 else chr(node.conversion)
+    spec = node.format_spec or ast.Constant("")
+    return ast.Tuple([node.value, ast.Constant(conversion), spec], ast.Load())
+
+
+def _is_format(node: ast.Call) -> bool:
+    """Whether a call is `"...".format(...)`."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "format":
+        return False
+    return isinstance(function.value, ast.Constant) and isinstance(function.value.value, str)
+
+
 def _is_truth(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _may_be_number(index: ast.expr) -> bool:
     """Whether an index may be a number that is not written out."""
-    others = (ast.Slice, ast.Tuple, ast.List, ast.JoinedStr)
+    others = (ast.Slice, ast.Tuple, ast.List)
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return not isinstance(index, others) and not isinstance(index, ast.Constant)

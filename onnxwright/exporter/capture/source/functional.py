@@ -87,6 +87,8 @@ class _Functional:
         self.graph, self.made = graph, fx.Graph()
         # Nodes of the graph -> those that have their values now.
         self.now: dict[fx.Node, fx.Node] = {}
+        # Values written through a view -> the view, and the node of the graph that it is of.
+        self.views: dict[fx.Node, tuple[fx.Node, fx.Node]] = {}
         self.order = {node: n for n, node in enumerate(graph.nodes)}
 
     def run(self) -> bool:
@@ -96,14 +98,16 @@ class _Functional:
             if not written:
                 self.now[node] = self.made.node_copy(node, lambda n: self.now[n])
             elif len(written) > 1 or written[0] is not node.args[0] or not self._write(node):
-                return False
+                if node.target is not aten.detach_.default:
+                    return False
+                self.now[node] = self.now[node.args[0]]  # of `torch.tensor`, which writes no value
         return True
 
     def _write(self, node: fx.Node) -> bool:
         """Compute the new value of what a node writes to; whether that is possible."""
         name, overload = node.target._schema.name, node.target._overloadname
         packet = getattr(aten, name.removeprefix("aten::").removesuffix("_"), None)
-        target = self.now[node.args[0]]
+        target = self._view_of_now(self.now[node.args[0]])
         if packet is None or not name.endswith("_") or overload not in packet.overloads():
             return False
         chain = [target]
@@ -114,9 +118,11 @@ class _Functional:
         if chain[-1].op != "call_function" or self._is_read_otherwise(node, chain):
             return False
         value = self._value(node, getattr(packet, overload), target)
+        homes = {made: key for key, made in self.now.items()}
         for old, base in zip(chain, [*chain[1:], None]):
             self._replace(old, value)
             if base is not None:
+                self.views[value] = old, homes[base]
                 if old.target in _RESHAPES:
                     value = self._call(aten.reshape_as.default, (value, base), {}, base)
                     continue
@@ -127,6 +133,16 @@ class _Functional:
                 value = self._call(scatter, (base, value, *old.args[1:]), dict(old.kwargs), base)
         self.now[node] = self.now[node.args[0]]
         return True
+
+    def _view_of_now(self, value: fx.Node) -> fx.Node:
+        """What was written through a view, as a view of what that is of: it is written again."""
+        if value not in self.views:
+            return value
+        view, home = self.views[value]
+        base = self._view_of_now(self.now[home])
+        made = self._call(view.target, (base, *view.args[1:]), dict(view.kwargs), view)
+        self._replace(value, made)
+        return made
 
     def _value(self, node: fx.Node, op: Any, target: fx.Node) -> fx.Node:
         """The value that a node writes, in the type of what it is written to."""
@@ -154,14 +170,16 @@ class _Functional:
     def _is_read_otherwise(self, node: fx.Node, chain: list[fx.Node]) -> bool:
         """Whether other views of what is written to are read afterwards."""
         for before, made in self.now.items():
-            if made in chain or _root(made) is not chain[-1]:
+            if made in chain or self._root(made) is not chain[-1]:
                 continue
             if any(self.order[user] > self.order[node] for user in before.users):
                 return True
         return False
 
-
-def _root(node: fx.Node) -> fx.Node:
-    while (base := viewed(node)) is not None:
-        node = base
-    return node
+    def _root(self, node: fx.Node) -> fx.Node:
+        """What has the memory of a node."""
+        while True:
+            base = self.now[self.views[node][1]] if node in self.views else viewed(node)
+            if base is None:
+                return node
+            node = base

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
@@ -15,7 +16,12 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.inserting import Inserted
-from onnxwright.exporter.capture.source.rewriting import decisions_around, has_line, rewritten
+from onnxwright.exporter.capture.source.rewriting import (
+    decisions_around,
+    has_line,
+    names_read,
+    rewritten,
+)
 from onnxwright.exporter.places import HOME, TORCH
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -39,6 +45,9 @@ EQUAL: dict[tuple[str, str], Any] = {
 }
 """Functions that choose between equal results by values -> what answers without a look."""
 
+
+# A line has a copy for each of at most this many values of a variable.
+_MOST_VALUES = 8
 
 # Code of its own within the function in which it stands, up to Python 3.11.
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -97,6 +106,7 @@ class Rewritten:
         modules: the globals of the functions.
         inserted: statements that are to run before lines of these.
         split: files and lines of decisions whose sides go on to the end of their block.
+        decided: files, lines and variables that these lines need the values of -> all values.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -106,6 +116,7 @@ class Rewritten:
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
     inserted: Inserted = field(default_factory=dict)
     split: set[tuple[str, int]] = field(default_factory=set)
+    decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
 
     def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -143,7 +154,12 @@ class Rewritten:
 
     def _rewrite(self, code: CodeType, module: dict[str, Any]) -> None:
         lines = {line for file, line in self.split if file == code.co_filename}
-        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines))
+        decided = [
+            (line, name, values)
+            for (file, line, name), values in self.decided.items()
+            if file == code.co_filename
+        ]
+        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines), decided)
         self.modules[code] = module
 
     def split_at(self, span: Span) -> bool:
@@ -156,8 +172,7 @@ class Rewritten:
         Returns:
             Whether that is something new.
         """
-        of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == span.file]
-        around = [(c, m) for c, m in of_file if has_line(c, span.line, m)]
+        around = self._around(span.file, span.line)
         for line in decisions_around(*around[-1], span.line) if around else ():
             if (span.file, line) not in self.split:
                 self.split.add((span.file, line))
@@ -165,6 +180,35 @@ class Rewritten:
                     self._rewrite(code, module)
                 return True
         return False
+
+    def decide_at(self, file: str, line: int, choices: Mapping[str, frozenset[int]]) -> bool:
+        """Let a line, and what follows it, be one for each value of a variable that it reads.
+
+        Args:
+            file, line: the line.
+            choices: variables, and the integers that each may be.
+
+        Returns:
+            Whether that is something new.
+        """
+        for name, values in choices.items():
+            key = (file, line, name)
+            if key not in self.decided and 1 < len(values) <= _MOST_VALUES:
+                self.decided[key] = tuple(sorted(values))
+                for code, module in self._around(file, line):
+                    self._rewrite(code, module)
+                return True
+        return False
+
+    def names_read(self, file: str, line: int) -> set[str]:
+        """The variables that the statement of a line of a rewritten function reads."""
+        around = self._around(file, line)
+        return names_read(*around[-1], line) if around else set()
+
+    def _around(self, file: str, line: int) -> list[tuple[CodeType, dict[str, Any]]]:
+        """The rewritten functions that a line is of, with their globals."""
+        of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == file]
+        return [(c, m) for c, m in of_file if has_line(c, line, m)]
 
     def with_inserted(self, inserted: Inserted, frames: Sequence[FrameType]) -> Rewritten:
         """The same functions with statements inserted.
@@ -181,6 +225,7 @@ class Rewritten:
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
         made.functions, made.split = dict(self.functions), set(self.split)
+        made.decided = dict(self.decided)
         for code, now in self.codes.items():
             if code in self.modules:
                 made._rewrite(code, self.modules[code])
@@ -337,11 +382,19 @@ def is_about_fixed_size(error: BaseException | None) -> bool:
     return error is not None and "specialized it to be a constant" in str(error)
 
 
+_NOT_FOUND = (KeyError, AttributeError)
+# A symbol for a number that is not known, in a text.
+_SYMBOL = re.compile(r"(zuf|u)[0-9]+")
+
+
 def _is_about_values(error: BaseException) -> bool:
     if isinstance(error, GuardOnDataDependentSymNode):
         return True
     text = str(error)
-    return "data-dependent" in text or "GuardOnDataDependentSymNode" in text
+    if isinstance(error, _NOT_FOUND) and _SYMBOL.search(text):
+        return True  # a key or a name made of a number that is not known
+    signs = ("data-dependent", "GuardOnDataDependentSymNode", "passed to SymFloat.__format__")
+    return any(sign in text for sign in signs)
 
 
 def deciding_frame(error: BaseException) -> FrameType | None:
@@ -357,7 +410,9 @@ def deciding_frame(error: BaseException) -> FrameType | None:
     if isinstance(error, SwallowedError):
         return error.frame
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = [f for f in frames if not f.f_code.co_filename.startswith(MACHINERY)]
+    # A name or key that does not exist was made by who asks for it, not by the module.
+    others = (*MACHINERY, TORCH) if isinstance(error, _NOT_FOUND) else MACHINERY
+    own = [f for f in frames if not f.f_code.co_filename.startswith(others)]
     if not own:
         return None
     # A generator's frame does not say who asked for its next item.
@@ -368,6 +423,21 @@ def deciding_frame(error: BaseException) -> FrameType | None:
         if found.f_code in outer.f_code.co_consts:
             found = outer
     return found
+
+
+def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
+    """The frames of the model's Python that an error passed, with their lines.
+
+    Args:
+        error: from `reads_value`.
+
+    Returns:
+        Them, innermost first.
+    """
+    if error is None:
+        return []
+    frames = list(traceback.walk_tb(error.__traceback__))[::-1]
+    return [(f, line) for f, line in frames if not f.f_code.co_filename.startswith(MACHINERY)]
 
 
 def has_deciding_frame(error: BaseException) -> bool:

@@ -35,7 +35,7 @@ def insert(node: ast.AST, file: str, inserted: Inserted) -> None:
     for (name, line), texts in inserted.items():
         if name != file:
             continue
-        place = _place(node, line)
+        place = place_of(node, line)
         if place is None:
             continue
         block, n = place
@@ -47,6 +47,24 @@ def insert(node: ast.AST, file: str, inserted: Inserted) -> None:
         block[n:n] = made
 
 
+def places_of(node: ast.AST, line: int) -> list[tuple[list[ast.stmt], int]]:
+    """The blocks and the first place in each of the innermost statements of a line.
+
+    Args:
+        node: a function; a line that was copied is there several times.
+        line: counted from 1.
+    """
+    found: list[tuple[list[ast.stmt], int]] = []
+    for child in ast.walk(node):
+        for block in _blocks(child):
+            for n, s in enumerate(block):
+                if _first_line(s) == line and not any(True for _ in _blocks(s)):
+                    found.append((block, n))
+                    break
+    place = place_of(node, line)
+    return found or ([place] if place is not None else [])
+
+
 def covers(node: ast.AST, line: int) -> bool:
     """Whether a statement of a function stands on a line.
 
@@ -54,11 +72,19 @@ def covers(node: ast.AST, line: int) -> bool:
         node: the function.
         line: counted from 1.
     """
-    return _place(node, line) is not None
+    return place_of(node, line) is not None
 
 
-def _place(node: ast.AST, line: int) -> tuple[list[ast.stmt], int] | None:
-    """The block and the place in it of the innermost statement of a line."""
+def place_of(node: ast.AST, line: int) -> tuple[list[ast.stmt], int] | None:
+    """The block and the place in it of the innermost statement of a line.
+
+    Args:
+        node: a function.
+        line: counted from 1.
+
+    Returns:
+        Them; None if there is no such statement.
+    """
     found = None
     for child in ast.walk(node):
         for block in _blocks(child):

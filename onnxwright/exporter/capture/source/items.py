@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.builtin_calls import any_
 from onnxwright.exporter.capture.source.conditional import conditional
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
+from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import is_unknown
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -25,6 +28,8 @@ def item(value: Any, index: Any) -> Any:
         if is_noting():
             _note_place(value, index)
         return found
+    if isinstance(index, Text):
+        return _item_of_text(value, index)
     container = isinstance(value, _LISTS) or type(value) is dict
     unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
     items = _items_of(value, index) if unknown else None
@@ -37,6 +42,65 @@ def item(value: Any, index: Any) -> Any:
     if isinstance(value, dict):
         place = _place_of_key(place, list(value))
     session.record("Item", len(items))
+    return picked(_checked(place, len(items)), items, conditional)
+
+
+def attribute(function: Any, value: Any, *rest: Any) -> Any:
+    """`getattr(value, name)`."""
+    session, name = current(), rest[0] if rest else None
+    if session is None or function is not getattr or not isinstance(name, Text):
+        return function(value, *rest)
+    known = [key for key in dir(value) if name.number_of(key)]
+    if len(rest) > 1 or not known:
+        return function(value, *rest)
+    return _by_text(name, {key: getattr(value, key) for key in known})
+
+
+def has_attribute(function: Any, value: Any, name: Any) -> Any:
+    """`hasattr(value, name)`."""
+    if current() is None or function is not hasattr or not isinstance(name, Text):
+        return function(value, name)
+    return any_(name == key for key in dir(value))
+
+
+def got(value: Any, *args: Any, **kwargs: Any) -> Any:
+    """`value.get(key, default)`."""
+    text = args[0] if args else None
+    if current() is None or type(value) is not dict or not isinstance(text, Text) or kwargs:
+        return value.get(*args, **kwargs)
+    default = value.get(_NO_KEY, *args[1:])
+    known = {key: item for key, item in value.items() if type(key) is str and text.number_of(key)}
+    return _by_text(text, known, default) if known else default
+
+
+def _item_of_text(value: Any, text: Text) -> Any:
+    """An item by a text that has a number of run time."""
+    if isinstance(value, (dict, torch.nn.ModuleDict, torch.nn.ParameterDict)):
+        known = {key: value[key] for key in value if type(key) is str and text.number_of(key)}
+        if known:
+            return _by_text(text, known)
+    return value[text]
+
+
+_NO_KEY: Any = object()
+
+
+def _by_text(text: Text, known: Mapping[str, Any], default: Any = _NO_KEY) -> Any:
+    """The one of several values that a text names.
+
+    For other texts the default; if there is none, the model raises an error.
+    """
+    pairs = [(n, item) for key, item in known.items() for n in text.number_of(key)]
+    session = current()
+    assert session is not None
+    if session.fixed_places:
+        raise CannotRewriteError("a text with the number of a place")
+    items = [item for _, item in pairs] + ([default] if default is not _NO_KEY else [])
+    if all(one is items[0] for one in items):
+        session.record("check left out")
+        return items[0]
+    session.record("Item", len(items))
+    place = _place_of_key(tensor_of(text.number), [n for n, _ in pairs])
     return picked(_checked(place, len(items)), items, conditional)
 
 

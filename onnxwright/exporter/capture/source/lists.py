@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
@@ -192,10 +193,20 @@ def as_row(item: Any) -> torch.Tensor:
     if isinstance(item, (bool, int, float)):
         return torch.full((), item)
     if isinstance(item, (torch.SymInt, torch.SymFloat)):
-        whole = isinstance(item, torch.SymInt)
-        dtype = torch.int64 if whole else torch.get_default_dtype()
-        return torch.scalar_tensor(item, dtype=dtype)
+        return torch.scalar_tensor(item, dtype=_dtype_of(item))
     raise LoopChangeError("an item of the list", "a tensor", words(item))
+
+
+def row_like(item: Any) -> torch.Tensor:
+    """A tensor of the type and sizes of `as_row(item)`, also where the item is traced no more."""
+    symbolic = isinstance(item, (torch.SymInt, torch.SymFloat))
+    return empty((), _dtype_of(item)) if symbolic else as_row(item)
+
+
+def _dtype_of(number: Any) -> torch.dtype:
+    """The type of a tensor of a symbolic number."""
+    whole = isinstance(number, torch.SymInt)
+    return torch.int64 if whole else torch.get_default_dtype()
 
 
 class OtherName(torch.Tensor):  # type: ignore[misc]
@@ -302,7 +313,24 @@ class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
             if joined is None or args[0].growth is not None:
                 raise _misused(getattr(func, "__name__", "a function"))
             return joined(args[0].rows, *args[1:], **kwargs)
+        if getattr(func, "__name__", "") in _LOGIC:
+            args = [_truth_tensor(x) for x in args]
         return func(*args, **kwargs)
+
+
+# Operators that PyTorch does not have for a tensor and a comparison of sizes.
+_LOGIC = frozenset(
+    form.format(name)
+    for name in ("and", "or", "xor")
+    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
+)
+
+
+def _truth_tensor(value: Any) -> Any:
+    """A comparison of sizes as a tensor; other values as they are."""
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        return torch.scalar_tensor(value, dtype=torch.bool)
+    return value
 
 
 def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:

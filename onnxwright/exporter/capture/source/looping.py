@@ -12,15 +12,15 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
 from onnxwright.exporter.capture.source.lists import (
     Grown,
     Growth,
     allocate_rows,
-    as_row,
     close_other_names,
     length_of,
     raise_growth,
+    row_like,
 )
 from onnxwright.exporter.capture.source.merging import (
     Merger,
@@ -36,8 +36,10 @@ from onnxwright.exporter.capture.source.regions import (
     emit,
     empty,
     known_symbols,
+    new_size,
     operand_values,
 )
+from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -54,13 +56,26 @@ class _Carry:
         path: what the user calls it.
         start: its value before the loop; `UNSET` if it has none.
         dtype: its type.
-        shape: its sizes.
+        shape: its sizes; an `OwnSize` where iterations change them.
     """
 
     path: str
     start: Any
     dtype: torch.dtype
     shape: tuple[Any, ...]
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether iterations change a size."""
+        return any(isinstance(size, OwnSize) for size in self.shape)
+
+    def sizes(self) -> list[Any]:
+        """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
+        return [1 if isinstance(n, OwnSize) else n for n in self.shape]
+
+    def unknown_sizes(self) -> list[Any]:
+        """The sizes in any iteration: numbers that are known at run time where they change."""
+        return [new_size(n.least) if isinstance(n, OwnSize) else n for n in self.shape]
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,7 @@ class Loop:
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
         effects = Effects()
+        self.known = known_symbols()
         try:
             with Region() as region:
                 values = self._start(region)
@@ -165,7 +181,7 @@ class Loop:
                 for n, slot in enumerate(self.slots):
                     raise_growth(self.state.owner(n), values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
-                        changed |= self._vary_or_leave(n, values[n], after[n])
+                        changed |= self._vary_or_leave(n, values, after)
                 region.discard()
         except MorePlacesError:
             self.state.write(self.before)
@@ -187,7 +203,7 @@ class Loop:
         slots = [n for n, v in enumerate(self.before) if v is items and n not in self.growing]
         if not slots or not self.slots[slots[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
-        sample = as_row(added[0])
+        sample = row_like(added[0])
         known = known_symbols()
         sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
         if any(not free_unbacked_symbols(s) <= known for s in sizes):
@@ -213,21 +229,22 @@ class Loop:
         torch._check(count >= 0)
         return count
 
-    def _vary_or_leave(self, n: int, before: Any, after: Any) -> bool:
+    def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
+        merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
-            return self._vary(n, self.slots[n].name, before, after)
+            return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
-            if not self.state.is_of_a_call(n) or not leaves_of(after):
+            if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
-            self.left[n] = after
+            self.left[n] = after[n]
             return False
 
-    def _vary(self, n: int, name: str, before: Any, after: Any) -> bool:
+    def _vary(self, n: int, merger: Merger, before: Any, after: Any) -> bool:
         """Carry a slot; whether it was not, or its type is another now."""
+        name = self.slots[n].name
         if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
             raise LoopChangeError(name, "of a loop around this one", "longer")
-        merger = Merger(conditional)
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
@@ -238,13 +255,14 @@ class Loop:
         start = dict(_leaf_paths(self.before[n], name))
         for pair in merger.pairs:
             wanted = common_dtype(pair.left, pair.right)
-            shape = self._shape(pair.path, pair.left, pair.right)
             carry = known.get(pair.path)
+            last = None if carry is None else carry.shape
+            shape = carried_shape(pair.path, pair.left, pair.right, last, self.known)
             if carry is None:
                 first = start.get(pair.path, UNSET)
                 carries.append(_Carry(pair.path, first, wanted, shape))
                 changed = True
-            elif carry.dtype != wanted or len(carry.shape) != len(shape):
+            elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
                 carry.dtype, carry.shape, changed = wanted, shape, True
         self.varying[n] = carries
         return changed
@@ -268,19 +286,6 @@ class Loop:
         torch._check(count >= 0)
         torch._check(count <= value.rows.shape[0])
         return Grown(value.rows[:count], count)
-
-    def _shape(self, path: str, left: Any, right: Any) -> tuple[Any, ...]:
-        """The sizes of a carried leaf: those of a tensor that it is on one side at least."""
-        if not isinstance(right, torch.Tensor):
-            return tuple(left.shape) if isinstance(left, torch.Tensor) else ()
-        if isinstance(left, torch.Tensor) and left.ndim:
-            if left.ndim != right.ndim or any(
-                isinstance(a, int) and isinstance(b, int) and a != b
-                for a, b in zip(left.shape, right.shape)
-            ):
-                raise LoopChangeError(path, words(left), words(right))
-            return tuple(left.shape)
-        return tuple(right.shape)
 
     # -- inputs ------------------------------------------------------------------------------------
 
@@ -315,11 +320,11 @@ class Loop:
             self.state.write(values)
             again = self.body(self._count)
             after = self.state.read()
-            self.state.write(self.before)
             leaves: list[Any] = [again] if self.numbers else []
             for n, found in self.varying.items():
                 paths = dict(_leaf_paths(after[n], self.slots[n].name))
                 leaves += [paths[c.path] for c in found]
+            self.state.write(self.before)
             traced = (torch.Tensor, *SYMBOLS)
             body = region.close([v for v in leaves if isinstance(v, traced)])
             if self.only_counts and _draws(body.graph):
@@ -349,7 +354,7 @@ class Loop:
         written = [n for n in body.written if n not in second]
         made = Outputs(body)
         for carry, leaf in zip(carries, leaves):
-            made.add(leaf, leaf, carry.path, carry.dtype, carry.shape)
+            made.add(leaf, leaf, carry.path, carry.dtype, carry.sizes())
         for node in written:
             made.add_node(body.written[node])
         truth = Outputs(test)
@@ -364,7 +369,8 @@ class Loop:
         begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
         parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
         args = (one, two, tuple(begun), tuple(values[len(written) :]))
-        given = [empty(x.shape, x.dtype) for x in begun]
+        given = [empty(c.unknown_sizes(), c.dtype) for c in carries]
+        given += [empty(x.shape, x.dtype) for x in targets]
         results = emit(torch.ops.higher_order.while_loop, parts, args, given)
         for target, value in zip(targets, results[len(carries) :]):
             if not self.only_counts:
@@ -394,18 +400,21 @@ def _value(carry: _Carry) -> Any:
     if isinstance(start, torch.Tensor):
         value = start if start.dtype == carry.dtype else start.to(carry.dtype)
         if value.ndim != len(carry.shape):
-            value = value.expand(carry.shape)
+            value = value.expand(carry.sizes())
         return value.clone(memory_format=torch.contiguous_format)
     number = 0 if start is UNSET else start
     if isinstance(number, SYMBOLS):
-        return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.shape).clone()
-    return torch.full(carry.shape, number, dtype=carry.dtype)
+        return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.sizes()).clone()
+    return torch.full(carry.sizes(), number, dtype=carry.dtype)
 
 
 def _input(region: Region, carry: _Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    made = _value(carry)
-    region.input(made)
+    if carry.is_resized:
+        made = region.new_input(carry.unknown_sizes(), carry.dtype)
+    else:
+        made = _value(carry)
+        region.input(made)
     session = current()
     if session is not None and not isinstance(carry.start, torch.Tensor):
         session.numbers.add(made)

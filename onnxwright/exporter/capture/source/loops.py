@@ -8,7 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.fx.experimental.symbolic_shapes import (
+    PendingUnbackedSymbolNotFound,
+    free_unbacked_symbols,
+    statically_known_true,
+)
 
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
@@ -17,7 +21,13 @@ from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
 from onnxwright.exporter.capture.source.regions import tracer
-from onnxwright.exporter.capture.source.session import asking_line, current, note, refused_here
+from onnxwright.exporter.capture.source.session import (
+    asking_line,
+    current,
+    fixed_places,
+    note,
+    refused_here,
+)
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -113,7 +123,9 @@ def _left_to_unroll(
         return items
     places = ranges.places(items)
     if places is not None:
-        if not _looped(run_time, take, body, broken, state):
+        with fixed_places():
+            looped = _looped(run_time, take, body, broken, state)
+        if not looped:
             _for_places(places, take, body, broken, state)
         return None
     if not run_time.is_sized:
@@ -150,7 +162,9 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     before = state.read()
     try:
         make_loop()
-    except Exception as error:  # noqa: BLE001 - the user's code may need a number of Python
+    except Exception as error:  # the user's code may need a number of Python
+        if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
+            raise  # without gradients it may work
         session.unrolled.setdefault(asking_line(), error)
         session.choices = choices
         state.open()

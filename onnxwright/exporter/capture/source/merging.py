@@ -7,9 +7,9 @@ tensors.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import torch
 from torch import _prims_common as _prims
@@ -20,10 +20,12 @@ from onnxwright.exporter.capture.source.lists import Grown, OtherName
 from onnxwright.exporter.capture.source.one_of import Decide, OneOf, is_choosable
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.source.texts import Text
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
 Build = Callable[[Sequence[Any]], Any]
+Contents = Mapping[tuple[int, Union[str, None]], Any]
 
 
 @dataclass
@@ -41,10 +43,13 @@ class Merger:
 
     Fields:
         decide: decides between two branches; calls of one of two functions do.
+        contents: for each side, what objects held at its end, by identity and attribute; None for
+            the items of a container.  They hold something else by now.
         pairs: the leaves, in order.
     """
 
     decide: Decide
+    contents: tuple[Contents, Contents] = ({}, {})
     pairs: list[Pair] = dataclasses.field(default_factory=list)
 
     def merge(self, left: Any, right: Any, path: str) -> Build:
@@ -68,7 +73,7 @@ class Merger:
             if _is_same_number(left, right):
                 return lambda _: left
             return self.leaf(left, right, path)
-        one, two = parts_of(left), parts_of(right)
+        one, two = self._parts(left, 0), self._parts(right, 1)
         if is_choosable(left) and is_choosable(right) and (one is None or one[0] != _keys(two)):
             choice = self.leaf(0, 1, path)
             # The numbers of a side are known in it only: they are results of it.
@@ -93,12 +98,21 @@ class Merger:
         self.pairs.append(Pair(path, left, right))
         return lambda results: results[n]
 
+    def _parts(self, value: Any, side: int) -> Parts | None:
+        """The parts of a container as they were at the end of a side."""
+        held = self.contents[side]
+        parts = parts_of(held.get((id(value), None), value))
+        if parts is None or not dataclasses.is_dataclass(value):
+            return parts
+        keys, values, make = parts
+        return keys, [held.get((id(value), k[1:]), v) for k, v in zip(keys, values)], make
+
     def _one_sided(self, left: Any, right: Any, path: str) -> Build:
         """A value of one side: where it is read, the other side was not taken."""
         value = right if left is UNSET else left
         if is_leaf(value):
             return self.leaf(left, right, path)
-        parts = parts_of(value)
+        parts = self._parts(value, int(left is UNSET))
         if parts is None:
             return lambda _: value
         keys, values, make = parts
@@ -115,7 +129,10 @@ def is_leaf(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, OtherName)
 
 
-def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], Any]] | None:
+Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
+
+
+def parts_of(value: Any) -> Parts | None:
     """The parts of a container: their names, values, and what makes the container of others.
 
     Args:
@@ -143,6 +160,13 @@ def parts_of(value: Any) -> tuple[list[str], list[Any], Callable[[list[Any]], An
         places, form = value._ow_places(), value._ow_form()
         names = [f" of {form}, {n}" for n in range(len(places))]
         return names, places, lambda v: value._ow_at(iter(v))
+    if isinstance(value, Text):
+        changed = value
+
+        def of_number(v: list[Any]) -> Any:
+            return Text.of(v[0], changed.before, changed.after, changed.items)
+
+        return [f" of {value.form()}"], [value.number], of_number
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):

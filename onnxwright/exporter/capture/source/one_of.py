@@ -11,6 +11,7 @@ import torch
 
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
+from onnxwright.exporter.capture.source.texts import Text
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
 """`conditional.conditional`, which makes a `OneOf` itself."""
@@ -62,16 +63,19 @@ def picked(place: Any, items: Sequence[Any], decide: Decide) -> Any:
 
     Args:
         place: the place, from 0.
-        items: tensors, numbers, containers of these, or functions and modules.
+        items: tensors, numbers, containers of these, or functions and modules, or texts.
         decide: decides between two branches.
 
     Returns:
-        What a decision gives; for functions and modules what stands for one of them.
+        What a decision gives; for functions and modules what stands for one of them, for texts
+        a `Text`.
     """
     if all(item is items[0] for item in items):
         return items[0]
     if all(map(is_choosable, items)):
         return OneOf(place, items, decide)
+    if all(type(item) is str for item in items):
+        return Text.of(place, items=items)
     return _among(place, [functools.partial(_same, item) for item in items], decide)
 
 

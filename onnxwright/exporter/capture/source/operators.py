@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.builtin_calls import any_
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_truth
 
 
@@ -83,8 +85,9 @@ def _plain(part: Callable[[], Any]) -> Any:
         safe = is_truth(found)
         while node.op != "root":
             text = str(node.target)
-            if node.op == "call_function" and any(word in text for word in _PLACES):
-                safe = False
+            if node.op == "call_function":
+                words = _PLACES + (_OF_ELEMENTS if _may_be_empty(node) else ())
+                safe = safe and not any(word in text for word in words)
             node = node.next
         if safe:
             return found
@@ -97,6 +100,14 @@ _PLACES = (
     "index", "select", "slice", "gather", "take", "narrow", "higher_order", "cond", "while_loop",
     "local_scalar", "embedding", "put",
 )  # fmt: skip
+# Operators that need an element.
+_OF_ELEMENTS = ("max", "min")
+
+
+def _may_be_empty(node: Any) -> bool:
+    """Whether an operator reads a tensor whose sizes are known at run time only."""
+    values = [n.meta.get("val") for n in node.all_input_nodes]
+    return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
 
 
 def augment(name: str, value: Any, other: Any) -> Any:
@@ -130,8 +141,15 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
     return result
 
 
+_KEYED = (
+    tuple, list, set, frozenset, dict, torch.nn.ModuleDict, torch.nn.ParameterDict,
+)  # fmt: skip
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
+    if isinstance(value, Text) and isinstance(container, _KEYED):
+        return any_(value == key for key in container if isinstance(key, str))
     if isinstance(value, (torch.Tensor, *SYMBOLS)) and isinstance(container, (tuple, list, range)):
         return any_(value == item for item in container)
     return value in container

@@ -147,6 +147,13 @@ class Region:
             self.tracer.tensor_tracker[made] = type(proxy)(proxy.proxy, None)
         self.given.append(proxy.proxy.node)
 
+    def new_input(self, sizes: Sequence[Any], dtype: torch.dtype) -> Any:
+        """A tensor of any sizes that is a placeholder."""
+        proxy = self.tracer.create_proxy("call_function", aten.empty.memory_format, ([0],), {})
+        made = track_tensor_tree(empty(sizes, dtype), proxy, constant=None, tracer=self.tracer)
+        self.given.append(proxy.node)
+        return made
+
     def _nodes(self) -> list[fx.Node]:
         region: list[fx.Node] = []
         node = self.mark.next
@@ -394,11 +401,24 @@ def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
     free = {u for s in symbols for u in free_unbacked_symbols(s)}
     if exprs[0] == exprs[1] and (not free or free <= known_symbols()):
         return one
+    least = min(_least(one), _least(two))
+    return new_size(least, int_oo if symbols else max(one, two))
+
+
+def _least(size: Any) -> int:
+    """A bound of a size from below."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    least = fake_mode().shape_env.bound_sympy(size.node.expr).lower
+    return max(int(least), 0) if least.is_Integer else 0
+
+
+def new_size(least: int = 0, most: Any = int_oo) -> Any:
+    """A size that is known at run time only, between bounds."""
     env = fake_mode().shape_env
     with disable_proxy_modes_tracing():
         size = env.create_unbacked_symint()
-        low = 0 if symbols else min(one, two)
-        env.constrain_symbol_range(size.node.expr, low, int_oo if symbols else max(one, two))
+        env.constrain_symbol_range(size.node.expr, least, most)
     return size
 
 

@@ -7,9 +7,11 @@ lines.  Its text is in `linecache` as `<onnxwright NAME>`, for reading.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import linecache
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Union
 
@@ -22,7 +24,7 @@ from onnxwright.exporter.capture.source import splitting
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import RUNTIME, Expressions, bound_appends
 from onnxwright.exporter.capture.source.generating import Generator
-from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert
+from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert, place_of
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
 
@@ -43,6 +45,7 @@ def rewritten(
     module: dict[str, Any] | None = None,
     inserted: Inserted | None = None,
     split: frozenset[int] = frozenset(),
+    decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -51,6 +54,7 @@ def rewritten(
         module: the globals of the function; for sources that only its loader can read.
         inserted: statements that are to run before lines of it.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
+        decided: lines, each with a variable and the values that the line knows it by.
 
     Returns:
         Code for the same function object.
@@ -72,6 +76,8 @@ def rewritten(
         raise CannotRewriteError(f"the generator `{code.co_name}`", _span(code))
     if split:
         splitting.split(place.node, split)
+    for line, name, values in decided:
+        splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
     made = _function(place.node, code.co_filename, place.owner, first)
@@ -120,6 +126,22 @@ def has_line(code: CodeType, line: int, module: dict[str, Any] | None = None) ->
         return covers(_find(code, module).node, line)
     except CannotRewriteError:
         return False
+
+
+def names_read(code: CodeType, module: dict[str, Any] | None, line: int) -> set[str]:
+    """The variables that the statement of a line reads.
+
+    Args:
+        code: of the function.
+        module: its globals.
+        line: of its file.
+    """
+    place = place_of(_find(code, module).node, line)
+    if place is None:
+        return set()
+    block, n = place
+    names = [node for node in ast.walk(block[n]) if isinstance(node, ast.Name)]
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def _function(
@@ -237,12 +259,34 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
     if not lines:
         raise CannotRewriteError(f"`{code.co_name}`, whose source is not available", _span(code))
     try:
-        tree = _parsed("".join(lines))
+        functions = _functions_in(code.co_filename, lines)
     except SyntaxError:
         raise CannotRewriteError(
             f"`{code.co_name}`, whose file does not parse", _span(code)
         ) from None
-    found: list[_Place] = []
+    found = functions.get((code.co_name, code.co_firstlineno), [])
+    if not found and code.co_name == "<lambda>":  # one that the rewriting made
+        raise CannotRewriteError("a comprehension over such values", _span(code))
+    if len(found) != 1:
+        what = "of which its line has several" if found else "whose source has changed"
+        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
+    # A new tree for each: passes change it.
+    return replace(found[0], node=copy.deepcopy(found[0].node))
+
+
+# The functions of a file, by name and first line.
+_Functions = dict[tuple[str, int], list[_Place]]
+_MOST_FILES = 16
+# file -> its lines, and its functions; a capture rewrites many functions of few files.
+_FILES: dict[str, tuple[list[str], _Functions]] = {}
+
+
+def _functions_in(file: str, lines: list[str]) -> _Functions:
+    """The functions of a file; linecache keeps one list of lines until it is read again."""
+    known, found = _FILES.get(file, (None, {}))
+    if known is lines:
+        return found
+    found = {}
 
     def walk(node: ast.AST, owner: str | None) -> None:
         for child in ast.iter_child_nodes(node):
@@ -250,22 +294,14 @@ def _find(code: CodeType, module: dict[str, Any] | None) -> _Place:
                 name = child.name if isinstance(child, ast.FunctionDef) else "<lambda>"
                 decorators = getattr(child, "decorator_list", [])
                 line = min([child.lineno, *(d.lineno for d in decorators)])
-                if name == code.co_name and line == code.co_firstlineno:
-                    found.append(_Place(child, owner))
+                found.setdefault((name, line), []).append(_Place(child, owner))
             walk(child, child.name if isinstance(child, ast.ClassDef) else owner)
 
-    walk(tree, None)
-    if not found and code.co_name == "<lambda>":  # one that the rewriting made
-        raise CannotRewriteError("a comprehension over such values", _span(code))
-    if len(found) != 1:
-        what = "of which its line has several" if found else "whose source has changed"
-        raise CannotRewriteError(f"`{code.co_name}`, {what}", _span(code))
-    return found[0]
-
-
-def _parsed(text: str) -> ast.Module:
-    # A new tree for each: passes change it.
-    return ast.parse(text)
+    walk(ast.parse("".join(lines)), None)
+    if len(_FILES) >= _MOST_FILES:
+        _FILES.clear()
+    _FILES[file] = (lines, found)
+    return found
 
 
 def _span(code: CodeType) -> Span:

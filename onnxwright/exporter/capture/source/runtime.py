@@ -3,9 +3,9 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
-from onnxwright.exporter.capture.source.builtin_calls import builtin, shown
+from onnxwright.exporter.capture.source.builtin_calls import bound, builtin
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
-from onnxwright.exporter.capture.source.items import item
+from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.loops import for_, listed, while_
 from onnxwright.exporter.capture.source.operators import (
@@ -19,9 +19,10 @@ from onnxwright.exporter.capture.source.operators import (
 )
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
+from onnxwright.exporter.capture.source.texts import format_, percent, text
 
 __all__ = [
-    "State", "and_", "append", "assert_", "augment", "builtin", "chain", "choose", "contains",
-    "for_", "if_", "is_", "is_unset", "item", "listed", "not_", "observe", "or_", "shown",
-    "while_",
+    "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
+    "choose", "contains", "for_", "format_", "got", "has_attribute", "if_", "is_", "is_unset",
+    "item", "listed", "not_", "observe", "or_", "percent", "text", "while_",
 ]  # fmt: skip

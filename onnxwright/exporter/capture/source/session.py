@@ -40,10 +40,25 @@ class Numbers:
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
+        self._choices: dict[int, frozenset[int]] = {}
+        self._origins: dict[int, tuple[str, int]] = {}
 
-    def add(self, tensor: Any) -> None:
-        """Add a tensor."""
+    def add(self, tensor: Any, choices: frozenset[int] = frozenset()) -> None:
+        """Add a tensor; `choices` are all integers of Python that it may stand for, if known."""
         self._kept[id(tensor)] = tensor
+        if choices:
+            self._choices[id(tensor)] = choices
+            self._origins[id(tensor)] = asking_line()
+
+    def origin(self, number: Any) -> tuple[str, int] | None:
+        """The file and line of the decision that chose a number; None if that is not known."""
+        return self._origins.get(id(number))
+
+    def choices(self, number: Any) -> frozenset[int]:
+        """The integers of Python that a value may stand for; none where they are not known."""
+        if isinstance(number, int):
+            return frozenset([number])
+        return self._choices.get(id(number), frozenset())
 
     def __contains__(self, tensor: Any) -> bool:
         return id(tensor) in self._kept
@@ -61,6 +76,8 @@ class Session:
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
+        fixed_places: how many loops around the line go over places that can be gone through one by
+            one, with numbers that Python knows.
     """
 
     assume: Mapping[str, bool] = field(default_factory=dict)
@@ -70,6 +87,7 @@ class Session:
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
+    fixed_places: int = 0
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -103,15 +121,20 @@ def equal_sides() -> bool | None:
         The answer that leads to it; None for decisions of which that is not known.
     """
     file, line = asking_line()
-    for home, text, answer in _WITHOUT_ELEMENTS:
-        if file.endswith(home) and linecache.getline(file, line).strip() == text:
+    for home, text, answer in _EQUAL:
+        if file.endswith(home) and linecache.getline(file, line).strip().startswith(text):
             return answer
     return None
 
 
-_WITHOUT_ELEMENTS = (("torchvision/models/detection/_utils.py", "if box_sum > 0:", True),)
-# Decisions whose sides differ for tensors without elements only, and what is right for these, too:
-# the end of a file's path, the line, the answer.
+# Decisions that choose between equal results, and what is right for all inputs: the end of a
+# file's path, how the line begins, the answer.
+_EQUAL = (
+    # The sides differ for tensors without elements only.
+    ("torchvision/models/detection/_utils.py", "if box_sum > 0:", True),
+    # Suppression class by class, or of all boxes at once, moved apart by their classes.
+    ("torchvision/ops/boxes.py", "if boxes.numel() > (4000 if boxes", False),
+)
 
 
 def _is_in(key: str, text: str) -> bool:
@@ -136,6 +159,18 @@ def session(new: Session) -> Iterator[Session]:
         yield new
     finally:
         _now.session = before
+
+
+@contextmanager
+def fixed_places() -> Iterator[None]:
+    """While it lasts, a loop over places of a mask of fixed size is made one of the graph."""
+    now = current()
+    assert now is not None
+    now.fixed_places += 1
+    try:
+        yield
+    finally:
+        now.fixed_places -= 1
 
 
 # The answers by line, then by kind and number of sides.

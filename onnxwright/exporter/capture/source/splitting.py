@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Sequence
 from typing import Any
+
+from onnxwright.exporter.capture.source.inserting import places_of
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # What is evaluated for some values only.
@@ -37,6 +40,49 @@ def split(function: ast.FunctionDef | ast.Lambda, lines: frozenset[int]) -> None
     """
     if isinstance(function, ast.FunctionDef):
         function.body = _split(function.body, lines)
+
+
+def decide(
+    function: ast.FunctionDef | ast.Lambda, line: int, name: str, values: Sequence[int]
+) -> None:
+    r"""Let a line, and what follows it, have a copy for each value of a variable.
+
+    Args:
+        function: the function; it is changed.
+        line: of the statement.
+        name: the variable.
+        values: all values that it may have.
+
+    Example:
+        >>> made = ast.parse("def f(x, n):\n    return x.sum(n)").body[0]
+        >>> decide(made, 2, "n", [0, 1])
+        >>> print(ast.unparse(made))
+        def f(x, n):
+            if n == 0:
+                n = 0
+                return x.sum(n)
+            else:
+                n = 1
+                return x.sum(n)
+    """
+    for block, n in places_of(function, line):
+        block[n:] = _decided(block[n:], name, values)
+
+
+def _decided(rest: list[ast.stmt], name: str, values: Sequence[int]) -> list[ast.stmt]:
+    sides: list[list[ast.stmt]] = []
+    for value in values:
+        known = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
+        sides.append([known, *copy.deepcopy(rest)])
+    made = sides.pop()
+    for value, side in zip(reversed(values[:-1]), reversed(sides)):
+        test = ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [ast.Constant(value)])
+        made = [ast.If(test, side, made)]
+    for statement in made:
+        for node in ast.walk(statement):
+            if "lineno" in node._attributes and not hasattr(node, "lineno"):
+                ast.copy_location(node, rest[0])
+    return made
 
 
 def _split(body: list[ast.stmt], lines: frozenset[int]) -> list[ast.stmt]:

@@ -128,6 +128,11 @@ class State:
                 values.append(getattr(owner, name, UNSET))
         return values
 
+    def contents(self, values: Sequence[Any]) -> dict[tuple[int, str | None], Any]:
+        """What attributes and containers hold in the values of all slots, by their identity."""
+        found = zip(self._found, values[len(self.names) :])
+        return {(id(owner), name): value for (owner, name), value in found}
+
     def write(self, values: Sequence[Any]) -> None:
         """Give all slots values."""
         self.setter(values)

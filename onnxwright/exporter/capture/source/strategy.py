@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,13 @@ from onnxwright.exporter.capture.source.errors import CannotRewriteError, Disagr
 from onnxwright.exporter.capture.source.functions import (
     Rewritten,
     deciding_frame,
+    deciding_lines,
     is_about_fixed_size,
     reads_value,
 )
 from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.session import Session, session
+from onnxwright.exporter.places import line_of
 
 # How many functions of one model are rewritten at most.
 _LIMIT = 64
@@ -64,9 +67,10 @@ def by_source(
     error = first
     best: Found | None = None
     disagreements: dict[Span, DisagreementError] = {}
+    found: Session | None = None
     for _ in range(_LIMIT):
         if error is not None:
-            _rewrite(error, changed)
+            _rewrite(error, changed, found)
             error = None
         found = Session(assume or {}, keeps_loops=keeps_loops)
         try:
@@ -79,7 +83,7 @@ def by_source(
                 return best
         except Exception as raised:  # noqa: BLE001 - torch raises many kinds
             try:
-                error = _mended(raised, conversions, changed, disagreements)
+                error = _mended(raised, conversions, changed, disagreements, found)
             except Exception as last:
                 # What works with numbers of the example may not with symbolic ones.
                 if best is not None:
@@ -97,6 +101,7 @@ def _mended(
     conversions: Conversions,
     changed: Rewritten,
     disagreements: dict[Span, DisagreementError],
+    found: Session,
 ) -> Exception | None:
     """Change how functions are rewritten, after a capture failed.
 
@@ -105,6 +110,7 @@ def _mended(
         conversions: the functions that took a size as a number.
         changed: the functions that are rewritten.
         disagreements: the first of each decision; that of this one is added.
+        found: what the capture recorded.
 
     Returns:
         The error if it says which function is to be rewritten; None where all is done.
@@ -119,7 +125,7 @@ def _mended(
         raise before
     if reads_value(raised) is not None:
         return raised
-    if _adds_conversions(conversions, changed):
+    if _adds_conversions(conversions, changed) or _decide(raised, changed, found):
         return None
     raise raised
 
@@ -146,8 +152,17 @@ def rewritten_conversions(conversions: Conversions, changed: Rewritten | None = 
     return changed
 
 
-def _rewrite(error: BaseException, changed: Rewritten) -> None:
-    """Rewrite the function that an error of a capture comes from."""
+def _rewrite(error: BaseException, changed: Rewritten, before: Session | None) -> None:
+    """Rewrite the function that an error of a capture comes from.
+
+    Args:
+        error: the error.
+        changed: the functions that are rewritten.
+        before: that of the capture.
+
+    Raises:
+        Exception: the error; there is nothing to change.
+    """
     cause = reads_value(error)
     frame = deciding_frame(cause) if cause is not None else None
     if frame is None:
@@ -157,4 +172,23 @@ def _rewrite(error: BaseException, changed: Rewritten) -> None:
             return
     except CannotRewriteError as reason:
         raise reason from error
+    if before is not None and _decide(cause, changed, before):
+        return
     raise error
+
+
+def _decide(cause: BaseException | None, changed: Rewritten, before: Session) -> bool:
+    """Let the line that needs a number know it, if the number is one of a few; whether it is."""
+    for frame, line in deciding_lines(cause):
+        numbers = {n: v for n, v in frame.f_locals.items() if before.numbers.origin(v) is not None}
+        file = frame.f_code.co_filename
+        read = {n: v for n, v in numbers.items() if n in changed.names_read(file, line)}
+        origins = Counter(before.numbers.origin(number) for number in read.values())
+        for origin, count in origins.items():
+            # Numbers of one decision belong together.
+            if origin is not None and count > 1 and changed.split_at(line_of(*origin)):
+                return True
+        choices = {name: before.numbers.choices(value) for name, value in read.items()}
+        if choices and changed.decide_at(file, line, choices):
+            return True
+    return False

@@ -78,17 +78,30 @@ def _is_rewritten(frame: FrameType) -> bool:
 
 def _catches(file: str, line: int) -> bool:
     """Whether a line is in a `try` that takes errors of PyTorch."""
-    text = "".join(linecache.getlines(file))
+    lines = linecache.getlines(file)
+    known, found = _TRIES.get(file, (None, []))
+    # linecache keeps one list for a file until it is read again.
+    if known is not lines:
+        found = _broad_tries(lines)
+        _TRIES[file] = (lines, found)
+    return any(line in body for body in found)
+
+
+# file -> its lines, and those of its `try` bodies; frames of one file ask for each decision.
+_TRIES: dict[str, tuple[list[str], list[range]]] = {}
+
+
+def _broad_tries(lines: list[str]) -> list[range]:
+    """The lines of every `try` body whose errors of PyTorch are taken."""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse("".join(lines))
     except SyntaxError:
-        return False
-    return any(
-        isinstance(node, ast.Try)
-        and any(_is_broad(handler.type) for handler in node.handlers)
-        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+        return []
+    return [
+        range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
         for node in ast.walk(tree)
-    )
+        if isinstance(node, ast.Try) and any(_is_broad(handler.type) for handler in node.handlers)
+    ]
 
 
 def _is_broad(kind: ast.expr | None) -> bool:

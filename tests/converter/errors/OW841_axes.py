@@ -6,7 +6,7 @@ import onnxwright as ow
 class Steps(torch.nn.Module):
     def forward(self, x):
         while x.sum() < 100:
-            x = torch.cat([x, x * 2])
+            x = torch.stack([x, x * 2])
         return x
 
 

@@ -1,0 +1,219 @@
+"""One attempt to capture a model: what torch gave or raised, and what was recorded on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from onnxwright.errors import ExportError
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture import torch_func
+from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
+from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.outcomes import Outcome, reason_of
+from onnxwright.exporter.capture.patches import torch_patched
+from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
+from onnxwright.exporter.capture.shapes import Wanted, fixed_axes
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
+from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.text_uses import Texts, texts_recorded
+from onnxwright.exporter.capture.specialization import (
+    fixed_values,
+    forward_ad_unwound,
+    lost_constants,
+)
+from onnxwright.exporter.capture.strategies import Source, non_strict
+from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
+from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
+from onnxwright.exporter.capture.ways import Way
+from onnxwright.exporter.torch_lock import TORCH_LOCK
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A captured program.
+
+    Fields:
+        program: the program.
+        relaxed: whether torch found the bounds of named dimensions by itself.
+        decisions: what Python of the user decided by sizes.
+        changes: the numbers of Python that the module changed.
+        by_values: what it decides by values.
+        unrolled: the loops that make numbers of dynamic sizes, as text.
+        texts: the texts of unknown numbers that it uses.
+        way: what captured it.
+    """
+
+    program: ExportedProgram
+    relaxed: bool
+    decisions: tuple[Decision, ...]
+    changes: tuple[Change, ...] = ()
+    by_values: ValueDecisions = field(default_factory=ValueDecisions)
+    unrolled: tuple[str, ...] = ()
+    texts: Texts = field(default_factory=Texts)
+    way: Way | None = None
+
+
+@dataclass
+class Attempt:
+    """What one way to capture gave.
+
+    Fields:
+        way: the way.
+        output: what torch wrote.
+        program: what it captured.
+        error: why not, if it did not.
+        seconds: how long it took.
+        decisions, changes: as in `Capture`.
+        loops: the functions whose loops made numbers of sizes.
+        conversions: the functions that took a size as a number.
+        texts: the functions that used the text of an unknown number.
+    """
+
+    way: Way
+    output: TorchOutput
+    program: Any = None
+    error: Exception | None = None
+    seconds: float = 0.0
+    decisions: list[Decision] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    loops: Loops = field(default_factory=Loops)
+    conversions: Conversions = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
+
+    def outcome(self) -> Outcome:
+        """The line of the report."""
+        reason = "" if self.error is None else reason_of(self.error)
+        found = Outcome(self.way.name, self.seconds, reason, self.output.text)
+        source = self.way.strategy
+        if not isinstance(source, Source):
+            return found
+        return dataclasses.replace(
+            found, choices=source.choices, rewritten=source.rewritten, answered=source.answered
+        )
+
+    def capture(self) -> Capture:
+        """The captured program."""
+        program = _checked(self.program, self.way.name)
+        decisions, changes = tuple(self.decisions), tuple(self.changes)
+        found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
+        if isinstance(self.way.strategy, Source):
+            return dataclasses.replace(found, by_values=self.way.strategy.decisions)
+        return dataclasses.replace(found, texts=self.texts)
+
+    def is_about_func(self) -> bool:
+        """Whether torch.func is what torch cannot capture."""
+        error = self.error
+        return isinstance(error, LostConstantError) or (
+            error is not None and torch_func.comes_from_it(error)
+        )
+
+    def is_about_quantized(self) -> bool:
+        """Whether a quantized tensor is what torch cannot capture."""
+        signs = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr", "q_scale")
+        return any(sign in str(self.error) for sign in signs)
+
+    def uses_func(self) -> bool:
+        """Whether the program has transformations of torch.func."""
+        return self.way.strategy is non_strict and torch_func.is_used(self.program)
+
+    def has_unresolved_func(self) -> bool:
+        """Whether the program has transformations of torch.func that torch may not write out."""
+        return self.uses_func() and (self.way.relaxed or not _is_resolved(self.program))
+
+    def lost_sizes(self, wanted: Wanted) -> int:
+        """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
+        if not any(wanted.axes):
+            return 0
+        fixed = len(fixed_axes(self.program, wanted)) + len(fixed_values(self.program))
+        return fixed + self.loops.assumed(self.decisions)
+
+
+def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
+    """Try one way.
+
+    Args:
+        way: the way.
+        model: a module.
+        must_work: whether what the way refuses by name is raised.
+
+    Returns:
+        What it gave, or the error it raised.
+    """
+    begun = time.perf_counter()
+    with TORCH_LOCK, capture_torch_output() as output:
+        found = Attempt(way, output)
+        try:
+            # A draft names the lines of what it assumes by its own stack.
+            recorded = nullcontext() if way.strategy is draft else loops_recorded(found.loops)
+            with (
+                recorded,
+                conversions_recorded() as found.conversions,
+                texts_recorded() as found.texts,
+            ):
+                found.program, found.error = captured(way, model, found.decisions, found.changes)
+        except ExportError as refused:
+            if must_work:
+                raise
+            found.error = refused
+    found.seconds = time.perf_counter() - begun
+    return found
+
+
+def captured(
+    way: Way, module: Any, decisions: list[Decision], changes: list[Change]
+) -> tuple[Any, Exception | None]:
+    """What one way gives, or the error it raises; decisions and changes are added to the lists.
+
+    Raises:
+        ExportError: the model has what no way can capture.
+    """
+    given = way.inputs
+    try:
+        recorded = nullcontext() if way.strategy is draft else decisions_recorded(decisions)
+        with torch_patched(), recorded, held_state_kept(module, changes):
+            program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
+        lost = lost_constants(program) if isinstance(program, ExportedProgram) else []
+        if lost:
+            return None, LostConstantError(lost[0])
+        if isinstance(program, ExportedProgram) and quantized_values(program):
+            return None, QuantizedValuesError("the program has values of a quantized type")
+        return program, None
+    except ExportError:
+        raise  # what is refused by name has no other way
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
+        return None, error
+
+
+class LostConstantError(RuntimeError):
+    """A captured program has a constant without numbers, in the place of something computed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"PyTorch does not see what `{name}` is computed from")
+
+
+def _is_resolved(program: ExportedProgram) -> bool:
+    """Whether torch can write a program without the transformations of torch.func in it."""
+    try:
+        with TORCH_LOCK, capture_torch_output(), forward_ad_unwound():
+            program.run_decompositions({})
+    except Exception:  # noqa: BLE001 - torch raises many kinds
+        return False
+    return True
+
+
+def _checked(program: Any, name: str) -> ExportedProgram:
+    """What a way to capture gave, if it is a program."""
+    if isinstance(program, ExportedProgram):
+        return program
+    checks.raise_bad_argument(
+        "capture",
+        f"`{name}` gave an object of type {type(program).__name__}",
+        "the function returns what `torch.export.export` gives, an `ExportedProgram`",
+    )

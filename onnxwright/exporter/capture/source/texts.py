@@ -1,0 +1,187 @@
+"""Texts of rewritten code that have a number which is known at run time only.
+
+`f"task_{n}"` and `names[n]` are keys of a dict, a `ModuleDict` or attributes of an object: which of
+them is meant is a decision by `n`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.truth import is_unknown
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_FORMATTER = string.Formatter()
+
+
+class Text(str):  # noqa: SLOT000 - it has a number
+    """A text that depends on a whole number of run time.
+
+    As a `str` it has the name of the symbol in the place of the number, for messages.
+
+    Fields:
+        number: the number, a tensor of one element or a symbolic one.
+        before, after: the text around it.
+        items: the texts that the number chooses from, from 0; None where it is written out.
+    """
+
+    number: Any
+    before: str
+    after: str
+    items: tuple[str, ...] | None
+
+    @classmethod
+    def of(
+        cls, number: Any, before: str = "", after: str = "", items: Sequence[str] | None = None
+    ) -> Text:
+        """A text around a number, or around the one of `items` that it chooses."""
+        made = cls(f"{before}{number}{after}")
+        made.number, made.before, made.after = number, before, after
+        made.items = None if items is None else tuple(items)
+        return made
+
+    def form(self) -> str:
+        """What is the same for texts that differ in the number only."""
+        return repr((self.before, self.items, self.after))
+
+    def number_of(self, text: str) -> list[int]:
+        """The numbers for which this is a text."""
+        if not text.startswith(self.before) or not text.endswith(self.after):
+            return []
+        if len(text) < len(self.before) + len(self.after):
+            return []
+        middle = text[len(self.before) : len(text) - len(self.after)]
+        if self.items is not None:
+            return [n for n, item in enumerate(self.items) if item == middle]
+        return [int(middle)] if _WHOLE.fullmatch(middle) and middle != "-0" else []
+
+    def is_text(self, other: str) -> Any:
+        """Whether it is another text: a tensor of a truth value, or False."""
+        found: Any = False
+        for n in self.number_of(other):
+            same = self.number == n
+            found = same if found is False else found | same
+        return found
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Text) or not isinstance(other, str):
+            return self is other
+        return self.is_text(other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self == other
+        if isinstance(same, bool):
+            return not same
+        return torch.sym_not(same) if isinstance(same, SYMBOLS) else torch.logical_not(same)
+
+    __hash__ = str.__hash__
+
+    def __add__(self, other: str) -> str:
+        if isinstance(other, Text) or not isinstance(other, str):
+            return str.__add__(self, other)
+        return Text.of(self.number, self.before, self.after + other, self.items)
+
+    def __radd__(self, other: str) -> str:
+        return Text.of(self.number, other + self.before, self.after, self.items)
+
+
+def shown(value: Any) -> Any:
+    """What a text has for a value: of a tensor of one known number that number."""
+    t = tracer()
+    if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
+        return value
+    proxy = t.tensor_tracker.get(value)
+    return value if proxy is None or proxy.constant is None else proxy.constant.item()
+
+
+def text(*parts: Any) -> str:
+    """A text of parts, as an f-string gives it.
+
+    Args:
+        parts: texts, and tuples of a value, the conversion ("r", "s", "a" or "") and the format.
+    """
+    made: str = ""
+    for part in parts:
+        made = made + (part if isinstance(part, str) else _formatted(*part))
+    return made
+
+
+def _formatted(value: Any, conversion: str, spec: str) -> str:
+    value = shown(value)
+    if _is_of_run_time(value):
+        whole = _is_whole(value) and conversion in ("", "s") and spec in ("", "d")
+        return Text.of(value) if whole else str(value)
+    if isinstance(value, Text) and not spec and conversion in ("", "s"):
+        return value
+    return _plainly(value, conversion, spec)
+
+
+def _plainly(value: Any, conversion: str, spec: str) -> str:
+    """As Python does it."""
+    kinds: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+    return format(kinds[conversion](value) if conversion else value, spec)
+
+
+def format_(template: str, *args: Any, **kwargs: Any) -> str:
+    """`template.format(...)`."""
+    if not any(map(_depends, (*args, *kwargs.values()))):
+        return template.format(*args, **kwargs)
+    parts: list[Any] = []
+    count = 0
+    for before, name, spec, conversion in _FORMATTER.parse(template):
+        parts.append(before)
+        if name is None:
+            continue
+        if not name:
+            name, count = str(count), count + 1
+        value, _ = _FORMATTER.get_field(name, args, kwargs)
+        parts.append((value, conversion or "", str.format(spec or "", *args, **kwargs)))
+    return text(*parts)
+
+
+def percent(template: Any, values: Any) -> Any:
+    """`template % values`."""
+    given = values if isinstance(values, tuple) else (values,)
+    places = re.split(r"%[dis]", template)
+    if not any(map(_depends, given)) or len(places) != len(given) + 1 or "%" in "".join(places):
+        return template % values
+    parts: list[Any] = [places[0]]
+    for value, after in zip(given, places[1:]):
+        parts += [(value, "", ""), after]
+    return text(*parts)
+
+
+def str_(*args: Any) -> str:
+    """`str(x)`."""
+    value = args[0] if len(args) == 1 else None
+    session = current()
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, torch.Tensor) and (session is None or value not in session.numbers):
+        return str(*args)
+    return Text.of(value) if _is_of_run_time(value) and _is_whole(value) else str(*args)
+
+
+def _depends(value: Any) -> bool:
+    return isinstance(value, Text) or _is_of_run_time(shown(value))
+
+
+def _is_of_run_time(value: Any) -> bool:
+    """Whether a value is one number that is known at run time only."""
+    if current() is None or not isinstance(value, (torch.Tensor, *SYMBOLS)):
+        return False
+    return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        number = value.dtype != torch.bool and not value.is_complex()
+        return number and not value.is_floating_point()
+    return isinstance(value, torch.SymInt)

@@ -1,0 +1,104 @@
+"""Types of all values of a model by ONNX's inference, also for models that nobody has checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.operators import facts
+
+_HIDDEN = "onnxwright.hidden."
+"""What the domain of a node begins with while inference is not asked about the node."""
+
+
+def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.ModelProto | None:
+    """A model with the types that ONNX infers.
+
+    Inference of some operators reads the type of an input that has none, which ends the process.
+    It is asked about them only where the types of their inputs are known.
+
+    Args:
+        model: the model; it stays as it is.
+        data_prop: whether elements of small vectors are followed, too.
+
+    Returns:
+        A copy with types, None where inference fails.
+
+    Example:
+        >>> from onnx import parser
+        >>> text = '''<ir_version: 10, opset_import: ["" : 20, "my" : 1]>
+        ...     g (float[2, 3] x) => (y) { a = EyeLike(x) b = my.f(x) y = EyeLike(b) }'''
+        >>> [info.name for info in infer_model(parser.parse_model(text)).graph.value_info]
+        ['a']
+    """
+    if not any(_reads_types(node) for node in _all_nodes(model)):
+        return _inferred(model, data_prop)
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    _hide(made)
+    found = _inferred(made, data_prop)
+    while found is not None and _show(made.graph, found.graph, frozenset()):
+        found = _inferred(made, data_prop)
+    if found is not None:
+        for node in _all_nodes(found):
+            node.domain = node.domain.removeprefix(_HIDDEN)
+        for owner in (found, *found.functions):
+            kept = [o for o in owner.opset_import if not o.domain.startswith(_HIDDEN)]
+            del owner.opset_import[:]
+            owner.opset_import.extend(kept)
+    return found
+
+
+def _inferred(model: onnx.ModelProto, data_prop: bool) -> onnx.ModelProto | None:
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+    except Exception:  # noqa: BLE001 - whatever inference says of the model, types are not known
+        return None
+
+
+def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    yield from nodes_of(model.graph.node)
+    for function in model.functions:
+        yield from nodes_of(function.node)
+
+
+def _reads_types(node: onnx.NodeProto) -> bool:
+    return facts(node.op_type, node.domain).needs_input_types
+
+
+def _hide(model: onnx.ModelProto) -> None:
+    """Give nodes that inference may not be asked about a domain that it does not know."""
+    domains: dict[str, None] = {}
+    for node in _all_nodes(model):
+        if _reads_types(node):
+            node.domain = _HIDDEN + node.domain
+            domains[node.domain] = None
+    for owner in (model, *model.functions):
+        for domain in domains:
+            owner.opset_import.add(domain=domain, version=1)
+
+
+def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str]) -> bool:
+    """Give nodes whose inputs have types now their domains again; whether there was one."""
+    infos = (*found.input, *found.value_info, *found.output)
+    typed = {i.name for i in infos if i.type.WhichOneof("value") is not None}
+    typed |= {tensor.name for tensor in found.initializer}
+    typed |= {tensor.values.name for tensor in found.sparse_initializer}
+    # A value of this graph without a type hides one of the graph around it.
+    inside = {i.name for i in found.input} | {name for n in found.node for name in n.output}
+    known = typed | (around - inside)
+    changed = False
+    for node, inferred in zip(made.node, found.node, strict=True):
+        if node.domain.startswith(_HIDDEN) and node.input and known.issuperset(node.input):
+            node.domain = node.domain.removeprefix(_HIDDEN)
+            changed = True
+        for attr, other in zip(node.attribute, inferred.attribute, strict=True):
+            pairs = zip((attr.g, *attr.graphs), (other.g, *other.graphs), strict=True)
+            for graph, other_graph in pairs:
+                changed |= _show(graph, other_graph, frozenset(known))
+    return changed
+
+
+__all__ = ["infer_model"]

@@ -1,0 +1,149 @@
+"""`find`: the places of a model where a pattern lies, or almost lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onnxwright.ir.nested import all_nodes
+from onnxwright.optimizer.match import Match, Near
+from onnxwright.optimizer.matching import Matcher
+from onnxwright.optimizer.opening import opened
+from onnxwright.optimizer.patterns import Pattern
+from onnxwright.optimizer.rules import Rule
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place of a model where a pattern lies.
+
+    Fields:
+        nodes: the matched nodes, the one of the first result first.
+        values: parameter -> the name of what it is bound to (a list for `*rest`).
+        attributes: parameter -> the captured attribute.
+    """
+
+    nodes: tuple[ir.Node, ...]
+    values: dict[str, Any]
+    attributes: dict[str, Any]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v}" for k, v in (self.values | self.attributes).items())
+        return f"<{self.nodes[0].op_type} `{self.nodes[0].outputs[0].name}`: {shown}>"
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A place of a model where a pattern almost lies.
+
+    Fields:
+        root: the node that was tried as its root.
+        matched: how many of the pattern's nodes matched.
+        expected: the part of the pattern that did not.
+        line: its line in the pattern function.
+        node: the model's node there.
+        reason: why it does not match.
+    """
+
+    root: ir.Node
+    matched: int
+    expected: str
+    line: int | None
+    node: ir.Node | None
+    reason: str
+
+    def __str__(self) -> str:
+        at = "" if self.node is None else f" at `{_shown(self.node)}`"
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"`{_shown(self.root)}`: {self.expected}{line} does not match{at}: {self.reason}"
+
+
+def _shown(node: ir.Node) -> str:
+    outputs = ", ".join(str(v.name) for v in node.outputs)
+    return f"{outputs} = {node.op_type}(...)"
+
+
+def find(
+    model: Any,
+    pattern: Rule | Callable[..., Any],
+    *,
+    explain: bool = False,
+    shared: bool | None = None,
+) -> list[Any]:
+    """The places of a model where a pattern lies.
+
+    Args:
+        model: a ModelProto, an `onnx_ir.Model`, a path or an `ONNXProgram`.
+        pattern: a rule, or a pattern function.
+        explain: return where it almost lies instead, and why it does not.
+        shared: whether interior values may have readers outside of the pattern; by default as for
+            a rule when it is applied, and True for a pattern function.
+
+    Returns:
+        `Found` for each place; with `explain=True` `NearMiss`, the nearest first.
+
+    Example:
+        >>> import onnx
+        >>> model = onnx.parser.parse_model('''
+        ...     <ir_version: 10, opset_import: ["" : 20]>
+        ...     g (float[N] x) => (float[N] y) { a = Exp(x)  y = Neg(a) }''')
+        >>> find(model, lambda op, x: -op.Exp(x))
+        [<Neg `y`: x=x>]
+        >>> print(find(model, lambda op, x: -op.Log(x), explain=True)[0].reason)
+        it is Exp
+    """
+    source, _ = opened(model)
+    version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
+    rules = (
+        [Pattern.traced(pattern)]
+        if not isinstance(pattern, Rule)
+        else (pattern.for_version(version).patterns)
+    )
+    if shared is None:
+        shared = pattern.always if isinstance(pattern, Rule) else True
+    found: list[Found] = []
+    near: list[NearMiss] = []
+    for imports, node in nodes_with_imports(source):
+        for one in rules:
+            if (node.op_type, node.domain) != (one.root.op_type, one.root.domain):
+                continue
+            matcher = Matcher(one, imports, explain=explain, shared=shared)
+            match = next(matcher.at(node), None)
+            if match is not None:
+                found.append(_found(match))
+            elif matcher.near is not None:
+                near.append(_near(node, matcher.near))
+    return sorted(near, key=lambda n: -n.matched) if explain else found
+
+
+def nodes_with_imports(model: ir.Model) -> Iterable[tuple[Any, ir.Node]]:
+    """All nodes of a model and its functions, each with the opset imports that it is read by."""
+    for node in all_nodes(model.graph):
+        yield model.graph.opset_imports, node
+    for function in model.functions.values():
+        for node in all_nodes(function):
+            yield function.opset_imports, node
+
+
+def _found(match: Match) -> Found:
+    def name(value: Any) -> Any:
+        if isinstance(value, list):
+            return [name(v) for v in value]
+        return None if value is None else value.name
+
+    return Found(
+        tuple(match.nodes.values()),
+        {k: name(v) for k, v in match.values.items()},
+        dict(match.attributes),
+    )
+
+
+def _near(root: ir.Node, near: Near) -> NearMiss:
+    return NearMiss(root, near.matched, near.expected, near.line, near.node, near.reason)
+
+
+__all__ = ["Found", "NearMiss", "find", "nodes_with_imports"]

@@ -1,0 +1,155 @@
+"""Programs whose loops grow tensors, carry None and numbers, and use lists and iterators."""
+
+# ruff: noqa: E731
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+
+
+def program(function: Any) -> Any:
+    """Add a program to the table: a function of one matrix, or a module."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+class Greedy(nn.Module):
+    """Greedy generation for a batch until every sequence has ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 4)
+        self.out = nn.Linear(4, 10)
+
+    def forward(self, x):
+        ids = (x.abs() * 2).long()[:, :2].clamp(0, 9)
+        finished = torch.zeros(ids.shape[0], dtype=torch.bool)
+        while ids.shape[1] < 8 and not finished.all():
+            scores = self.out(self.embedding(ids).mean(1))
+            token = torch.where(finished, torch.zeros(len(x)).long(), scores.argmax(-1))
+            ids = torch.cat([ids, token[:, None]], dim=1)
+            finished = finished | (token == 3) | (token == 7)
+        return ids
+
+
+@program
+class Cached(nn.Module):
+    """Generation with a cache that grows by a row in each iteration."""
+
+    def __init__(self):
+        super().__init__()
+        self.query, self.key = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        keys, values, n = self.key(x), x * 2, 0
+        h = x[-1:]
+        while n < 4 and h.abs().sum() > 0.5:
+            h = torch.softmax(self.query(h) @ keys.T, -1) @ values
+            keys = torch.cat([keys, self.key(h)])
+            values = torch.cat([values, h * 0.5])
+            n += 1
+        return h, keys
+
+
+@program
+def grows_until_a_value_or_a_length(x):
+    ids = x[:1, 0]
+    done = ids.sum() > 100
+    while not done:
+        token = ids[-1:] * 0.5 + 1
+        ids = torch.cat([ids, token])
+        done = (token.sum() > 1.5) | (ids.shape[0] > 6)
+    return ids, ids.shape[0]
+
+
+@program
+def doubles(x):
+    y, s = x[0, :1], x.sum()
+    while y.shape[0] < 16 and s < 5:
+        y = torch.cat([y, y + 1])
+        s = s + 1
+    return y
+
+
+@program
+def grows_on_a_side(x):
+    y, k = x[:1], 0
+    while k < 5 and y.sum() < 10:
+        if y[-1].max() > 0:
+            y = torch.cat([y, y[:1] + 1])
+        else:
+            y = y + 0.5
+        k += 1
+    return y, k
+
+
+@program
+def grows_from_nothing(x):
+    y, s = x.new_zeros(0, 4), x.sum()
+    while s > 0:
+        y = torch.cat([y, x[:1] * s])
+        s = s - 4
+    return y
+
+
+@program
+def two_that_grow_by_each_other(x):
+    a, b, n = x[:1, 0], x[:, 0], 0
+    while n < 4 and a.sum() < 4:
+        a = torch.cat([a, b[:1].abs() + 1])
+        b = torch.cat([b, a[-1:]])
+        n += 1
+    return a, b, a.shape[0] + b.shape[0]
+
+
+@program
+def shrinks(x):
+    y = x[:, 0]
+    while y.numel() > 1 and y.sum() > 0:
+        y = y[1:]
+    return y
+
+
+@program
+def shrinks_by_a_mask(x):
+    y, limit = x.flatten(), x.max()
+    while y.numel() > 0 and y.max() > 0.5:
+        limit = limit - 0.5
+        y = y[y < limit]
+    return y
+
+
+@program
+def suppression(x):
+    boxes, kept = x[:, 0], []
+    left = boxes.argsort()
+    while left.numel() > 0:
+        best = left[-1]
+        kept.append(best)
+        left = left[:-1]
+        left = left[(boxes[left] - boxes[best]).abs() > 0.25]
+    return torch.stack(kept)
+
+
+@program
+def a_result_that_holds_a_dict_that_one_side_changes(x):
+    held = {"a": x, "n": 0}
+
+    def note(value):
+        held["a"] = value
+        return value
+
+    if x.sum() > 0:
+        if x.max() > 1:
+            return x + 1, {"a": x * 2, "n": 1}
+        held["a"] = x * 3
+        return x, held
+    y = note(x * 5)
+    return y, held

@@ -1,0 +1,154 @@
+"""Texts that have a number of run time: keys of dicts and modules, names of attributes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+
+
+class Heads(torch.nn.Module):
+    """Layers with names that have a number."""
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        keys = ("0", "1", "2", "sum", "mean", "task_0", "task_1", "task_2")
+        self.by_key = torch.nn.ModuleDict({key: torch.nn.Linear(4, 3) for key in keys})
+        for n in range(3):
+            setattr(self, f"head{n}", torch.nn.Linear(4, 3))
+            self.register_buffer(f"scale_{n}", torch.full((4,), n + 1.0))
+        self.names = ["sum", "mean", "2"]
+        self.body = body
+
+    def forward(self, x: Any, n: Any) -> Any:
+        return self.body(self, x, n)
+
+
+def by_text(m, x, n):
+    return m.by_key[str(n.item())](x)
+
+
+def by_f_string(m, x, n):
+    return m.by_key[f"task_{int(n)}"](x)
+
+
+def by_format(m, x, n):
+    key = "task_{}".format(n.item())  # noqa: UP032 - old code has it
+    return m.by_key[key](x) + m.by_key["task_" + str(int(n))](x)
+
+
+def by_percent(m, x, n):
+    return getattr(m, "scale_%d" % int(n)) * x  # noqa: UP031 - old code has it
+
+
+def by_attribute(m, x, n):
+    return getattr(m, f"head{n.item()}")(x)
+
+
+def by_name(m, x, n):
+    return m.by_key[m.names[int(n)]](x)
+
+
+def by_membership(m, x, n):
+    key = f"task_{n.item() + 1}"
+    if key not in m.by_key:
+        return torch.zeros(x.shape[0], 3)
+    return m.by_key[key](x)
+
+
+def by_default(m, x, n):
+    return x * {"1": 2.0, "2": 5.0, "x": 7.0}.get(str(n.item()), 0.5)
+
+
+def by_attribute_or_not(m, x, n):
+    if hasattr(m, f"scale_{n.item() + 1}"):
+        return x + 1
+    return x - 1
+
+
+def by_comparison(m, x, n):
+    key = str(n.item())
+    if key == "2":
+        x = x + 1
+    if key != "0":
+        x = x * 3
+    return x
+
+
+def by_chosen_name(m, x, n):
+    name = m.names[int(n)]
+    if name == "sum":
+        return x.sin()
+    if name in ("mean", "other"):
+        return x.cos()
+    return x
+
+
+def by_text_of_a_branch(m, x, n):
+    key = f"task_{n.item()}" if x.sum() > 0 else f"task_{2 - n.item()}"
+    return m.by_key[key](x)
+
+
+def by_known_number(m, x, n):
+    return m.by_key[f"task_{len(m.names) - 1}"](x * n.item())
+
+
+def in_messages(m, x, n):
+    count, largest = n.item(), x.max().item()
+    if count == 7:
+        raise ValueError(f"{count!r} of {x.shape[0]:>3}, {x.mean():.3f}")
+    message = f"{count:03d} {largest:.2f} {count!s:>4}"
+    if x.max() > 1:
+        x = x - count
+    return x if message else x + 1
+
+
+BODIES = (
+    by_text, by_f_string, by_format, by_percent, by_attribute, by_name, by_membership, by_default,
+    by_attribute_or_not, by_comparison, by_chosen_name, by_text_of_a_branch, by_known_number,
+    in_messages,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda f: f.__name__)
+def test_a_text_is_that_of_the_number(body: Callable[..., Any]) -> None:
+    model = Heads(body).eval()
+    batch = torch.export.Dim("batch", min=1, max=64)
+    x = torch.linspace(-1, 2, 8).reshape(2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxwrightWarning)
+        program = ow.export(model, (x, torch.tensor(1)), dynamic_shapes=({0: batch}, None))
+    for n in range(3):
+        for rows in (x, -x, torch.cat([x, x + 1])):
+            wanted = model(rows, torch.tensor(n))
+            torch.testing.assert_close(program(rows, torch.tensor(n)), wanted)
+
+
+def test_a_text_without_a_key_is_an_error_of_the_model() -> None:
+    program = ow.export(Heads(by_text).eval(), (torch.ones(2, 4), torch.tensor(1)))
+    with pytest.raises(ow.OnnxwrightError):
+        program(torch.ones(2, 4), torch.tensor(9))
+
+
+def test_a_text_that_is_taken_for_a_symbol_is_named() -> None:
+    with pytest.warns(OnnxwrightWarning, match="OW885"):
+        ow.export(
+            Heads(by_default).eval(), (torch.ones(2, 4), torch.tensor(1)), capture="non-strict"
+        )
+
+
+def test_printing_a_number_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def body(m, x, n):
+        print(f"n is {n.item()}")
+        return x + n.item()
+
+    program = ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
+    assert [one.strategy for one in program.report.captures] == ["non-strict"]
