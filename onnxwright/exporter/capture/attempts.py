@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
+
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.attempt import Attempt, Capture, attempted, captured
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
@@ -200,9 +202,13 @@ class _Search:
         return functions if functions.codes else None
 
     def _after_errors(self) -> list[Way]:
-        """The capture by source, if the last error of a value that Python reads is of the model."""
+        """The capture by source, if the last error of a value that Python reads is of the model.
+
+        Also for sizes that torch makes twice with gradients, without which it captures by source.
+        """
         first = next((e for e in reversed(self.errors) if has_deciding_frame(e)), None)
-        return [] if first is None else sources(self.wanted, first, self.assume)
+        made_twice = any(isinstance(e, PendingUnbackedSymbolNotFound) for e in self.errors)
+        return sources(self.wanted, first, self.assume) if first or made_twice else []
 
     def _ways_for(self, attempt: Attempt, error: Exception) -> list[Way]:
         """The ways that are made for what stopped a capture."""
