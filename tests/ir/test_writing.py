@@ -6,8 +6,6 @@ import errno
 import os
 import signal
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -80,7 +78,9 @@ print(count)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("old", WAYS)
-def test_a_killed_save_leaves_a_whole_model(way: str, old: str, tmp_path: Path) -> None:
+def test_a_killed_save_leaves_a_whole_model(
+    run_loaded: Any, way: str, old: str, tmp_path: Path
+) -> None:
     """Every step of a save is the last one of some process (one in three, for time)."""
     root = str(Path(__file__).parents[2])
     path = tmp_path / "m.onnx"
@@ -89,11 +89,11 @@ def test_a_killed_save_leaves_a_whole_model(way: str, old: str, tmp_path: Path) 
     while True:
         save(path, 1.0, old)
         program = KILLED.format(tests=root, step=step, path=str(path), way=way)
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+        done = run_loaded("-c", program)
         seen.add(value_of(path))
         if done.returncode == 0:
             break
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        assert done.returncode == -signal.SIGKILL, done.stderr
         step += 3
     assert seen <= {1.0, 2.0}
     save(path, 3.0, way)
