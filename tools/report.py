@@ -224,12 +224,18 @@ def _holder(statement: ast.stmt) -> str:
 def _tables_in(
     node: ast.AST, holder: str, path: str, is_operator: Callable[[str], bool]
 ) -> Iterator[Table]:
-    found = tuple(text for text in _strings(node) if is_operator(text))
-    if len(found) >= FEWEST_NAMES and isinstance(node, ast.expr):
-        yield Table(path, node.lineno, holder, found)
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _tables_in(child, holder, path, is_operator)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _HOLDS_STRINGS):
+            found = tuple(text for text in _strings(node) if is_operator(text))
+            if len(found) >= FEWEST_NAMES:
+                yield Table(path, node.lineno, holder, found)
+                continue
+        waiting.extend(reversed([*ast.iter_child_nodes(node)]))
+
+
+_HOLDS_STRINGS = (ast.Set, ast.List, ast.Tuple, ast.Dict, ast.Constant)
 
 
 def _strings(node: ast.AST) -> list[str]:

@@ -107,23 +107,24 @@ def check(
     compare: bool = True,
     tolerance: tuple[float, float] | None = None,
     fixed: bool = False,
+    captured: Any = None,
     **options: Any,
 ) -> ONNXProgram:
-    """Export a model, check it, and run it beside PyTorch, at other sizes too if it is dynamic."""
+    """Export a model, check it, and run it beside PyTorch, at other sizes too if it is dynamic.
+
+    The program that PyTorch captured of it may be given: it is exported in place of the model.
+    """
     kwargs = kwargs or {}
+    inputs: dict[str, Any] = {}
+    if captured is None:
+        inputs.update(args=copy.deepcopy(args), kwargs=copy.deepcopy(kwargs))
+        inputs.update(dynamic_shapes=dynamic_shapes)
     with warnings.catch_warnings():
         if not fixed:
             # What has a name is dynamic: other sizes would not be tried otherwise.
             told = r"warning.OW827.: dimension \d+ of `.*` \(`"
             warnings.filterwarnings("error", told, errors.OnnxwrightWarning)
-        program = ow.export(
-            model,
-            copy.deepcopy(args),
-            copy.deepcopy(kwargs),
-            dynamic_shapes=dynamic_shapes,
-            strict=True,
-            **options,
-        )
+        program = ow.export(captured or model, **inputs, strict=True, **options)
     valid(program)
     same(program, model, args, kwargs, compare=compare, tolerance=tolerance)
     names = dynamic_names(program)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
@@ -258,13 +261,22 @@ OPSETS = {
 }
 
 
+@functools.cache
+def captured(name: str) -> Any:
+    """The module of an entry, and the program that is captured of it, once for all opsets."""
+    make, inputs, dynamic = OPSETS[name]
+    torch.manual_seed(0)
+    model = make()
+    return model, export(model, inputs(), dynamic_shapes=dynamic).exported_program
+
+
 @pytest.mark.parametrize("version", [v for v in checks.OPSETS if v >= 13])
 @pytest.mark.parametrize("name", OPSETS)
 def test_every_opset_is_right(name: str, version: int) -> None:
     """From 13 on: the model says so, and computes the same."""
-    model, inputs, dynamic = OPSETS[name]
-    torch.manual_seed(0)
-    program = check(model(), inputs(), None, dynamic, opset_version=version, sizes=({"*": 0},))
+    model, program = captured(name)
+    inputs = OPSETS[name][1]()
+    program = check(model, inputs, captured=program, opset_version=version, sizes=({"*": 0},))
     assert program.model.opset_imports[""] == version
 
 
@@ -272,11 +284,11 @@ def test_every_opset_is_right(name: str, version: int) -> None:
 @pytest.mark.parametrize("name", OPSETS)
 def test_older_opsets_are_right_or_refused(name: str, version: int) -> None:
     """Below 13 some operators have no meaning; each is named, and nothing wrong is written."""
-    model, inputs, dynamic = OPSETS[name]
-    torch.manual_seed(0)
+    model, program = captured(name)
+    inputs = OPSETS[name][1]()
     reason = ""
     try:
-        program = check(model(), inputs(), None, dynamic, opset_version=version, sizes=())
+        program = check(model, inputs, captured=program, opset_version=version, sizes=())
     except errors.ConversionError as error:
         reason = str(error)
     if reason:

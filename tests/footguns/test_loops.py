@@ -50,7 +50,7 @@ def test_the_same_bytes_under_every_hash_seed(run_python) -> None:
         "print(hashlib.sha256(f.to_model_proto().SerializeToString(deterministic=True)).hexdigest())"
     )
     found = set()
-    for seed in ("0", "1", "2", "12345"):
+    for seed in ("0", "12345"):
         done = run_python("-c", code, env={"PYTHONHASHSEED": seed})
         assert done.returncode == 0, done.stderr
         found.add(done.stdout.strip())

@@ -6,8 +6,6 @@ import errno
 import os
 import signal
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper, parser
 
+from onnxwright.errors import ScriptValueError
 from onnxwright.ir.writing import Save, write_file
 
 TEXT = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Mul(x, w) }'
@@ -79,7 +78,9 @@ print(count)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("old", WAYS)
-def test_a_killed_save_leaves_a_whole_model(way: str, old: str, tmp_path: Path) -> None:
+def test_a_killed_save_leaves_a_whole_model(
+    run_loaded: Any, way: str, old: str, tmp_path: Path
+) -> None:
     """Every step of a save is the last one of some process (one in three, for time)."""
     root = str(Path(__file__).parents[2])
     path = tmp_path / "m.onnx"
@@ -88,11 +89,11 @@ def test_a_killed_save_leaves_a_whole_model(way: str, old: str, tmp_path: Path) 
     while True:
         save(path, 1.0, old)
         program = KILLED.format(tests=root, step=step, path=str(path), way=way)
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+        done = run_loaded("-c", program)
         seen.add(value_of(path))
         if done.returncode == 0:
             break
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        assert done.returncode == -signal.SIGKILL, done.stderr
         step += 3
     assert seen <= {1.0, 2.0}
     save(path, 3.0, way)
@@ -189,3 +190,15 @@ def test_errors_name_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_device_is_written_to(tmp_path: Path) -> None:
     write_file("/dev/null", "text")
     assert not Path("/dev/null").is_file()
+
+
+def test_names_that_no_model_or_file_can_have(tmp_path: Path) -> None:
+    with Save(tmp_path / "a\udc80.onnx") as save:
+        data = save.data_file()
+        with pytest.raises(ScriptValueError, match="OW627"):
+            save.location(data)
+    with pytest.raises(ValueError, match=r"a\\x00b"):
+        Save(tmp_path / "a\0b")
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "missing" / "m.onnx")
+    with pytest.raises(FileNotFoundError, match="link.onnx"), Save(tmp_path / "link.onnx"):
+        pass

@@ -81,6 +81,7 @@ class _Search:
         waiting: the ways that were not tried yet.
         errors: what the ways raised.
         failed: the captures by source that failed, with their inputs.
+        has_sources: whether the capture by source was put before others.
         best: the program that lost fewest sizes, if there is a program.
         lost: how many it lost.
         loops: the loops that made numbers of sizes, in all attempts.
@@ -95,6 +96,7 @@ class _Search:
     waiting: list[Way] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
     failed: list[tuple[Failure, Wanted]] = field(default_factory=list)
+    has_sources: bool = False
     best: Capture | None = None
     lost: int = 0
     loops: Loops = field(default_factory=Loops)
@@ -147,7 +149,12 @@ class _Search:
         self.loops.refused(error)
         if self.best is not None:
             return
-        if self.is_auto and not self.waiting and not isinstance(way.strategy, Source):
+        if (
+            self.is_auto
+            and not self.waiting
+            and not self.has_sources
+            and not isinstance(way.strategy, Source)
+        ):
             self.waiting = self._after_errors()
             if self.waiting:
                 self.conversions = {}
@@ -220,7 +227,15 @@ class _Search:
             return []
         if attempt.is_about_func():
             return ways(self.wanted, "torch.func")
-        return ways(self.wanted, "quantized") if attempt.is_about_quantized() else []
+        if attempt.is_about_quantized():
+            return ways(self.wanted, "quantized")
+        if attempt.conversions and has_deciding_frame(error, of_assert=False):
+            # Compiling asks the same question, after minutes with the sizes that are computed.
+            self.has_sources = True
+            last = [way for way in self.waiting if way.strategy is strict]
+            others = [way for way in self.waiting if way.strategy is not strict]
+            self.waiting = [*others, *sources(self.wanted, error, self.assume), *last]
+        return []
 
     def _proposal(self) -> Proposal:
         """What lets a capture by source succeed: that of the first form of the inputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import linecache
 import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -440,14 +441,19 @@ def deciding_lines(error: BaseException | None) -> list[tuple[FrameType, int]]:
     return [(f, line) for f, line in frames if not f.f_code.co_filename.startswith(MACHINERY)]
 
 
-def has_deciding_frame(error: BaseException) -> bool:
+def has_deciding_frame(error: BaseException, of_assert: bool = True) -> bool:
     """Whether an error of a capture comes from Python that reads a value.
 
     Args:
         error: what a capture raised.
+        of_assert: whether one that an `assert` reads counts.
 
     Returns:
         Whether; not for an error of a compiler that read the code without running it.
     """
     cause = reads_value(error)
-    return cause is not None and deciding_frame(cause) is not None
+    frame = None if cause is None else deciding_frame(cause)
+    if frame is None or of_assert:
+        return frame is not None
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+    return not line.strip().startswith("assert")
