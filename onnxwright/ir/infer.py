@@ -83,6 +83,8 @@ def infer_call(
     Raises:
         INFERENCE_ERRORS: the inputs cannot go together.
     """
+    if len(call.types) < call.signature.min_input:
+        return [None] * call.count  # an invalid node, of which rules and onnx know nothing
     if call.signature.domain == "":
         rule = facts(call.name).infer
         if rule is not None:

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 
 from typing_extensions import Self
 
-from onnxwright.diagnostics.unicode_text import unicode_checked
+from onnxwright.diagnostics.unicode_text import check_text, unicode_checked
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 
@@ -78,6 +78,8 @@ class Save:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        if "\0" in os.fsdecode(path):
+            raise ValueError(f"no file can have this name, which has a NUL: {os.fsdecode(path)!r}")
         with unicode_checked("the path"):
             self.target = Path(os.path.realpath(path))
         self._folder = self.target.parent
@@ -90,7 +92,7 @@ class Save:
             if self.target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", str(self.path))
             if not self._folder.is_dir():
-                folder = str(self.path.parent)
+                folder = str(self._folder if self.path.is_symlink() else self.path.parent)
                 if self._folder.exists():
                     raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", folder)
                 raise FileNotFoundError(errno.ENOENT, "the folder does not exist", folder)
@@ -129,6 +131,7 @@ class Save:
             The name, in the folder of the target.
         """
         (part,) = (p for p in self._parts if data in (p.file, p.path))
+        check_text(name or self.target.name, "the path")  # it becomes text in the model
         if name is not None:
             if name == self.target.name:
                 raise FileExistsError(errno.EEXIST, "the model itself has this name", name)

@@ -53,8 +53,8 @@ def single(x: Any) -> Any:
 def padded(x: Any) -> Any:
     rest = x.shape[0] % 4
     if rest:
-        x = torch.nn.functional.pad(x, (0, 0, 0, 4 - rest))
-    return x.reshape(-1, 4, 3)
+        x = torch.nn.functional.pad(x, (0, 0, 0, 4 - rest), value=1.0) + 1
+    return x
 
 
 def masked(x: Any, y: Any) -> Any:
@@ -72,11 +72,11 @@ def scaled(x: Any) -> Any:
 
 
 class Window(torch.nn.Module):  # type: ignore[misc]
-    """As a sliding-window cache: what is longer than the window is cut."""
+    """What is longer than a window is cut, and more."""
 
     def forward(self, x: Any) -> Any:
         if x.shape[0] > 8:
-            x = x[-8:]
+            x = x[-8:] * 2
         return x.sum(0)
 
 
@@ -103,7 +103,7 @@ CASES: dict[str, Case] = {
         by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
     ),
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
-    "padding": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
+    "remainder": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
     "unequal": Case(masked, (4, 5), ("n", "m"), "n != m", ((6, 3),), ((4, 4),)),
     "equal": Case(masked, (4, 4), ("n", "m"), "n == m", ((6, 6),), ((4, 3),)),
     "long": Case(scaled, (10,), ("n",), "n <= 16", ((16,), (1,)), ((17,),)),

@@ -16,6 +16,7 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper, parser
 
+from onnxwright.errors import ScriptValueError
 from onnxwright.ir.writing import Save, write_file
 
 TEXT = '<ir_version: 10, opset_import: ["" : 18]> g (float[N] x) => (float[N] y) { y = Mul(x, w) }'
@@ -189,3 +190,15 @@ def test_errors_name_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_device_is_written_to(tmp_path: Path) -> None:
     write_file("/dev/null", "text")
     assert not Path("/dev/null").is_file()
+
+
+def test_names_that_no_model_or_file_can_have(tmp_path: Path) -> None:
+    with Save(tmp_path / "a\udc80.onnx") as save:
+        data = save.data_file()
+        with pytest.raises(ScriptValueError, match="OW627"):
+            save.location(data)
+    with pytest.raises(ValueError, match=r"a\\x00b"):
+        Save(tmp_path / "a\0b")
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "missing" / "m.onnx")
+    with pytest.raises(FileNotFoundError, match="link.onnx"), Save(tmp_path / "link.onnx"):
+        pass

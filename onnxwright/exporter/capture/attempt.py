@@ -47,6 +47,7 @@ class Capture:
         by_values: what it decides by values.
         unrolled: the loops that make numbers of dynamic sizes, as text.
         texts: the texts of unknown numbers that it uses.
+        way: what captured it.
     """
 
     program: ExportedProgram
@@ -56,6 +57,7 @@ class Capture:
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     unrolled: tuple[str, ...] = ()
     texts: Texts = field(default_factory=Texts)
+    way: Way | None = None
 
 
 @dataclass
@@ -99,7 +101,8 @@ class Attempt:
     def capture(self) -> Capture:
         """The captured program."""
         program = _checked(self.program, self.way.name)
-        found = Capture(program, self.way.relaxed, tuple(self.decisions), tuple(self.changes))
+        decisions, changes = tuple(self.decisions), tuple(self.changes)
+        found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
         if isinstance(self.way.strategy, Source):
             return dataclasses.replace(found, by_values=self.way.strategy.decisions)
         return dataclasses.replace(found, texts=self.texts)

@@ -24,6 +24,7 @@ _BETWEEN = (
     f"{TORCH}/__init__.py",
     f"{TORCH}/fx/experimental/sym_node.py",
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
+    *(f"{HOME}/exporter/capture/{name}.py" for name in ("decisions", "steering", "unrolled_loops")),
 )
 # What rewritten code of a capture by source calls.
 _REWRITTEN = f"{HOME}/exporter/capture/source/"
@@ -68,7 +69,7 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
         answer: bool = guard(self, file, line)
         expression = self._expr
         if getattr(expression, "free_symbols", None):
-            place = _asking_line()
+            place = asking_line()
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
@@ -102,7 +103,7 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
             skipped.discard(file)
 
 
-def _asking_line() -> tuple[str, int] | None:
+def asking_line() -> tuple[str, int] | None:
     """The line that asks, if it is the user's; None for decisions within torch.
 
     Guards of a program that was captured before are code that torch generated: they have no file.

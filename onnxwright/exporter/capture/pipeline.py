@@ -31,6 +31,7 @@ from onnxwright.exporter.capture.branches import (
     resized,
     size_at,
 )
+from onnxwright.exporter.capture.covering import covered
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.held_state import warn_changes
@@ -59,6 +60,7 @@ class Captured:
         module: what it was captured from; None for a program that was captured before.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
+        examples: sizes on both sides of decisions of which one side is right at all sizes.
     """
 
     program: ExportedProgram
@@ -67,6 +69,7 @@ class Captured:
     module: torch.nn.Module | None = None
     tree: Tree | None = None
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
+    examples: tuple[Mapping[Place, int], ...] = ()
 
 
 def capture_model(
@@ -128,6 +131,11 @@ def capture_model(
         except ExportError as error:
             raise_not_captured(module, error)
             raise
+    with recording.timed(report, "capture of one side for all sizes"):
+        both = covered(module, found, wanted, report.captures, report.seconds["capture"])
+    if both is not None:
+        found, wanted = both.capture, both.wanted
+        report.covered += both.decisions
     program = found.program
     _report_draft(program, report)
     proposed.verify(program)
@@ -149,7 +157,8 @@ def capture_model(
             _report_decisions(leaf, tree, strict)
     _check_answers(assume or {}, report)
     branched = sizes if tree is None else BranchedSizes(tree, sizes.names, ranges)
-    return Captured(program, names, branched, own, tree, found.by_values)
+    examples = () if both is None else both.examples
+    return Captured(program, names, branched, own, tree, found.by_values, examples)
 
 
 def _both_sides(

@@ -44,6 +44,8 @@ class ONNXProgram(RunnableProgram):
         module: the module it was captured from; None where `export` was given a program.
         tree: the programs of both sides of decisions by sizes; None without `size_branches`.
         by_values: what it decides by values; empty if it was not captured by source.
+        examples: sizes on both sides of decisions by sizes that `verify` runs, by (flattened
+            input, axis).
         report: what happened, step by step.
         providers: the execution providers of ONNX Runtime that it runs on; None for the CPU.
 
@@ -67,6 +69,7 @@ class ONNXProgram(RunnableProgram):
         self.module = captured.module
         self.tree = captured.tree
         self.by_values = captured.by_values
+        self.examples = captured.examples
         self._captured = captured
         self.model.metadata_props.update(captured.sizes.metadata())
         self.report = report

@@ -227,6 +227,10 @@ def verify(
             reason = check.run(_sizes_text(leaf), *pytree.tree_unflatten(flat, spec))
             if reason:
                 found.problems.append(f"PyTorch does not run at {_sizes_text(leaf)}: {reason}")
+    for sizes in program.examples[:_MOST_EXAMPLES]:
+        flat = resized(program.flat_inputs(tuple(args), dict(kwargs)), sizes)
+        spec = program.exported_program.call_spec.in_spec
+        check.run("sizes of both sides", *pytree.tree_unflatten(flat, spec))
     _run_branches(check, args, kwargs)
     if tried:
         # None of these sizes is refused by a guard, and the module runs with none of them.
@@ -386,6 +390,9 @@ def _line(error: Exception) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
+
+# How many sizes are run of decisions by sizes of which one side is exported for all sizes.
+_MOST_EXAMPLES = 6
 
 # From the size of the given inputs to others, in the order in which they are tried.
 _OTHERS: tuple[Callable[[int], int], ...] = (

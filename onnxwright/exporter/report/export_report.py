@@ -23,6 +23,8 @@ class Report:
         opset_version: the version of the standard opset.
         target: the runtime the model is written for.
         seconds: seconds of each step.
+        covered: decisions by sizes of which one side is right at all sizes, as
+            `covering.CoveredDecision`.
         captures: what became of each way to capture, as `capture.Outcome`.
         torch_ops: torch operator -> how often.
         onnx_ops: ONNX operator -> how often.
@@ -42,6 +44,7 @@ class Report:
     opset_version: int = 0
     target: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
+    covered: list[Any] = field(default_factory=list)
     captures: list[Any] = field(default_factory=list)
     torch_ops: Counter[str] = field(default_factory=Counter)
     onnx_ops: Counter[str] = field(default_factory=Counter)
@@ -142,7 +145,13 @@ class Report:
             for choice in outcome.choices
         ]
         decided = Section("Decisions by values", Table(("in the model", "line", "code"), choices))
-        return [Section("Capture", Table(("way", "seconds", "outcome"), rows)), decided, *told]
+        one_side = [(c.text, f"{c.file}:{c.line}", c.sizes) for c in self.covered]
+        by_sizes = Section(
+            "One side for all sizes",
+            Table(("captured where", "line", "compared with the module at"), one_side),
+        )
+        captures = Section("Capture", Table(("way", "seconds", "outcome"), rows))
+        return [captures, by_sizes, decided, *told]
 
     def _verified(self) -> Section:
         text = "" if self.verification is None else str(self.verification)

@@ -6,7 +6,6 @@ size is fixed. In rewritten code both give a symbolic number.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ _CONVERSIONS = (
     (torch.SymInt, "__index__"),
     (torch.SymFloat, "__float__"),
 )
-_NAMES = {"int", "float", "math"}
+_NAMES = {"int", "float", "math", *MATH}
 
 Conversions = dict[CodeType, FrameType]
 """The code of functions that take a size as a number -> a frame of each."""
@@ -44,7 +43,7 @@ def conversions_recorded() -> Iterator[Conversions]:
         def convert(self: Any) -> Any:
             frame = sys._getframe(1)
             code = frame.f_code
-            if self.node.constant is None and _takes_numbers(frame):
+            if self.node.constant is None and _NAMES.intersection(code.co_names):
                 if not code.co_filename.startswith(MACHINERY):
                     found.setdefault(code, frame)
             return method(self)
@@ -60,12 +59,3 @@ def conversions_recorded() -> Iterator[Conversions]:
     finally:
         for kind, name, method in before:
             setattr(kind, name, method)
-
-
-def _takes_numbers(frame: FrameType) -> bool:
-    """Whether a function calls `int` or `float`, or functions of `math`."""
-    names = frame.f_code.co_names
-    if _NAMES.intersection(names):
-        return True
-    found = [(name, frame.f_globals.get(name)) for name in MATH if name in names]
-    return any(value is getattr(math, name) for name, value in found)

@@ -15,11 +15,11 @@ BUILTINS = (
     "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "range",
     "reversed", "sorted", "str", "sum", "tuple", "zip",
 )  # fmt: skip
-# Functions of `math` that take numbers that are known at run time only.
-MATH = (
-    "exp", "log", "log2", "log10", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "sinh",
-    "cosh", "atan", "asin", "acos", "erf", "fabs", "pow", "floor", "ceil", "trunc", "atan2",
-    "hypot", "isnan", "isinf", "isfinite",
+# Functions of `math`; `runtime.math_` computes them of numbers of run time.
+MATH = frozenset(
+    ("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "asin",
+     "acos", "atan", "atan2", "sinh", "cosh", "tanh", "fabs", "fmod", "hypot", "erf", "erfc",
+     "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc")
 )  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.
@@ -153,13 +153,13 @@ class Expressions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Builtins that decide, and `super()` without arguments."""
         self.generic_visit(node)
-        if _is_of_math(node.func, self.local):
-            node.func = call("math_", node.func)
-            return node
         if _is_format(node):
             assert isinstance(node.func, ast.Attribute)
             node.args = [node.func.value, *node.args]
             node.func = call("format_").func
+            return node
+        if _is_math(node, self.local):
+            node.args, node.func = [node.func, *node.args], call("math_").func
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             node.args = [node.func.value, *node.args]
@@ -378,14 +378,6 @@ class _Appends(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
 
 
-def _is_of_math(function: ast.expr, local: set[str]) -> bool:
-    """Whether a function may be one of `math` for numbers of run time."""
-    if isinstance(function, ast.Name):
-        return function.id in MATH and function.id not in local
-    owner = function.value if isinstance(function, ast.Attribute) else None
-    return isinstance(owner, ast.Name) and owner.id in ("math", "np", "numpy")
-
-
 def _text_part(node: ast.expr) -> ast.expr:
     """A part of an f-string for `text`: a value, how it is converted, and its format."""
     if not isinstance(node, ast.FormattedValue):
@@ -393,6 +385,17 @@ def _text_part(node: ast.expr) -> ast.expr:
     conversion = "" if node.conversion == -1 else chr(node.conversion)
     spec = node.format_spec or ast.Constant("")
     return ast.Tuple([node.value, ast.Constant(conversion), spec], ast.Load())
+
+
+def _is_math(node: ast.Call, local: set[str]) -> bool:
+    """Whether a call may be one of a function of `math`."""
+    if node.keywords or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        whole = isinstance(function.value, ast.Name) and function.value.id == "math"
+        return whole and function.attr in MATH and "math" not in local
+    return isinstance(function, ast.Name) and function.id in MATH - local
 
 
 def _is_format(node: ast.Call) -> bool:

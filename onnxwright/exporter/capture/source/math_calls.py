@@ -1,4 +1,8 @@
-"""Functions of `math` of rewritten code, of numbers that are known at run time only."""
+"""Functions of the module `math` of numbers that are known at run time only, or of dynamic sizes.
+
+Python computes them with a `float`: a size would become that of the example, a value is unknown.
+In rewritten code they are operators of the model on a double, as Python's numbers are.
+"""
 
 from __future__ import annotations
 
@@ -8,56 +12,55 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.expressions import MATH
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
-
-# Those that give an integer of Python.
-_WHOLE = ("floor", "ceil", "trunc")
-_OTHER_NAMES = {"fabs": "abs"}
+from onnxwright.exporter.capture.source.truth import is_unknown
 
 
-def math_(function: Any) -> Any:
-    """A function of `math`, or what computes it at run time in its place."""
-    name = getattr(function, "__name__", "")
-    if current() is None or tracer() is None or name not in MATH:
-        return function
-    if function is not getattr(math, name):
-        return function
-
-    def computed(*args: Any) -> Any:
-        if not any(_is_of_run_time(a) for a in args):
-            return function(*args)
-        return _computed(name, args)
-
-    return computed
+def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: function(x).to(torch.int64)
 
 
-def _is_of_run_time(number: Any) -> bool:
-    """Whether a number is known when the model runs only."""
-    if isinstance(number, torch.Tensor):
-        proxy = tracer().tensor_tracker.get(number)
-        return number.numel() == 1 and proxy is not None and proxy.constant is None
-    return isinstance(number, SYMBOLS) and number.node.constant is None
+def _log(x: Any, base: Any = None) -> Any:
+    return torch.log(x) if base is None else torch.log(x) / torch.log(base)
 
 
-def _computed(name: str, args: tuple[Any, ...]) -> torch.Tensor:
-    """The function of tensors without axes, which stand for numbers."""
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    math.sqrt: torch.sqrt, math.exp: torch.exp, math.expm1: torch.expm1, math.log: _log,
+    math.log2: torch.log2, math.log10: torch.log10, math.log1p: torch.log1p, math.pow: torch.pow,
+    math.sin: torch.sin, math.cos: torch.cos, math.tan: torch.tan, math.asin: torch.asin,
+    math.acos: torch.acos, math.atan: torch.atan, math.atan2: torch.atan2, math.sinh: torch.sinh,
+    math.cosh: torch.cosh, math.tanh: torch.tanh, math.fabs: torch.abs, math.fmod: torch.fmod,
+    math.hypot: torch.hypot, math.erf: torch.erf, math.erfc: torch.erfc,
+    math.degrees: torch.rad2deg, math.radians: torch.deg2rad, math.copysign: torch.copysign,
+    math.isnan: torch.isnan, math.isinf: torch.isinf, math.isfinite: torch.isfinite,
+    math.floor: _whole(torch.floor), math.ceil: _whole(torch.ceil), math.trunc: _whole(torch.trunc),
+}  # fmt: skip
+# PyTorch has these for symbolic numbers.
+_OF_SYMBOLS = (math.floor, math.ceil, math.trunc)
+
+
+def math_(function: Any, *args: Any) -> Any:
+    """`math.sqrt(x)` and the like; any other function is called as it is."""
     session = current()
-    assert session is not None
-    operator: Callable[..., Any] = getattr(torch, _OTHER_NAMES.get(name, name))
-    found = operator(*(_as_float(a) for a in args))
-    if name in _WHOLE:
-        found = found.to(torch.int64)
-    session.numbers.add(found)
-    return found
+    own = _FUNCTIONS.get(function) if getattr(function, "__module__", None) == "math" else None
+    if own is None or session is None or tracer() is None or not any(map(_is_open, args)):
+        return function(*args)
+    if function in _OF_SYMBOLS and isinstance(args[0], SYMBOLS):
+        return function(*args)
+    result = own(*map(_as_double, args))
+    session.numbers.add(result)
+    return result
 
 
-def _as_float(number: Any) -> torch.Tensor:
-    dtype = torch.get_default_dtype()
-    if isinstance(number, torch.Tensor):
-        number = number.reshape(())
-        return number if number.dtype.is_floating_point else number.to(dtype)
-    if isinstance(number, torch.SymInt):
-        return torch.full((), number, dtype=torch.int64).to(dtype)
-    return torch.scalar_tensor(number, dtype=dtype)
+def _is_open(value: Any) -> bool:
+    """Whether a number is symbolic, or a tensor that is known at run time only."""
+    if isinstance(value, SYMBOLS):
+        return value.node.constant is None
+    return isinstance(value, torch.Tensor) and is_unknown(value)
+
+
+def _as_double(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.reshape(()).to(torch.float64)
+    return torch.scalar_tensor(value, dtype=torch.float64)

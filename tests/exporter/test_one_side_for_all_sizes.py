@@ -1,0 +1,357 @@
+"""Decisions by sizes of which one side is right at all sizes: "pad if it does not fit"."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+from torch.nn import functional  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+
+W = 4
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13)
+
+
+def windows(x: Any) -> Any:
+    """Sums within windows of 4 rows; other numbers of rows are refused."""
+    return x.view(x.shape[0] // W, W, 3).cumsum(1).flip(1).reshape(x.shape)
+
+
+def remainder(x: Any) -> Any:
+    n = x.shape[0]
+    if n % W != 0:
+        x = functional.pad(x, (0, 0, 0, W - n % W))
+    return windows(x)[:n]
+
+
+def truth_of_remainder(x: Any) -> Any:
+    n = x.shape[0]
+    if n % W:
+        x = functional.pad(x, (0, 0, W - n % W, 0))
+    return windows(x)[-n:]
+
+
+def negated_test(x: Any) -> Any:
+    n = x.shape[0]
+    if not n % W == 0:
+        x = functional.pad(x, (0, 0, 0, W - n % W))
+    return x.reshape(-1, W, 3).sum(1)
+
+
+def missing(x: Any) -> Any:
+    """As Longformer."""
+    n = x.shape[0]
+    padding = (W - n % W) % W
+    if padding > 0:
+        x = functional.pad(x, (0, 0, 0, padding), value=0.5)
+    return windows(x)[:n]
+
+
+def cropped_again(x: Any) -> Any:
+    n = x.shape[0]
+    padding = (-n) % W
+    if padding > 0:
+        x = functional.pad(x, (0, 0, 0, padding))
+    x = windows(x)
+    if padding > 0:
+        x = x[:-padding]
+    return x
+
+
+def computed_before(x: Any) -> Any:
+    n = x.shape[0]
+    padding = W - n % W
+    if padding != W:
+        x = functional.pad(x, (0, 0, 0, padding))
+    return windows(x)[:n]
+
+
+def ternary(x: Any) -> Any:
+    n = x.shape[0]
+    padding = 0 if n % W == 0 else W - n % W
+    return windows(functional.pad(x, (0, 0, 0, padding)))[:n]
+
+
+def rounded_up(x: Any) -> Any:
+    n = x.shape[0]
+    length = math.ceil(n / W) * W
+    if length != n:
+        x = functional.pad(x, (0, 0, 0, length - n))
+    return windows(x)[:n]
+
+
+def next_multiple(x: Any) -> Any:
+    n = x.shape[0]
+    if n % W != 0:
+        length = (n // W + 1) * W
+        x = functional.pad(x, (0, 0, 0, length - n))
+    return windows(x)[:n]
+
+
+def copied_into_zeros(x: Any) -> Any:
+    n = x.shape[0]
+    if n % W != 0:
+        y = x.new_zeros(n + W - n % W, x.shape[1])
+        y[:n] = x
+        x = y
+    return windows(x)[:n]
+
+
+def zeros_joined(x: Any) -> Any:
+    n = x.shape[0]
+    rest = n % W
+    if rest > 0:
+        x = torch.cat([x, torch.zeros(W - rest, x.shape[1])])
+    return windows(x)[:n]
+
+
+def left_early(x: Any) -> Any:
+    n = x.shape[0]
+    if n % W == 0:
+        return windows(x)
+    return windows(functional.pad(x, (0, 0, 0, W - n % W)))[:n]
+
+
+def length_goes_on(x: Any) -> Any:
+    n = length = x.shape[0]
+    padding = 0
+    if n % W != 0:
+        padding = W - n % W
+        x = functional.pad(x, (0, 0, 0, padding))
+        length = n + padding
+    x = x.view(length // W, W, 3).flip(1).reshape(length, 3)
+    if padding > 0:
+        x = x[:n]
+    return x
+
+
+def rest_left_out(x: Any) -> Any:
+    rest = x.shape[0] % W
+    if rest:
+        x = x[:-rest]
+    return windows(x)
+
+
+def at_least(x: Any) -> Any:
+    n = x.shape[0]
+    if n < 7:
+        x = functional.pad(x, (0, 0, 0, 7 - n))
+    return x.cumsum(0)
+
+
+def at_most(x: Any) -> Any:
+    if x.shape[0] > 8:
+        x = x[:8]
+    return x.cumsum(0)
+
+
+def last_ones(x: Any) -> Any:
+    if x.shape[0] > 8:
+        x = x[-8:]
+    return x.cumsum(0)
+
+
+def last_ones_by_start(x: Any) -> Any:
+    n = x.shape[0]
+    if n > 8:
+        x = x[n - 8 :]
+    return x.cumsum(0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function, and the size of the example: of the side that does less, or of the other."""
+
+    function: Callable[..., Any]
+    size: int
+
+
+CASES = (
+    Case(remainder, 8), Case(remainder, 10), Case(truth_of_remainder, 8), Case(negated_test, 8),
+    Case(missing, 10), Case(cropped_again, 8), Case(computed_before, 9), Case(ternary, 8),
+    Case(rounded_up, 8), Case(next_multiple, 8), Case(copied_into_zeros, 10),
+    Case(zeros_joined, 8), Case(left_early, 8), Case(length_goes_on, 8), Case(rest_left_out, 8),
+    Case(at_least, 10), Case(at_most, 5), Case(last_ones, 10), Case(last_ones_by_start, 6),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.size}")
+def test_one_side_is_right_at_all_sizes(case: Case) -> None:
+    """Without a warning (they are errors here), without a guard, and without an If."""
+    program = ow.export(
+        case.function, (torch.randn(case.size, 3),), dynamic_shapes=({0: "n"},), strict=True
+    )
+    assert "onnxwright.size_guards" not in program.model.metadata_props
+    assert "If" not in [node.op_type for node in program.model.graph]
+    for size in SIZES:
+        x = torch.randn(size, 3)
+        torch.testing.assert_close(program(x), case.function(x))
+
+
+def test_what_was_done_is_in_the_report_and_verified() -> None:
+    program = ow.export(
+        remainder, (torch.randn(8, 3),), dynamic_shapes=({0: "n"},), verify=True, report=False
+    )
+    (decision,) = program.report.covered
+    assert decision.text == "n % 4 != 0"
+    assert decision.file == __file__
+    assert "n = 8; " in decision.sizes
+    assert "One side for all sizes" in program.report.markdown()
+    runs = {check.run for check in program.report.verification.outputs}
+    assert "sizes of both sides" in runs
+
+
+def different(x: Any) -> Any:
+    return x + 1 if x.shape[0] % W else x
+
+
+def always_padded(x: Any) -> Any:
+    """A whole window of padding where nothing is missing."""
+    n = x.shape[0]
+    if n % W:
+        x = functional.pad(x, (0, 0, 0, W - n % W))
+    else:
+        x = functional.pad(x, (0, 0, 0, W))
+    return windows(x)
+
+
+def scaled_above(x: Any) -> Any:
+    n = x.shape[0]
+    return x * (n / 8) if n > 8 else x
+
+
+def turned_above(x: Any) -> Any:
+    return x.flip(0) if x.shape[0] > 8 else x
+
+
+def nothing_left(x: Any) -> Any:
+    """`x[:-0]` is empty: what is right where the condition holds is not elsewhere."""
+    n = x.shape[0]
+    rest = n % W
+    x = x[:-rest]
+    return x.sum(0) if rest else x.sum(0) - 1
+
+
+def later_by_value(x: Any) -> Any:
+    """The sides differ where a value is what few inputs have."""
+    n = x.shape[0]
+    if n % W:
+        x = functional.pad(x, (0, 0, 0, W - n % W), value=-1.0)
+    else:
+        x = x.clamp(min=0.25)
+    return x.amax(0) + x.amin(0)
+
+
+@pytest.mark.parametrize("size", [8, 10])
+@pytest.mark.parametrize(
+    "function",
+    [different, always_padded, scaled_above, turned_above, nothing_left, later_by_value],
+)
+def test_sides_that_differ_stay_guarded(function: Callable[..., Any], size: int) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},))
+    assert "OW833" in " ".join(str(w.message) for w in found)
+    assert not program.report.covered
+    refused = 0
+    for n in SIZES:
+        x = torch.randn(n, 3)
+        try:
+            result = program(x)
+        except ow.errors.ExportTypeError:
+            refused += 1
+        else:
+            torch.testing.assert_close(result, function(x))
+    assert refused
+
+
+def mixed(x: Any) -> Any:
+    """One decision of each kind."""
+    n = x.shape[0]
+    if n % W:
+        x = functional.pad(x, (0, 0, 0, W - n % W))
+    x = windows(x)[:n]
+    return x * 2 if n > 8 else x
+
+
+def test_decisions_are_taken_one_by_one() -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*`n <= 8`"):
+        program = ow.export(mixed, (torch.randn(7, 3),), dynamic_shapes=({0: "n"},))
+    assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
+    for n in range(1, 9):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), mixed(x))
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.randn(9, 3))
+
+
+def squares(x: Any) -> Any:
+    """As the windows of Swin: two sizes."""
+    h, w, d = x.shape
+    if h % 2 or w % 2:
+        x = functional.pad(x, (0, 0, 0, w % 2, 0, h % 2))
+    one, two = x[0::2, 0::2], x[1::2, 1::2]
+    return torch.cat([one, two], -1)
+
+
+@pytest.mark.parametrize("sizes", [(6, 8), (5, 7)])
+def test_two_sizes(sizes: tuple[int, int]) -> None:
+    x = torch.randn(*sizes, 3)
+    program = ow.export(squares, (x,), dynamic_shapes=({0: "h", 1: "w"},), strict=True)
+    for h in (2, 3, 4, 5):
+        for w in (2, 3, 6, 7):
+            x = torch.randn(h, w, 3)
+            torch.testing.assert_close(program(x), squares(x))
+
+
+class Layer(torch.nn.Module):  # type: ignore[misc]
+    """A mask beside the rows, both padded; in two layers the decision is one line."""
+
+    def forward(self, x: Any, mask: Any) -> Any:
+        n = x.shape[1]
+        if n % W != 0:
+            x = functional.pad(x, (0, 0, 0, W - n % W))
+            mask = functional.pad(mask, (0, W - n % W), value=False)
+        x = x.masked_fill(~mask[..., None], 0.0)
+        return x.view(2, x.shape[1] // W, W, 3).cumsum(2).reshape(x.shape)[:, :n]
+
+
+class Layers(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Layer(), Layer()])
+
+    def forward(self, x: Any, mask: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+def test_layers_with_a_mask_of_the_same_length() -> None:
+    shapes = {"x": {1: "n"}, "mask": {1: "n"}}
+    given = (torch.randn(2, 8, 3), torch.ones(2, 8, dtype=torch.bool))
+    program = ow.export(Layers(), given, dynamic_shapes=shapes, strict=True, verify=True)
+    for n in SIZES:
+        x, mask = torch.randn(2, n, 3), torch.rand(2, n) > 0.3
+        mask[:, 0] = True
+        torch.testing.assert_close(program(x, mask), Layers()(x, mask))
+
+
+def equal_lengths(x: Any, y: Any) -> Any:
+    """A decision about whether two sizes are equal is not one about the size of both."""
+    return x.sum(0) + y.sum(0) if x.shape[0] == y.shape[0] else x.sum(0) - y.sum(0)
+
+
+def test_equal_sizes_of_the_example_are_not_equal_sizes() -> None:
+    given = (torch.randn(4, 3), torch.randn(4, 3))
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833"):
+        program = ow.export(equal_lengths, given, dynamic_shapes=({0: "n"}, {0: "m"}))
+    assert not program.report.covered
