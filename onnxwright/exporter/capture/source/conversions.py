@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.fx.experimental import symbolic_shapes
 
+from onnxwright.exporter.capture.source.expressions import MATH
 from onnxwright.exporter.capture.source.functions import MACHINERY
 
 _CONVERSIONS = (
@@ -22,7 +23,7 @@ _CONVERSIONS = (
     (torch.SymInt, "__index__"),
     (torch.SymFloat, "__float__"),
 )
-_NAMES = {"int", "float"}
+_NAMES = {"int", "float", "math", *MATH}
 
 Conversions = dict[CodeType, FrameType]
 """The code of functions that take a size as a number -> a frame of each."""

@@ -15,6 +15,12 @@ BUILTINS = (
     "all", "any", "bool", "enumerate", "float", "int", "len", "max", "min", "range", "reversed",
     "str", "sum", "zip",
 )  # fmt: skip
+# Functions of `math`; `runtime.math_` computes them of numbers of run time.
+MATH = frozenset(
+    ("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "asin",
+     "acos", "atan", "atan2", "sinh", "cosh", "tanh", "fabs", "fmod", "hypot", "erf", "erfc",
+     "degrees", "radians", "copysign", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc")
+)  # fmt: skip
 _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 # Parts that cannot move into a function of their own.
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -151,6 +157,9 @@ class Expressions(ast.NodeTransformer):
             assert isinstance(node.func, ast.Attribute)
             node.args = [node.func.value, *node.args]
             node.func = call("format_").func
+            return node
+        if _is_math(node, self.local):
+            node.args, node.func = [node.func, *node.args], call("math_").func
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             node.args = [node.func.value, *node.args]
@@ -347,6 +356,17 @@ def _text_part(node: ast.expr) -> ast.expr:
     conversion = "" if node.conversion == -1 else chr(node.conversion)
     spec = node.format_spec or ast.Constant("")
     return ast.Tuple([node.value, ast.Constant(conversion), spec], ast.Load())
+
+
+def _is_math(node: ast.Call, local: set[str]) -> bool:
+    """Whether a call may be one of a function of `math`."""
+    if node.keywords or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        whole = isinstance(function.value, ast.Name) and function.value.id == "math"
+        return whole and function.attr in MATH and "math" not in local
+    return isinstance(function, ast.Name) and function.id in MATH - local
 
 
 def _is_format(node: ast.Call) -> bool:

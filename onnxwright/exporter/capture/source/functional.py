@@ -89,6 +89,8 @@ class _Functional:
         self.now: dict[fx.Node, fx.Node] = {}
         # Values written through a view -> the view, and the node of the graph that it is of.
         self.views: dict[fx.Node, tuple[fx.Node, fx.Node]] = {}
+        # New values of what is no view; some are computed by operators that may give views.
+        self.roots: set[fx.Node] = set()
         self.order = {node: n for n, node in enumerate(graph.nodes)}
 
     def run(self) -> bool:
@@ -111,7 +113,7 @@ class _Functional:
         if packet is None or not name.endswith("_") or overload not in packet.overloads():
             return False
         chain = [target]
-        while (base := viewed(chain[-1])) is not None:
+        while (base := self._base(chain[-1])) is not None:
             if not any(chain[-1].target in kind for kind in (_SCATTERS, _INVERSES, _RESHAPES)):
                 return False
             chain.append(base)
@@ -121,7 +123,9 @@ class _Functional:
         homes = {made: key for key, made in self.now.items()}
         for old, base in zip(chain, [*chain[1:], None]):
             self._replace(old, value)
-            if base is not None:
+            if base is None:
+                self.roots.add(value)
+            else:
                 self.views[value] = old, homes[base]
                 if old.target in _RESHAPES:
                     value = self._call(aten.reshape_as.default, (value, base), {}, base)
@@ -179,7 +183,11 @@ class _Functional:
     def _root(self, node: fx.Node) -> fx.Node:
         """What has the memory of a node."""
         while True:
-            base = self.now[self.views[node][1]] if node in self.views else viewed(node)
+            base = self.now[self.views[node][1]] if node in self.views else self._base(node)
             if base is None:
                 return node
             node = base
+
+    def _base(self, node: fx.Node) -> fx.Node | None:
+        """What a node of the new graph is a view of."""
+        return None if node in self.roots else viewed(node)

@@ -8,6 +8,7 @@ from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.loops import for_, listed, while_
+from onnxwright.exporter.capture.source.math_calls import math_
 from onnxwright.exporter.capture.source.operators import (
     and_,
     augment,
@@ -24,5 +25,5 @@ from onnxwright.exporter.capture.source.texts import format_, percent, text
 __all__ = [
     "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
     "choose", "contains", "for_", "format_", "got", "has_attribute", "if_", "is_", "is_unset",
-    "item", "listed", "not_", "observe", "or_", "percent", "text", "while_",
+    "item", "listed", "math_", "not_", "observe", "or_", "percent", "text", "while_",
 ]  # fmt: skip
