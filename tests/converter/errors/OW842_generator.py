@@ -6,6 +6,7 @@ import onnxwright as ow
 def large(rows):
     for row in rows:
         if row.sum() > 0:
+            rows[0] = row
             yield row
 
 
