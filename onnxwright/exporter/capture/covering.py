@@ -40,7 +40,7 @@ from onnxwright.exporter.capture.steering import Steered
 
 # How many captures are tried, and for how many times the seconds of the first (or of these).
 _CAPTURES = 12
-_TIMES, _SECONDS = 12, 60.0
+_TIMES, _SECONDS = 4, 60.0
 
 Answers = Mapping[Line, "bool | None"]
 
