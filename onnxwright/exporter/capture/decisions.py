@@ -5,7 +5,9 @@ Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, w
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
@@ -59,6 +62,9 @@ class Decision:
 def decisions_recorded(found: list[Decision]) -> Iterator[None]:
     """Record the decisions that Python of the user makes inside.
 
+    Sizes are positive for torch: `n == 0` is false before it is asked.  Such a comparison is
+    recorded where it is made: the program is for sizes of 1 or more.
+
     Args:
         found: they are added here.
     """
@@ -76,8 +82,48 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 found.append(Decision(expression, *place, demand=not place[0]))
         return answer
 
-    with sym_node_wrapped("guard_bool", guard_bool):
+    def keeps(name: str) -> Callable[[Any, Any], Any]:
+        compare = getattr(SymNode, name)
+
+        def kept(self: Any, other: Any) -> Any:
+            made = compare(self, other)
+            symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
+            if not symbolic or getattr(made._expr, "free_symbols", None):
+                return made
+            for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
+                place = asking_line()
+                if place is not None and (symbol, *place) not in seen:
+                    seen.add((symbol, *place))
+                    condition = sympy.Ge(symbol, 1, evaluate=False)
+                    found.append(Decision(condition, *place, demand=not place[0]))
+            return made
+
+        return kept
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
+        for name in _COMPARISONS:
+            stack.enter_context(sym_node_wrapped(name, keeps(name)))
         yield
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> Iterator[Any]:
+    """The symbols for which a comparison has another answer where they are 0, all others 2."""
+    symbols = left.free_symbols | right.free_symbols
+    for one in sorted(symbols, key=str):
+        sizes = {s: 0 if s == one else 2 for s in symbols}
+        try:
+            found = _COMPARISONS[name](int(left.subs(sizes)), int(right.subs(sizes)))
+        except (TypeError, ValueError, ZeroDivisionError):  # not a whole number
+            continue
+        if bool(found) != answer:
+            yield one
 
 
 @contextmanager
