@@ -208,7 +208,7 @@ def all_and_any(x: Any) -> Any:
     more = any(row.sum() > 1 for row in x)
     less = all(row.min() < 0 for row in x)
     total = sum(row.max() for row in x if row.sum() > 0)
-    return total + (1 if more else 0) + (2 if less else 0)
+    return x[0, 0] * 0 + total + (1 if more else 0) + (2 if less else 0)
 
 
 def some_rows(x: Any) -> Any:

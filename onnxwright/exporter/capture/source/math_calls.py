@@ -63,4 +63,6 @@ def _is_open(value: Any) -> bool:
 def _as_double(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.reshape(()).to(torch.float64)
+    if isinstance(value, torch.SymInt):
+        return torch.full((), value, dtype=torch.int64).to(torch.float64)
     return torch.scalar_tensor(value, dtype=torch.float64)
