@@ -25,6 +25,7 @@ from onnxwright.ir.validation.model import Model
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
+from onnxwright.ir.validation.splits import check_splits
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 from onnxwright.ir.validation.untyped import check_types_in_functions
 
@@ -212,18 +213,20 @@ def checked(
         raise_damage(damage)
 
 
-def checked_types(proto: Model, *, more_operators: bool = False) -> None:
-    """Refuse a model whose functions end the process when a runtime infers their types.
+def checked_for_runtime(proto: Model, *, more_operators: bool = False) -> None:
+    """Refuse a model that ends the process of a runtime which infers its types.
 
     Args:
         proto: the model, checked already.
         more_operators: whether the runtime may have operators that are not known here.
 
     Raises:
-        ModelError: a node in a function reads a value whose type nobody knows (OW744).
+        ModelError: a node in a function reads a value whose type nobody knows, or a Split has
+            another number of outputs than it states (OW744).
     """
     if isinstance(proto, onnx.ModelProto):
         try:
+            check_splits(proto)
             check_types_in_functions(proto, more_operators=more_operators)
         except Damage as damage:
             raise_damage(damage)
@@ -476,7 +479,7 @@ __all__ = [
     "Opened",
     "checked",
     "checked_external",
-    "checked_types",
+    "checked_for_runtime",
     "checked_value",
     "is_source",
     "not_a_model",

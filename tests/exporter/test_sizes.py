@@ -50,6 +50,20 @@ def single(x: Any) -> Any:
     return x[0] + 1 if x.shape[0] == 1 else x.sum(0)
 
 
+def empty(x: Any) -> Any:
+    if x.shape[0] == 0:
+        return torch.ones(3)
+    return x.sum(0)
+
+
+def not_empty(x: Any) -> Any:
+    return x.sum(0) if len(x) else torch.ones(3)
+
+
+def without_elements(x: Any) -> Any:
+    return torch.ones(3) if x.numel() < 1 else x.sum(0)
+
+
 def padded(x: Any) -> Any:
     rest = x.shape[0] % 4
     if rest:
@@ -102,6 +116,9 @@ CASES: dict[str, Case] = {
     "strict_capture": Case(
         by_length, (10,), ("n",), "n > 5", ((6,),), ((5,),), {"capture": "strict"}
     ),
+    "empty": Case(empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
+    "not empty": Case(not_empty, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
+    "no elements": Case(without_elements, (4,), ("n",), "n >= 1", ((1,), (5,)), ((0,),)),
     "single": Case(single, (4,), ("n",), "n != 1", ((2,), (5,)), ((1,),)),
     "remainder": Case(padded, (10,), ("n",), "n % 4 != 0", ((6,), (9,)), ((8,), (12,))),
     "unequal": Case(masked, (4, 5), ("n", "m"), "n != m", ((6, 3),), ((4, 4),)),

@@ -10,7 +10,7 @@ from typing import Any
 
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.ir.loading import (
-    checked_types,
+    checked_for_runtime,
     not_a_model,
     open_light,
     open_model,
@@ -74,13 +74,13 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     tensors = [v.const_value for v in held.values()] if held is not None else []
     if sum(t.nbytes for t in tensors if t is not None and not hasattr(t, "base_dir")) > LIMIT:
         opened, named = open_light(model)
-        checked_types(opened.proto, more_operators=more_operators)
+        checked_for_runtime(opened.proto, more_operators=more_operators)
         weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
         return ModelSource(opened.proto, serialized(opened.proto), opened.base, weights)
     opened = open_model(model, external=external)
     if not hasattr(opened.proto, "graph"):
         not_a_model(opened.proto)
-    checked_types(opened.proto, more_operators=more_operators)
+    checked_for_runtime(opened.proto, more_operators=more_operators)
     if opened.path is not None:
         return ModelSource(None, utf8_path(opened.path))
     if isinstance(model, bytes):
