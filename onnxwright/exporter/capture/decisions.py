@@ -20,6 +20,7 @@ from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import HOME, TORCH, is_of_user
 
 # What lies between a decision of Python and torch's answer.
@@ -90,6 +91,8 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
             if not symbolic or getattr(made._expr, "free_symbols", None):
                 return made
+            if current() is not None:  # loops and lists of rewritten code work for no iterations
+                return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()
                 if place is not None and (symbol, *place) not in seen:
@@ -149,6 +152,10 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
             skipped.discard(file)
 
 
+def _is_between(frame: FrameType) -> bool:
+    return frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+
+
 def asking_line() -> tuple[str, int] | None:
     """The line that asks, if it is the user's; None for decisions within torch.
 
@@ -156,9 +163,7 @@ def asking_line() -> tuple[str, int] | None:
     """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and (
-        frame.f_code.co_filename in _BETWEEN
-        or frame.f_code.co_name in _FOLLOWED
-        or frame.f_code.co_filename.startswith(_REWRITTEN)
+        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
     ):
         frame = frame.f_back
     if frame is None:

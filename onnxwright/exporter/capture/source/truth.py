@@ -19,7 +19,7 @@ def decided(test: Any) -> bool | None:
     if isinstance(test, bool):
         return test
     if isinstance(test, Grown):
-        return decided(test.length > 0)
+        return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
         t = tracer()
         if current() is None or t is None:
@@ -37,6 +37,13 @@ def decided(test: Any) -> bool | None:
         except GuardOnDataDependentSymNode:
             return None
     return bool(test)
+
+
+def _is_size(length: Any) -> bool:
+    """Whether a length follows from sizes of inputs: PyTorch takes these for 1 or more."""
+    if current() is None or not isinstance(length, torch.SymInt) or free_unbacked_symbols(length):
+        return False
+    return bool(length.node.expr.free_symbols)
 
 
 def is_unknown(number: Any) -> bool:
@@ -76,6 +83,8 @@ def as_truth(value: Any) -> Any:
             value = value.reshape(())
         return value if value.dtype == torch.bool else value != 0
     if isinstance(value, Grown):
+        if _is_size(value.length):
+            return torch.scalar_tensor(value.length) > 0
         return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
         return torch.scalar_tensor(value, dtype=torch.bool)
