@@ -70,7 +70,7 @@ def numbers_of_python(x):
 @PROGRAMS(_matrix, dynamic=ROWS)
 def size_compared(x):
     """Comparisons that the exported ranges decide."""
-    return x + (1 if x.shape[0] > 0 else 2), x.numel()
+    return x + (1 if x.shape[0] >= 0 else 2), x.numel()
 
 
 @PROGRAMS(_matrix, dynamic=ROWS)

@@ -119,7 +119,7 @@ def test_arrays_as_examples_are_told(module: Any) -> None:
 
 
 def test_inputs_on_another_device_are_told() -> None:
-    with pytest.raises(ExportError, match="on the device of the weights"):
+    with pytest.raises(ExportError, match="on one device"):
         ow.export(torch.nn.Linear(2, 1, device="meta"), (torch.ones(1, 2),))
 
 
@@ -390,7 +390,7 @@ def test_an_interrupted_save_leaves_what_was_there(
 
 
 def test_a_missing_folder_is_named(program: Any, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no such folder") as caught:
+    with pytest.raises(FileNotFoundError, match="the folder does not exist") as caught:
         program.save(tmp_path / "missing" / "m.onnx")
     assert caught.value.filename == str(tmp_path / "missing")
     with pytest.raises(IsADirectoryError):

@@ -236,11 +236,12 @@ def _sizes_for(
     involved = sorted({p for c in conditions for p in c.places.values()}, key=str)
     constants = {n for c in conditions for n in c.guard.numbers()}
     near = {n + d for n in constants for d in (-1, 0, 1)} | {2 * n for n in constants}
+    positive = [n for n in sorted(near) if n > 0]
     options = [
         [
             n
-            for n in dict.fromkeys((now[p], *_SMALL[1:], *sorted(near), *now.values(), 1))
-            if 1 <= n <= 1 << 20 and _is_in(n, ranges.get(p))
+            for n in dict.fromkeys((now[p], *_SMALL[1:], *positive, *now.values(), 1, 0))
+            if 0 <= n <= 1 << 20 and _is_in(n, ranges.get(p))
         ]
         for p in involved
     ]

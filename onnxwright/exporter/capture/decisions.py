@@ -93,6 +93,8 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 return made
             if current() is not None:  # loops and lists of rewritten code work for no iterations
                 return made
+            if sys._getframe(1).f_code.co_filename not in _BETWEEN:  # an operator of torch asks
+                return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()
                 if place is not None and (symbol, *place) not in seen:
