@@ -250,7 +250,7 @@ def later_by_value(x: Any) -> Any:
     return x.amax(0) + x.amin(0)
 
 
-@pytest.mark.parametrize("size", [8, 10])
+@pytest.mark.parametrize("size", [pytest.param(8, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize(
     "function",
     [different, always_padded, scaled_above, turned_above, nothing_left, later_by_value],

@@ -197,6 +197,7 @@ def test_a_journal_is_gone_on_with(tmp_path: Path) -> None:
         Journal(path, Settings(("eager",)), resume=True)
 
 
+@pytest.mark.slow  # `test_cluster` has a task that ends its process in the default run
 def test_a_crash_costs_one_sample() -> None:
     """A unit that ends its process is run again sample by sample."""
     todo = sweep.units(["add"], ["float32"])[0]

@@ -74,6 +74,7 @@ def test_items_that_ran_are_counted() -> None:
     assert "Item of 5" in program.report.markdown()
 
 
+@pytest.mark.slow  # it looks for inputs until the limit
 def test_an_item_that_no_inputs_take_is_listed() -> None:
     program = exported(lambda x: (x, -x, x + 1, x * 2)[int(x.sum() > 0)], torch.ones(2))
     found = program.verify()
