@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
 class _CallableModule(ModuleType):
     # Without its example, which calls the function by the name that the package has for it.
-    __doc__ = (default_as.__doc__ or "").partition("    Example:")[0]
+    __doc__ = (default_as.__doc__ or "").partition("Example:")[0].rstrip()
 
     def __call__(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
         return default_as(*args, **kwargs)
