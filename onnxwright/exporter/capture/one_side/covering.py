@@ -18,12 +18,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture import shapes
-from onnxwright.exporter.capture.attempt import Capture, attempted
-from onnxwright.exporter.capture.branches import resized, size_at
-from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
-from onnxwright.exporter.capture.comparing import Compared, compared
-from onnxwright.exporter.capture.guards import (
+from onnxwright.exporter.capture.assumptions.branches import resized, size_at
+from onnxwright.exporter.capture.assumptions.guards import (
     Place,
     SizeGuard,
     Sizes,
@@ -31,12 +27,16 @@ from onnxwright.exporter.capture.guards import (
     places_of,
     sizes_of,
 )
+from onnxwright.exporter.capture.assumptions.specialization import fixed_values
+from onnxwright.exporter.capture.attempt import Capture, attempted
+from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, to_compare
+from onnxwright.exporter.capture.one_side.comparing import Compared, compared
+from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.capture.one_side.sides import Place as Line
+from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
+from onnxwright.exporter.capture.one_side.steering import Steered
 from onnxwright.exporter.capture.outcomes import Outcome
-from onnxwright.exporter.capture.proving import Prover
-from onnxwright.exporter.capture.sides import Place as Line
-from onnxwright.exporter.capture.sides import is_decision, preferred
-from onnxwright.exporter.capture.specialization import fixed_values
-from onnxwright.exporter.capture.steering import Steered
 
 # How many captures are tried, and for how many times the seconds of the first (or of these).
 _CAPTURES = 12

@@ -8,8 +8,8 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from onnxwright.exporter.capture.excluded import Range
-from onnxwright.exporter.capture.proving import moduli_of, value_of
+from onnxwright.exporter.capture.assumptions.excluded import Range
+from onnxwright.exporter.capture.one_side.proving import moduli_of, value_of
 
 Sizes = dict[str, int]
 
