@@ -1,4 +1,4 @@
-"""Decisions by sizes of which one side is right at all sizes: that side is captured, no guard.
+"""Decisions by sizes of which one side is right at all sizes: that side is captured, unguarded.
 
 "Pad if it does not fit" is the usual one: the side that pads pads by 0 where nothing is missing.
 Sides are tried: the module is captured on one of them (`steering`), and what was captured is
@@ -50,7 +50,7 @@ class CoveredDecision:
     """A decision by sizes of which one side is right at all sizes.
 
     Fields:
-        file, line: the user's line.
+        file, line: where the user's code decides.
         text: the condition of the side that was captured.
         sizes: at which it was compared with the module, as text.
     """
@@ -66,10 +66,10 @@ class Covered:
     """A capture without guards for decisions of which one side is right at all sizes.
 
     Fields:
-        capture: it.
-        wanted: what it was captured with.
-        decisions: those decisions.
-        examples: sizes of both their sides, by place, at which it agrees with the module.
+        capture: the program, and how it was captured.
+        wanted: the example inputs and dynamic dimensions it was captured with.
+        decisions: the decisions that need no guard.
+        examples: sizes of both sides, by place, at which the program agrees with the module.
     """
 
     capture: Capture
@@ -95,7 +95,8 @@ def covered(
         seconds: how long the first capture took.
 
     Returns:
-        The capture; None if there is no such decision.
+        The capture, with the decisions that it covers; None if no side is right at all sizes, or
+        nothing is decided by sizes.
     """
     if first.way is None or not any(wanted.axes):
         return None
