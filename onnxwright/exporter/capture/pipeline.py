@@ -133,7 +133,7 @@ def capture_model(
             raise_not_captured(module, error)
             raise
     with recording.timed(report, "capture of one side for all sizes"):
-        both = covered(module, found, wanted, report.captures, report.seconds["capture"])
+        both = covered(module, found, wanted, report.captures)
     if both is not None:
         found, wanted = both.capture, both.wanted
         report.covered += both.decisions

@@ -8,7 +8,6 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,9 +37,8 @@ from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
 from onnxwright.exporter.capture.one_side.steering import Steered
 from onnxwright.exporter.capture.outcomes import Outcome
 
-# How many captures are tried, and for how many times the seconds of the first (or of these).
-_CAPTURES = 12
-_TIMES, _SECONDS = 4, 60.0
+# How many captures are tried: at most, of a large program, and nodes of all of them.
+_CAPTURES, _OF_LARGE, _NODES = 12, 3, 6_000
 
 Answers = Mapping[Line, "bool | None"]
 
@@ -83,7 +81,6 @@ def covered(
     first: Capture,
     wanted: shapes.Wanted,
     outcomes: list[Outcome],
-    seconds: float,
 ) -> Covered | None:
     """A capture that is right on both sides of decisions by sizes.
 
@@ -92,7 +89,6 @@ def covered(
         first: what was captured with the example inputs.
         wanted: the example inputs, and which dimensions are dynamic.
         outcomes: the captures that are tried are added here.
-        seconds: how long the first capture took.
 
     Returns:
         The capture, with the decisions that it covers; None if no side is right at all sizes, or
@@ -100,7 +96,7 @@ def covered(
     """
     if first.way is None or not any(wanted.axes):
         return None
-    search = _Search(module, first, wanted, outcomes, time.monotonic() + _limit(seconds))
+    search = _Search(module, first, wanted, outcomes, _limit(first.program))
     lines = search.lines(search.first)
     if not lines:
         return None
@@ -110,8 +106,9 @@ def covered(
     return search.one_by_one(lines)
 
 
-def _limit(seconds: float) -> float:
-    return max(_TIMES * seconds, _SECONDS)
+def _limit(program: ExportedProgram) -> int:
+    """How many captures are tried: the same on every machine, fast or slow."""
+    return min(max(_NODES // max(len(program.graph.nodes), 1), _OF_LARGE), _CAPTURES)
 
 
 @dataclass
@@ -135,7 +132,7 @@ class _Search:
     given: Capture
     wanted: shapes.Wanted
     outcomes: list[Outcome]
-    deadline: float
+    limit: int
     captures: int = 0
     prover: Prover = field(default_factory=Prover)
 
@@ -153,7 +150,7 @@ class _Search:
         }  # fmt: skip
 
     def is_over(self) -> bool:
-        return self.captures >= _CAPTURES or time.monotonic() > self.deadline
+        return self.captures >= self.limit
 
     def lines(self, found: _Try) -> list[Line]:
         """The lines of decisions with two sides."""
@@ -264,8 +261,6 @@ class _Search:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-                if time.monotonic() > self.deadline:
-                    return None
         if not _both_sides_ran(conditions, agreed, self.values, self.bounds):
             return None
         decisions = tuple(
