@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import str_
+from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
 
 
@@ -123,6 +123,35 @@ def bound(value: Any) -> Any:
     return _number_of(int, (value,)) if whole and value.numel() == 1 else value
 
 
+_CLASSES: dict[type, type] = {
+    torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool, Grown: list, Text: str,
+}  # fmt: skip
+
+
+def _class_of(value: Any) -> type:
+    """The class of Python that a value has where the model runs."""
+    session = current()
+    if isinstance(value, torch.Tensor) and session is not None and value in session.numbers:
+        if value.dtype == torch.bool:
+            return bool
+        return float if value.dtype.is_floating_point else int
+    return _CLASSES.get(type(value), type(value))
+
+
+def _is_instance(value: Any, classes: Any) -> bool:
+    """`isinstance(value, classes)`."""
+    found = _class_of(value)
+    if found is type(value):
+        return isinstance(value, classes)
+    # Programs that are written for a capture ask for `torch.SymInt`.
+    return issubclass(found, classes) or (type(value) in _CLASSES and isinstance(value, classes))
+
+
+def _type(*args: Any, **options: Any) -> Any:
+    """`type(value)`."""
+    return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)
+
+
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "any": any_,
     "all": all_,
@@ -132,6 +161,8 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
+    "isinstance": _is_instance,
+    "type": _type,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
     "len": length_of,

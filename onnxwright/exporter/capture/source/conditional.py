@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -114,7 +115,7 @@ def _conditional(
         for growth, so_far in zip(growths, added):
             growth.added = so_far
         state.write(before)
-        with Region() as region:
+        with Region() as region, _supposing(condition, side):
             holds = comparison if side or comparison is None else sympy.Not(comparison)
             known = {} if holds is None else region.facts.suppose(holds)
             branch()
@@ -147,6 +148,14 @@ def _conditional(
             session.numbers.add(result, choices[0] | choices[1] if all(choices) else frozenset())
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _supposing(condition: Any, side: bool) -> AbstractContextManager[None]:
+    """On a side of a truth value of Python, it is known."""
+    session = current()
+    if session is None or condition not in session.numbers:
+        return nullcontext()
+    return session.truths.supposing(condition, side)
 
 
 def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) -> Build:

@@ -29,7 +29,21 @@ def is_(value: Any, constant: bool) -> Any:
 def not_(value: Any) -> Any:
     """`not value`."""
     answer = decided(value)
-    return not answer if answer is not None else torch.logical_not(as_truth(value))
+    return not answer if answer is not None else _made("not", as_truth(value))
+
+
+def _made(operation: str, *parts: Any) -> Any:
+    """A truth value made of others: one of Python, if these are of Python."""
+    found = _JOINS[operation](*parts)
+    session = current()
+    if session is not None and (operation == "not" or all(p in session.numbers for p in parts)):
+        session.numbers.add(found, frozenset([False, True]))
+        if all(p in session.numbers for p in parts):
+            session.truths.define(found, operation, *parts)
+    return found
+
+
+_JOINS = {"not": torch.logical_not, "and": torch.logical_and, "or": torch.logical_or}
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -69,8 +83,7 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
         if found is stop:
             return found  # whatever the first part is
         if found is not None:
-            join = torch.logical_or if stop else torch.logical_and
-            return join(as_truth(value), as_truth(found))
+            return _made("or" if stop else "and", as_truth(value), as_truth(found))
     if stop:
         return choose(value, lambda: value, others)
     return choose(value, others, lambda: value)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.source.truths import Truths
 from onnxwright.exporter.places import HOME, STDLIB, line_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Session:
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
+        truths: what follows from the decisions around the line that runs now.
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
@@ -84,6 +86,7 @@ class Session:
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
+    truths: Truths = field(default_factory=Truths)
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)

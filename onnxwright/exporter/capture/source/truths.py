@@ -1,0 +1,91 @@
+"""What follows from decisions that were made: on the side where `a and b` holds, `a` holds.
+
+The side after `if ok is True` and `elif ok is False`, or after the last of `case (True, _)` and
+`case (False, _)`, never runs; without this it would have to give a result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Conditions of more truth values than these are not looked at.
+_MOST = 6
+
+Formula = tuple[str, tuple[Any, ...]]
+
+
+class Truths:
+    """Truth values of Python that are known at run time only, and what is supposed of them.
+
+    Example:
+        >>> a, b = object(), object()
+        >>> both, neither = object(), object()
+        >>> truths = Truths()
+        >>> truths.define(both, "and", a, b)
+        >>> with truths.supposing(a, True), truths.supposing(both, False):
+        ...     truths.answer(b), truths.answer(neither)
+        (False, None)
+    """
+
+    def __init__(self) -> None:
+        self._formulas: dict[int, Formula] = {}
+        self._kept: dict[int, Any] = {}
+        self._supposed: list[tuple[Any, bool]] = []
+
+    def define(self, result: Any, operation: str, *parts: Any) -> None:
+        """What a truth value is made of.
+
+        Args:
+            result: the truth value.
+            operation: "not", "and" or "or".
+            parts: the truth values that it is made of.
+        """
+        self._kept[id(result)] = result
+        self._formulas[id(result)] = operation, parts
+
+    @contextmanager
+    def supposing(self, value: Any, answer: bool) -> Iterator[None]:
+        """While it lasts, a truth value is known."""
+        self._supposed.append((value, answer))
+        try:
+            yield
+        finally:
+            self._supposed.pop()
+
+    def answer(self, value: Any) -> bool | None:
+        """A truth value, if it follows from what is supposed."""
+        if not self._supposed:
+            return None
+        wanted = set(self._symbols(value))
+        facts = [(v, a) for v, a in self._supposed if wanted & set(self._symbols(v))]
+        symbols = sorted(wanted.union(*(self._symbols(v) for v, _ in facts)))
+        if not facts or len(symbols) > _MOST:
+            return None
+        found = set()
+        for values in itertools.product((False, True), repeat=len(symbols)):
+            case = dict(zip(symbols, values))
+            if all(self._value(v, case) == a for v, a in facts):
+                found.add(self._value(value, case))
+        return found.pop() if len(found) == 1 else None
+
+    def _symbols(self, value: Any) -> Iterator[int]:
+        """The truth values that one is made of in the end."""
+        formula = self._formulas.get(id(value))
+        if formula is None:
+            yield id(value)
+            return
+        for part in formula[1]:
+            yield from self._symbols(part)
+
+    def _value(self, value: Any, case: dict[int, bool]) -> bool:
+        formula = self._formulas.get(id(value))
+        if formula is None:
+            return case[id(value)]
+        operation, parts = formula
+        if operation == "not":
+            return not self._value(parts[0], case)
+        join = all if operation == "and" else any
+        return join(self._value(part, case) for part in parts)
