@@ -15,9 +15,11 @@ from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import str_
+from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
 from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
@@ -115,6 +117,12 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def _length(items: Any) -> Any:
+    """`len(items)`."""
+    several = isinstance(items, Text) and items.decide is not None
+    return items.each(len) if several else length_of(items)
+
+
 def bound(value: Any) -> Any:
     """`value` as the start or the end of a slice."""
     if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
@@ -134,7 +142,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "enumerate": ranges.enumerate_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
-    "len": length_of,
+    "len": _length,
     "list": lambda *args: _listed(list, args),
     "sorted": _sorted,
     "str": str_,
@@ -153,4 +161,12 @@ def builtin(name: str, function: Any) -> Any:
         or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
     ):
         return function
-    return AT_RUN_TIME.get(name, function)
+    found = AT_RUN_TIME.get(name, function)
+    return functools.partial(_with_values, found) if asks_constants() else found
+
+
+def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A builtin of values that may be None; of None it would fail."""
+    if function is AT_RUN_TIME["bool"]:
+        return function(*args, **kwargs)
+    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})

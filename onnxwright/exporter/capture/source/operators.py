@@ -10,15 +10,29 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.optional_values import (
+    MaybeNone,
+    implied,
+    imply,
+    is_none,
+    is_same,
+    supposing,
+)
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import any_, as_truth, decided, is_number, is_truth
 
 
-def is_(value: Any, constant: bool) -> Any:
-    """`value is constant`, of True or False: what stands for a truth value of Python is one."""
+def is_(value: Any, constant: Any) -> Any:
+    """`value is constant`: what stands for a truth value of Python is one."""
     session = current()
+    if constant is None:
+        return is_none(value)
+    if isinstance(value, MaybeNone) or isinstance(constant, MaybeNone):
+        return is_same(value, constant)
+    if not isinstance(constant, bool):
+        return value is constant
     if session is None or isinstance(value, bool):
         return value is constant
     if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
@@ -29,7 +43,10 @@ def is_(value: Any, constant: bool) -> Any:
 def not_(value: Any) -> Any:
     """`not value`."""
     answer = decided(value)
-    return not answer if answer is not None else torch.logical_not(as_truth(value))
+    if answer is not None:
+        return not answer
+    truth = as_truth(value)
+    return imply(torch.logical_not(truth), implied(truth, False), implied(truth, True))
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -61,7 +78,8 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
     """The same where the first part is known at run time only."""
 
     def others() -> Any:
-        return _logic(rest, stop)
+        with supposing(value, not stop):
+            return _logic(rest, stop)
 
     if is_truth(value):
         # Truth values of both: nothing but the answer is used.
@@ -70,10 +88,16 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
             return found  # whatever the first part is
         if found is not None:
             join = torch.logical_or if stop else torch.logical_and
-            return join(as_truth(value), as_truth(found))
+            return _joined(join(as_truth(value), as_truth(found)), value, found, stop)
     if stop:
-        return choose(value, lambda: value, others)
-    return choose(value, others, lambda: value)
+        return _joined(choose(value, lambda: value, others), value, None, stop)
+    return _joined(choose(value, others, lambda: value), value, None, stop)
+
+
+def _joined(result: Any, one: Any, two: Any, stop: bool) -> Any:
+    """What `one or two` says if it is false, and `one and two` if it is true: that of both."""
+    facts = {**implied(one, not stop), **implied(two, not stop)}
+    return imply(result, {} if stop else facts, facts if stop else {})
 
 
 def _plain(part: Callable[[], Any]) -> Any:

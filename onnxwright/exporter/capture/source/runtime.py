@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
+from onnxwright.exporter.capture.source.optional_values import is_of_type
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.texts import format_, percent, text
@@ -26,6 +27,6 @@ from onnxwright.exporter.capture.source.yields import yielded
 __all__ = [
     "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
     "choose", "contains", "extend", "for_", "format_", "generated", "got", "has_attribute", "if_",
-    "insert", "is_", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
+    "insert", "is_", "is_of_type", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
     "text", "while_", "yielded",
 ]  # fmt: skip
