@@ -32,8 +32,8 @@ from onnxwright.exporter.capture.seeded_draws import seeded_draws_constant
 from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.optional_frames import results_checked
+from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
 from onnxwright.exporter.capture.symbolic_ranges import ranges_symbolic

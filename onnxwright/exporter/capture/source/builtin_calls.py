@@ -153,7 +153,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
-def builtin(name: str, function: Any) -> Any:
+def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if (
         current() is None

@@ -151,7 +151,9 @@ def _conditional(
         if session is not None and not _has_tensor(pair.left, pair.right):
             sides = [one for one in (pair.left, pair.right) if one is not UNSET]
             choices = [session.numbers.choices(one) for one in sides]
-            session.numbers.add(result, frozenset().union(*choices) if all(choices) else frozenset())
+            session.numbers.add(
+                result, frozenset().union(*choices) if all(choices) else frozenset()
+            )
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
 

@@ -18,12 +18,11 @@ from onnxwright.exporter.capture.source.texts import Text, possible_texts
 
 
 class ConstantArguments(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, calls with such an argument are decisions between calls with each constant."""
+    """While it lasts, a call with such an argument is a decision between calls with constants."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
         kwargs = kwargs or {}
-
 
         def again(*args: Any, **kwargs: Any) -> Any:
             return self.__torch_function__(func, types, args, kwargs)

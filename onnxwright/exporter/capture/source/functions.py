@@ -230,6 +230,10 @@ class Rewritten:
         around = self._around(file, line)
         return names_read(*around[-1], line) if around else set()
 
+    def has_line(self, file: str, line: int) -> bool:
+        """Whether a line is of a function that is rewritten."""
+        return bool(self._around(file, line))
+
     def _around(self, file: str, line: int) -> list[tuple[CodeType, dict[str, Any]]]:
         """The rewritten functions that a line is of, with their globals."""
         of_file = [(c, m) for c, m in self.modules.items() if c.co_filename == file]

@@ -193,28 +193,8 @@ def parts_of(value: Any) -> Parts | None:
         if growth is None:
             return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
         return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
-    if isinstance(value, OneOf):
-        places, form = value._ow_places(), value._ow_form()
-        names = [f" of {form}, {n}" for n in range(len(places))]
-        return names, places, lambda v: value._ow_at(iter(v))
-    if isinstance(value, MaybeNone):
-        decide = value._ow_decide
-
-        def maybe(v: list[Any]) -> Any:
-            return MaybeNone.of(v[0], v[1], decide)
-
-        return [IS_THERE, IF_THERE], [value._ow_present, value._ow_value], maybe
-    if isinstance(value, Text):
-        possible = possible_texts(value)
-        if possible is not None:
-            by = value.decide
-            return [WHICH_TEXT], [value.number], lambda v: Text.chosen(v[0], possible, by)
-        changed = value
-
-        def of_number(v: list[Any]) -> Any:
-            return Text.of(v[0], changed.before, changed.after, changed.items)
-
-        return [f" of {value.form()}"], [value.number], of_number
+    if isinstance(value, (OneOf, MaybeNone, Text)):
+        return _parts_of_choice(value)
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):
@@ -236,6 +216,29 @@ def parts_of(value: Any) -> Parts | None:
 
         return [f".{n}" for n in names], [getattr(value, n) for n in names], data
     return None
+
+
+def _parts_of_choice(value: OneOf | MaybeNone | Text) -> Parts:
+    """The parts of what is known at run time only: numbers, and a value that may be None."""
+    if isinstance(value, OneOf):
+        places, form = value._ow_places(), value._ow_form()
+        names = [f" of {form}, {n}" for n in range(len(places))]
+        return names, places, lambda v: value._ow_at(iter(v))
+    if isinstance(value, MaybeNone):
+        decide = value._ow_decide
+
+        def maybe(v: list[Any]) -> Any:
+            return MaybeNone.of(v[0], v[1], decide)
+
+        return [IS_THERE, IF_THERE], [value._ow_present, value._ow_value], maybe
+    possible, by, changed = possible_texts(value), value.decide, value
+    if possible is not None:
+        return [WHICH_TEXT], [value.number], lambda v: Text.chosen(v[0], possible, by)
+
+    def of_number(v: list[Any]) -> Any:
+        return Text.of(v[0], changed.before, changed.after, changed.items)
+
+    return [f" of {value.form()}"], [value.number], of_number
 
 
 def _kept(value: Any) -> Build:
@@ -266,7 +269,12 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
         number = number_of(value)
         number_of(other)
         return Text.chosen(number, texts[0] | texts[1], decide)
-    if isinstance(value, MaybeNone) or isinstance(other, MaybeNone) or value is None or other is None:
+    if (
+        isinstance(value, MaybeNone)
+        or isinstance(other, MaybeNone)
+        or value is None
+        or other is None
+    ):
         inner, like = plain(value), plain(other)
         if inner is None and like is None:
             return value

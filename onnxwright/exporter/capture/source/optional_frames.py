@@ -1,6 +1,6 @@
 """Functions of the model that are not rewritten, and have variables that may be None.
 
-Python answers `x is None` in them without a question at run time, so that they have to be rewritten.
+Python answers `x is None` in them without a question at run time: they have to be rewritten.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class MaybeNone:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
         return called(func, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:

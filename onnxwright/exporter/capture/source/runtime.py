@@ -27,6 +27,6 @@ from onnxwright.exporter.capture.source.yields import yielded
 __all__ = [
     "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
     "choose", "contains", "extend", "for_", "format_", "generated", "got", "has_attribute", "if_",
-    "insert", "is_", "is_of_type", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
-    "text", "while_", "yielded",
+    "insert", "is_", "is_of_type", "is_unset", "item", "listed", "math_", "not_", "observe",
+    "or_", "percent", "text", "while_", "yielded",
 ]  # fmt: skip
