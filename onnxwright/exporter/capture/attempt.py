@@ -12,22 +12,22 @@ from torch.export import ExportedProgram
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture import torch_func
-from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
-from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
-from onnxwright.exporter.capture.outcomes import Outcome, reason_of
-from onnxwright.exporter.capture.patches import torch_patched
-from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
-from onnxwright.exporter.capture.shapes import Wanted, fixed_axes
-from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
-from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.text_uses import Texts, texts_recorded
-from onnxwright.exporter.capture.specialization import (
+from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
+from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.inputs.shapes import Wanted, fixed_axes
+from onnxwright.exporter.capture.outcomes import Outcome, reason_of
+from onnxwright.exporter.capture.patches import torch_func
+from onnxwright.exporter.capture.patches.torch_state import torch_patched
+from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
+from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.text_uses import Texts, texts_recorded
 from onnxwright.exporter.capture.strategies import Source, non_strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded

@@ -11,13 +11,14 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Attempt, Capture, attempted, captured
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
-from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.functions import (
     Rewritten,
@@ -26,7 +27,6 @@ from onnxwright.exporter.capture.source.functions import (
 )
 from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
 from onnxwright.exporter.capture.source.strategy import rewritten_conversions
-from onnxwright.exporter.capture.specialization import fixed_values
 from onnxwright.exporter.capture.strategies import (
     Source,
     Strategy,

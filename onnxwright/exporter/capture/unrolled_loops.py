@@ -21,7 +21,7 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
-from onnxwright.exporter.capture.decisions import Decision, sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_wrapped
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_frame
 

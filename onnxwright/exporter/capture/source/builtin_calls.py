@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.lists import Grown, length_of
@@ -21,7 +22,6 @@ from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
-from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
 
 def bool_(value: Any = False) -> Any:

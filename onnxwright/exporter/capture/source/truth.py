@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -110,29 +110,24 @@ def any_(values: Iterable[Any]) -> Any:
     """`any(values)`."""
     if isinstance(values, Grown):
         return (values.whole("any") != 0).any()
-    result: Any = False
-    for value in values:
-        answer = decided(value)
-        if answer:
-            return True
-        if answer is None:
-            result = (
-                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
-            )
-    return result
+    return _joined(values, torch.logical_or, settles=True)
 
 
 def all_(values: Iterable[Any]) -> Any:
     """`all(values)`."""
     if isinstance(values, Grown):
         return (values.whole("all") != 0).all()
-    result: Any = True
+    return _joined(values, torch.logical_and, settles=False)
+
+
+def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: bool) -> Any:
+    """Truths joined, until one of them is known to settle the result."""
+    result: Any = None
     for value in values:
         answer = decided(value)
-        if answer is False:
-            return False
+        if answer is settles:
+            return settles
         if answer is None:
-            result = (
-                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
-            )
-    return result
+            truth = as_truth(value)
+            result = truth if result is None else join(result, truth)
+    return not settles if result is None else result

@@ -19,7 +19,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from onnxwright.exporter.capture.size_numbers import (
+from onnxwright.exporter.capture.patches.size_numbers import (
     RULES,
     is_integer,
     plain,

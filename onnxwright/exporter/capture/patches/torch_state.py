@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.fakes import distribution_checks_disabled, fakes
-from onnxwright.exporter.capture.size_nodes import sizes_in_pairs
-from onnxwright.exporter.capture.specialization import forward_ad_unwound
-from onnxwright.exporter.capture.stack_traces import user_frames
-from onnxwright.exporter.capture.static_caches import tokens_counted_by_tensors
+from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
+from onnxwright.exporter.capture.patches.fakes import distribution_checks_disabled, fakes
+from onnxwright.exporter.capture.patches.size_nodes import sizes_in_pairs
+from onnxwright.exporter.capture.patches.stack_traces import user_frames
+from onnxwright.exporter.capture.patches.static_caches import tokens_counted_by_tensors
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 

@@ -14,8 +14,8 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.excluded import Range
-from onnxwright.exporter.capture.guards import Place, SizeGuard, Sizes
+from onnxwright.exporter.capture.assumptions.excluded import Range
+from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes
 
 # How often a module is captured at most.
 _LIMIT = 8

@@ -16,7 +16,7 @@ from torch.fx.proxy import TracerBase
 
 from onnxwright.exporter.places import HOME, STDLIB, TORCH
 
-_CAPTURE = str(Path(__file__).with_name("attempt.py"))
+_CAPTURE = str(Path(__file__).parent.with_name("attempt.py"))
 _LAYERS = str(Path(TORCH) / "nn" / "modules")
 
 

@@ -21,9 +21,9 @@ from torch.export.graph_signature import InputKind
 from torch.utils._sympy.printers import PythonPrinter
 
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.decisions import Decision
-from onnxwright.exporter.capture.excluded import Range, excludes_larger, excludes_small
-from onnxwright.exporter.capture.guard_code import conditions_of, is_demand
+from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
+from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of

@@ -12,7 +12,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.utils._sympy.functions import FloorDiv, Max, PythonMod
 
-from onnxwright.exporter.capture.proving import Prover
+from onnxwright.exporter.capture.one_side.proving import Prover
 
 
 def general(expression: Any, condition: Any, prover: Prover) -> Any:

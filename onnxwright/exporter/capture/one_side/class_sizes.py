@@ -8,13 +8,15 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from onnxwright.exporter.capture.excluded import Range
-from onnxwright.exporter.capture.proving import moduli_of, value_of
+from onnxwright.exporter.capture.assumptions.excluded import Range
+from onnxwright.exporter.capture.one_side.proving import moduli_of, value_of
 
 Sizes = dict[str, int]
 
 # How many sizes of one symbol are compared, how many in all, and how many are looked through.
 _OF_ONE, _IN_ALL, _LOOKED_AT = 16, 40, 20_000
+# Modules are not run at larger sizes, unless the example is half as large.
+_LARGEST = 4_096
 _CLOSE = 12
 
 
@@ -93,6 +95,8 @@ def to_compare(
                 every.insert(1, found)
     seen: list[Sizes] = []
     for sizes in every:
+        if any(n > max(_LARGEST, 2 * now[s]) for s, n in sizes.items()):
+            continue
         if sizes not in seen and len(seen) < _IN_ALL:
             seen.append(sizes)
             yield sizes

@@ -19,7 +19,7 @@ from torch._subclasses import fake_impls
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.joined_parts import JOINED_PARTS
+from onnxwright.exporter.capture.patches.joined_parts import JOINED_PARTS
 
 aten = torch.ops.aten
 

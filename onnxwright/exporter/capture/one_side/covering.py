@@ -1,4 +1,4 @@
-"""Decisions by sizes of which one side is right at all sizes: that side is captured, no guard.
+"""Decisions by sizes of which one side is right at all sizes: that side is captured, unguarded.
 
 "Pad if it does not fit" is the usual one: the side that pads pads by 0 where nothing is missing.
 Sides are tried: the module is captured on one of them (`steering`), and what was captured is
@@ -8,7 +8,6 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +17,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture import shapes
-from onnxwright.exporter.capture.attempt import Capture, attempted
-from onnxwright.exporter.capture.branches import resized, size_at
-from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
-from onnxwright.exporter.capture.comparing import Compared, compared
-from onnxwright.exporter.capture.guards import (
+from onnxwright.exporter.capture.assumptions.branches import resized, size_at
+from onnxwright.exporter.capture.assumptions.guards import (
     Place,
     SizeGuard,
     Sizes,
@@ -31,16 +26,19 @@ from onnxwright.exporter.capture.guards import (
     places_of,
     sizes_of,
 )
+from onnxwright.exporter.capture.assumptions.specialization import fixed_values
+from onnxwright.exporter.capture.attempt import Capture, attempted
+from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, to_compare
+from onnxwright.exporter.capture.one_side.comparing import Compared, compared
+from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.capture.one_side.sides import Place as Line
+from onnxwright.exporter.capture.one_side.sides import is_decision, preferred
+from onnxwright.exporter.capture.one_side.steering import Steered
 from onnxwright.exporter.capture.outcomes import Outcome
-from onnxwright.exporter.capture.proving import Prover
-from onnxwright.exporter.capture.sides import Place as Line
-from onnxwright.exporter.capture.sides import is_decision, preferred
-from onnxwright.exporter.capture.specialization import fixed_values
-from onnxwright.exporter.capture.steering import Steered
 
-# How many captures are tried, and for how many times the seconds of the first (or of these).
-_CAPTURES = 12
-_TIMES, _SECONDS = 4, 60.0
+# How many captures are tried: at most, of a large program, and nodes of all of them.
+_CAPTURES, _OF_LARGE, _NODES = 12, 3, 6_000
 
 Answers = Mapping[Line, "bool | None"]
 
@@ -50,7 +48,7 @@ class CoveredDecision:
     """A decision by sizes of which one side is right at all sizes.
 
     Fields:
-        file, line: the user's line.
+        file, line: where the user's code decides.
         text: the condition of the side that was captured.
         sizes: at which it was compared with the module, as text.
     """
@@ -66,10 +64,10 @@ class Covered:
     """A capture without guards for decisions of which one side is right at all sizes.
 
     Fields:
-        capture: it.
-        wanted: what it was captured with.
-        decisions: those decisions.
-        examples: sizes of both their sides, by place, at which it agrees with the module.
+        capture: the program, and how it was captured.
+        wanted: the example inputs and dynamic dimensions it was captured with.
+        decisions: the decisions that need no guard.
+        examples: sizes of both sides, by place, at which the program agrees with the module.
     """
 
     capture: Capture
@@ -83,7 +81,6 @@ def covered(
     first: Capture,
     wanted: shapes.Wanted,
     outcomes: list[Outcome],
-    seconds: float,
 ) -> Covered | None:
     """A capture that is right on both sides of decisions by sizes.
 
@@ -92,14 +89,14 @@ def covered(
         first: what was captured with the example inputs.
         wanted: the example inputs, and which dimensions are dynamic.
         outcomes: the captures that are tried are added here.
-        seconds: how long the first capture took.
 
     Returns:
-        The capture; None if there is no such decision.
+        The capture, with the decisions that it covers; None if no side is right at all sizes, or
+        nothing is decided by sizes.
     """
     if first.way is None or not any(wanted.axes):
         return None
-    search = _Search(module, first, wanted, outcomes, time.monotonic() + _limit(seconds))
+    search = _Search(module, first, wanted, outcomes, _limit(first.program))
     lines = search.lines(search.first)
     if not lines:
         return None
@@ -109,8 +106,9 @@ def covered(
     return search.one_by_one(lines)
 
 
-def _limit(seconds: float) -> float:
-    return max(_TIMES * seconds, _SECONDS)
+def _limit(program: ExportedProgram) -> int:
+    """How many captures are tried: the same on every machine, fast or slow."""
+    return min(max(_NODES // max(len(program.graph.nodes), 1), _OF_LARGE), _CAPTURES)
 
 
 @dataclass
@@ -134,7 +132,7 @@ class _Search:
     given: Capture
     wanted: shapes.Wanted
     outcomes: list[Outcome]
-    deadline: float
+    limit: int
     captures: int = 0
     prover: Prover = field(default_factory=Prover)
 
@@ -152,7 +150,7 @@ class _Search:
         }  # fmt: skip
 
     def is_over(self) -> bool:
-        return self.captures >= _CAPTURES or time.monotonic() > self.deadline
+        return self.captures >= self.limit
 
     def lines(self, found: _Try) -> list[Line]:
         """The lines of decisions with two sides."""
@@ -263,8 +261,6 @@ class _Search:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-                if time.monotonic() > self.deadline:
-                    return None
         if not _both_sides_ran(conditions, agreed, self.values, self.bounds):
             return None
         decisions = tuple(

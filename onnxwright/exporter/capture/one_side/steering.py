@@ -23,10 +23,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
-from onnxwright.exporter.capture import amounts
-from onnxwright.exporter.capture.decisions import asking_line, sym_node_wrapped
-from onnxwright.exporter.capture.proving import Prover
-from onnxwright.exporter.capture.sides import Place, lines_of
+from onnxwright.exporter.capture.assumptions.decisions import asking_line, sym_node_wrapped
+from onnxwright.exporter.capture.one_side import amounts
+from onnxwright.exporter.capture.one_side.proving import Prover
+from onnxwright.exporter.capture.one_side.sides import Place, lines_of
 from onnxwright.exporter.places import is_of_user
 
 # What Python computes sizes with.

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.traced_loops import is_traced, scan, while_loop
+from onnxwright.exporter.capture.libraries.traced_loops import is_traced, scan, while_loop
 
 _HOME = "torchdiffeq._impl"
 # Where a checked function keeps the shapes of the tensors that its state is joined of.

@@ -17,7 +17,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.fakes import kernels_replaced
+from onnxwright.exporter.capture.patches.fakes import kernels_replaced
 
 aten = torch.ops.aten
 

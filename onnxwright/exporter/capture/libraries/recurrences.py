@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from onnxwright.exporter.capture.traced_loops import is_traced, scan
+from onnxwright.exporter.capture.libraries.traced_loops import is_traced, scan
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch._higher_order_ops.flex_attention import math_attention
 from torch.nn.attention import flex_attention as flex
 
-from onnxwright.exporter.capture.torch_func import traced_below_autograd
+from onnxwright.exporter.capture.patches.torch_func import traced_below_autograd
 
 _MAPPED = flex._vmap_for_bhqkv
 _BLOCKS = flex._convert_mask_to_block_mask

@@ -22,8 +22,8 @@ from torch.overrides import (
 )
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.fakes import without_fakes
-from onnxwright.exporter.capture.forward_derivatives import ForwardForms
+from onnxwright.exporter.capture.patches.fakes import without_fakes
+from onnxwright.exporter.capture.patches.forward_derivatives import ForwardForms
 
 # What torch says of them, and its files that run them.
 _SIGNS = ("functorch", "found a fake tensor in the exported program constant")

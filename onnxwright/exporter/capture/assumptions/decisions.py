@@ -23,13 +23,13 @@ from torch.fx.experimental.sym_node import SymNode
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import HOME, TORCH, is_of_user
 
-# What lies between a decision of Python and torch's answer.
-_BETWEEN = (
+# The files between a decision of Python and torch's answer; those of wrappers are added.
+_BETWEEN = {
     f"{TORCH}/__init__.py",
     f"{TORCH}/fx/experimental/sym_node.py",
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
-    *(f"{HOME}/exporter/capture/{name}.py" for name in ("decisions", "steering", "unrolled_loops")),
-)
+    __file__,
+}
 # What rewritten code of a capture by source calls.
 _REWRITTEN = f"{HOME}/exporter/capture/source/"
 # How functions of torch such as `torch._assert` are called while they are followed, and what stands
@@ -142,6 +142,7 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
     before = getattr(SymNode, name)
     # Torch names the line of a guard by the first frame that is of no file of its own.
     file = inspect.getfile(wrapper)
+    _BETWEEN.add(file)
     skipped = symbolic_shapes.uninteresting_files()
     known = file in skipped
     skipped.add(file)

@@ -15,7 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from onnxwright.exporter.capture.held_state import held_state_kept
-from onnxwright.exporter.capture.torchscript import Scripted, is_scripted
+from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 
 
 def in_python(

@@ -11,7 +11,7 @@ from torch.export import AdditionalInputs, Dim, ExportedProgram, ShapesCollectio
 from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.caches import register_caches
+from onnxwright.exporter.capture.inputs.caches import register_caches
 
 
 @dataclass(frozen=True)

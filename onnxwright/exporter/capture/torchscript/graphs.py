@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from onnxwright.exporter.capture.torch_func import untraced
+from onnxwright.exporter.capture.patches.torch_func import untraced
 
 _NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 

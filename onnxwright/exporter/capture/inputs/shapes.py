@@ -18,7 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.caches import register_caches
+from onnxwright.exporter.capture.inputs.caches import register_caches
 from onnxwright.exporter.signature import inputs_of
 
 # torch's named dimensions, derived ones too.

@@ -25,7 +25,7 @@ def preferred(place: Place) -> bool | None:
         place: the line of the decision.
 
     Returns:
-        The answer; None where both sides do something, or the line is no decision with two sides.
+        The answer; None where both sides do something, or the line does not decide between two.
 
     Example:
         >>> lines = ["if not n % 4 == 0:" + chr(10), "    pad()" + chr(10)]

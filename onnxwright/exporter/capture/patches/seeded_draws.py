@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.traced_loops import is_traced
+from onnxwright.exporter.capture.libraries.traced_loops import is_traced
 from onnxwright.exporter.places import line_of
 
 # What draws as many numbers as its sizes say; from a tensor, as many as that has.
