@@ -71,6 +71,7 @@ class MaybeNone:
         return iter(plain(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the value."""
         return plain(self)(*args, **kwargs)
 
     def __bool__(self) -> bool:
