@@ -193,9 +193,9 @@ class _Search:
         strategy = attempt.way.strategy
         if self.how not in ("auto", "source") or strategy is strict:
             return None
-        return with_loops(
-            attempt.loops, strategy.functions if isinstance(strategy, Source) else None
-        )
+        if not isinstance(strategy, Source):
+            return with_loops(attempt.loops, None)
+        return with_loops(attempt.loops, strategy.functions, strategy.keeps_loops)
 
     def _with_misread(self, attempt: Attempt) -> Rewritten | None:
         """The functions to rewrite, so that they read numbers of run time as Python would."""

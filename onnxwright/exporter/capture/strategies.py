@@ -35,6 +35,7 @@ from onnxwright.exporter.capture.quantized.modules import (
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.optional_frames import results_checked
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
@@ -125,6 +126,7 @@ class Source:
                 capture_torch_output() as output,
                 torch.set_grad_enabled(self.with_gradients),
                 sizes if self.with_opaque_sizes else nullcontext(),
+                results_checked(model, bool(self.functions.asks_constants)),
             ):
                 program = substitutes(model, args, kwargs, dims)
             output.replay()

@@ -17,6 +17,7 @@ from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from tests.exporter.source import (  # noqa: E402
     programs,
+    programs_of_constants,
     programs_of_loops,
     programs_of_objects,
     random_programs,
@@ -43,12 +44,25 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-ALL = {**programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS}
+ALL = {
+    **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
+    **programs_of_constants.PROGRAMS,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
+    inputs = programs.inputs()
+    program = exported(module, inputs[1], capture="source")
+    for x in inputs:
+        same(program, module, x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", programs_of_constants.MORE)
+def test_more_programs_whose_variables_are_none_or_one_of_several_texts(name: str) -> None:
+    module = programs.as_module(programs_of_constants.MORE[name])
     inputs = programs.inputs()
     program = exported(module, inputs[1], capture="source")
     for x in inputs:

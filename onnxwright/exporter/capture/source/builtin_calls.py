@@ -14,8 +14,11 @@ from onnxwright.exporter.capture.patches.extremes import is_of_sizes
 from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
@@ -115,41 +118,18 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def _length(items: Any) -> Any:
+    """`len(items)`."""
+    several = isinstance(items, Text) and items.decide is not None
+    return items.each(len) if several else length_of(items)
+
+
 def bound(value: Any) -> Any:
     """`value` as the start or the end of a slice."""
     if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
         return value
     whole = not value.dtype.is_floating_point and not value.dtype.is_complex
     return _number_of(int, (value,)) if whole and value.numel() == 1 else value
-
-
-_CLASSES: dict[type, type] = {
-    torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool, Grown: list, Text: str,
-}  # fmt: skip
-
-
-def _class_of(value: Any) -> type:
-    """The class of Python that a value has where the model runs."""
-    session = current()
-    if isinstance(value, torch.Tensor) and session is not None and value in session.numbers:
-        if value.dtype == torch.bool:
-            return bool
-        return float if value.dtype.is_floating_point else int
-    return _CLASSES.get(type(value), type(value))
-
-
-def _is_instance(value: Any, classes: Any) -> bool:
-    """`isinstance(value, classes)`."""
-    found = _class_of(value)
-    if found is type(value):
-        return isinstance(value, classes)
-    # Programs that are written for a capture ask for `torch.SymInt`.
-    return issubclass(found, classes) or (type(value) in _CLASSES and isinstance(value, classes))
-
-
-def _type(*args: Any, **options: Any) -> Any:
-    """`type(value)`."""
-    return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)
 
 
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {
@@ -161,11 +141,11 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
-    "isinstance": _is_instance,
-    "type": _type,
+    "isinstance": is_of_type,
+    "type": type_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
-    "len": length_of,
+    "len": _length,
     "list": lambda *args: _listed(list, args),
     "sorted": _sorted,
     "str": str_,
@@ -176,7 +156,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
-def builtin(name: str, function: Any) -> Any:
+def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if (
         current() is None
@@ -184,4 +164,12 @@ def builtin(name: str, function: Any) -> Any:
         or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
     ):
         return function
-    return AT_RUN_TIME.get(name, function)
+    found = AT_RUN_TIME.get(name, function)
+    return functools.partial(_with_values, found) if asks_constants() else found
+
+
+def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A builtin of values that may be None; of None it would fail."""
+    if function is AT_RUN_TIME["bool"]:
+        return function(*args, **kwargs)
+    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})

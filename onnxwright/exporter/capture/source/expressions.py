@@ -33,11 +33,12 @@ _OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
-def is_static(node: ast.AST) -> bool:
+def is_static(node: ast.AST, constants: bool = False) -> bool:
     """Whether a test never depends on a tensor's value: `x is None`, `isinstance(x, int)`.
 
     Args:
         node: an expression.
+        constants: whether it is known at run time only which variables are None.
 
     Returns:
         Whether that is certain.
@@ -50,13 +51,15 @@ def is_static(node: ast.AST) -> bool:
     """
     if isinstance(node, ast.Constant):
         return True
+    if isinstance(node, (ast.Compare, ast.Call)) and constants:
+        return False
     if isinstance(node, ast.Compare):
         same = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
         return same and not any(map(_is_truth, node.comparators))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_static(node.operand)
+        return is_static(node.operand, constants)
     if isinstance(node, ast.BoolOp):
-        return all(is_static(value) for value in node.values)
+        return all(is_static(value, constants) for value in node.values)
     if isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.func.id not in _TESTS:
             return False
@@ -84,6 +87,7 @@ class Expressions(ast.NodeTransformer):
         first: the first parameter of the method, for `super()`; None outside one.
         function: rewrites a nested function.
         local: names that are bound in the function: builtins of these names are not meant.
+        constants: whether it is known at run time only which variables are None.
     """
 
     def __init__(
@@ -92,8 +96,14 @@ class Expressions(ast.NodeTransformer):
         first: str | None,
         function: Callable[[ast.FunctionDef], ast.FunctionDef],
         local: set[str],
+        constants: bool = False,
     ) -> None:
         self.owner, self.first, self.function, self.local = owner, first, function, local
+        self.constants = constants
+
+    def is_static(self, node: ast.AST) -> bool:
+        """Whether a test never depends on a tensor's value."""
+        return is_static(node, self.constants)
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -104,7 +114,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """`and`, `or`."""
-        if is_static(node) or _is_fixed(node):
+        if self.is_static(node) or _is_fixed(node):
             return self.generic_visit(node)
         self.generic_visit(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -121,22 +131,23 @@ class Expressions(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`."""
-        static = is_static(node)
+        static = self.is_static(node)
         self.generic_visit(node)
         return node if static or not isinstance(node.op, ast.Not) else call("not_", node.operand)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if test else b`."""
-        if is_static(node.test) or _is_fixed(node.body) or _is_fixed(node.orelse):
+        if self.is_static(node.test) or _is_fixed(node.body) or _is_fixed(node.orelse):
             return self.generic_visit(node)
         self.generic_visit(node)
         return call("choose", node.test, thunk(node.body), thunk(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Chains and `in`."""
-        static = is_static(node)
+        static = self.is_static(node)
+        fixed = _is_fixed(node) and not (self.constants and len(node.ops) == 1)
         self.generic_visit(node)
-        if static or _is_fixed(node):
+        if static or fixed:
             return node
         if len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -173,6 +184,8 @@ class Expressions(ast.NodeTransformer):
         elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
             name = "attribute" if name == "getattr" else "has_attribute"
             node.args, node.func = [node.func, *node.args], call(name).func
+        elif name == "isinstance" and self.constants and name not in self.local:
+            node.func = call("is_of_type").func
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
         elif name == "map" and name not in self.local and node.args:
@@ -268,7 +281,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
-        static = is_static(node.test) or _is_fixed(node.test)
+        static = self.is_static(node.test) or _is_fixed(node.test)
         self.generic_visit(node)
         if static:
             return node

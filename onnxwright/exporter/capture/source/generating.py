@@ -15,7 +15,6 @@ from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
     Expressions,
     call,
-    is_static,
     thunk,
 )
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
@@ -120,7 +119,7 @@ class Generator:
         if isinstance(test, hir.Verbatim) and isinstance(test.node, (ast.With, ast.Try)):
             return [self.with_block(test.node, s.then)]
         if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):
-            if is_static(test.node):
+            if self.expressions.is_static(test.node):
                 then, orelse = self.block(s.then), self.block(s.orelse)
                 return [_at(ast.If(self.value(test), then or [ast.Pass()], orelse), s.span)]
         self.count += 1

@@ -11,6 +11,7 @@ from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.texts import Text
@@ -27,6 +28,7 @@ def item(value: Any, index: Any) -> Any:
         if is_noting():
             _note_place(value, index)
         return found
+    value, index = plain(value), plain(index)
     if isinstance(index, Text):
         return _item_of_text(value, index)
     container = isinstance(value, _LISTS) or type(value) is dict
@@ -46,7 +48,7 @@ def item(value: Any, index: Any) -> Any:
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
-    session, name = current(), rest[0] if rest else None
+    session, name, value = current(), rest[0] if rest else None, plain(value)
     if session is None or function is not getattr or not isinstance(name, Text):
         return function(value, *rest)
     known = [key for key in dir(value) if name.number_of(key)]
@@ -57,6 +59,7 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`."""
+    value = plain(value)
     if current() is None or function is not hasattr or not isinstance(name, Text):
         return function(value, name)
     return any_(name == key for key in dir(value))
@@ -64,7 +67,7 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
-    text = args[0] if args else None
+    text, value = args[0] if args else None, plain(value)
     if current() is None or type(value) is not dict or not isinstance(text, Text) or kwargs:
         return value.get(*args, **kwargs)
     default = value.get(_NO_KEY, *args[1:])

@@ -24,6 +24,9 @@ from onnxwright.exporter.capture.source.lists import (
 )
 from onnxwright.exporter.capture.source.merging import (
     Merger,
+    Pair,
+    aligned,
+    asks_constants,
     common_dtype,
     is_leaf,
     leaves_of,
@@ -40,7 +43,7 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
 )
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
@@ -57,12 +60,14 @@ class _Carry:
         start: its value before the loop; `UNSET` if it has none.
         dtype: its type.
         shape: its sizes; an `OwnSize` where iterations change them.
+        is_number: whether it stands for a number of Python.
     """
 
     path: str
     start: Any
     dtype: torch.dtype
     shape: tuple[Any, ...]
+    is_number: bool
 
     @property
     def is_resized(self) -> bool:
@@ -127,7 +132,8 @@ class Loop:
         self.left: dict[int, Any] = {}
         self.numbers: list[_Carry] = []
         if counter is not None:
-            self.numbers = [_Carry("the counter", counter, torch.int64, ())]
+            number = not isinstance(counter, torch.Tensor)
+            self.numbers = [_Carry("the counter", counter, torch.int64, (), number)]
 
     def run(self) -> Any:
         """Build the loop; the state has its results afterwards.
@@ -181,6 +187,7 @@ class Loop:
                 for n, slot in enumerate(self.slots):
                     raise_growth(self.state.owner(n), values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
+                        changed |= self._align(n, values, after)
                         changed |= self._vary_or_leave(n, values, after)
                 region.discard()
         except MorePlacesError:
@@ -236,14 +243,27 @@ class Loop:
         torch._check(count >= 0)
         return count
 
+    def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
+        """Carry a slot as one that may be None, if it is at one time; whether it was not."""
+        if not asks_constants():
+            return False
+        start = aligned(self.before[n], after[n], conditional)
+        changed = start is not self.before[n]
+        if changed and self.growing.get(n) is None:
+            self.before[n] = start
+            values[n] = aligned(values[n], after[n], conditional)
+        after[n] = aligned(after[n], start, conditional)
+        return changed
+
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
         merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
             return self._vary(n, merger, values[n], after[n])
-        except LoopChangeError:
+        except LoopChangeError as error:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
+            note_loss(error)
             self.left[n] = self.state.without_value(n, after[n])
             return False
 
@@ -255,7 +275,9 @@ class Loop:
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            change = LoopChangeError(error.path, error.left, error.right)
+            change.of_constants = error.of_constants
+            raise change from None
         known = {c.path: c for c in self.varying.get(n, ())}
         changed = False
         carries = list(known.values())
@@ -267,7 +289,7 @@ class Loop:
             shape = carried_shape(pair.path, pair.left, pair.right, last, self.known)
             if carry is None:
                 first = start.get(pair.path, UNSET)
-                carries.append(_Carry(pair.path, first, wanted, shape))
+                carries.append(_Carry(pair.path, first, wanted, shape, _is_number(first, pair)))
                 changed = True
             elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
                 carry.dtype, carry.shape, changed = wanted, shape, True
@@ -329,10 +351,12 @@ class Loop:
             self.state.write(values)
             again = self.body(self._count)
             after = self.state.read()
+            if asks_constants():
+                after = [aligned(a, b, conditional) for a, b in zip(after, self.before)]
             leaves: list[Any] = [again] if self.numbers else []
             for n, found in self.varying.items():
                 paths = dict(_leaf_paths(after[n], self.slots[n].name))
-                leaves += [paths[c.path] for c in found]
+                leaves += [paths.get(c.path, UNSET) for c in found]
             self.state.write(self.before)
             traced = (torch.Tensor, *SYMBOLS)
             body = region.close([v for v in leaves if isinstance(v, traced)])
@@ -347,7 +371,7 @@ class Loop:
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
             final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
-            mark_numbers((c.start for c in found), made.values())
+            mark_numbers((c.is_number for c in found), made.values())
         for n, value in enumerate(final):
             owner = self.state.owner(n)
             if owner is not None and any(owner is g.owner for g in self.growing.values()):
@@ -395,12 +419,20 @@ def _draws(graph: torch.fx.Graph) -> bool:
     )
 
 
-def mark_numbers(starts: Iterable[Any], results: Iterable[Any]) -> None:
+def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
     """Remember which tensors stand for numbers of Python."""
     session = current()
-    for start, result in zip(starts, results):
-        if session is not None and not isinstance(start, torch.Tensor):
+    for is_number, result in zip(are_numbers, results):
+        if session is not None and is_number:
             session.numbers.add(result)
+
+
+def _is_number(start: Any, pair: Pair) -> bool:
+    """Whether what is carried is a number of Python; without a start, what iterations give is."""
+    session = current()
+    first = pair.right if start is UNSET and asks_constants() else start
+    is_tensor = isinstance(first, torch.Tensor)
+    return not is_tensor or (start is UNSET and session is not None and first in session.numbers)
 
 
 def _value(carry: _Carry) -> Any:
@@ -425,7 +457,7 @@ def _input(region: Region, carry: _Carry) -> Any:
         made = _value(carry)
         region.input(made)
     session = current()
-    if session is not None and not isinstance(carry.start, torch.Tensor):
+    if session is not None and carry.is_number:
         session.numbers.add(made)
     return made
 

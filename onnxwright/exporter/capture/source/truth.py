@@ -10,6 +10,12 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.optional_values import (
+    MaybeNone,
+    plain,
+    present_of,
+    truth_of,
+)
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 
@@ -18,6 +24,11 @@ def decided(test: Any) -> bool | None:
     """The answer of Python to a test; None if it is known at run time only."""
     if isinstance(test, bool):
         return test
+    if isinstance(test, MaybeNone):
+        present = present_of(test)
+        if isinstance(present, bool):
+            return decided(plain(test)) if present else False
+        return None
     if isinstance(test, Grown):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
@@ -80,6 +91,8 @@ def as_truth(value: Any) -> Any:
     Returns:
         A tensor without axes.
     """
+    if isinstance(value, MaybeNone):
+        return truth_of(value, as_truth)
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())

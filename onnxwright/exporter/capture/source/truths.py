@@ -46,6 +46,10 @@ class Truths:
         self._kept[id(result)] = result
         self._formulas[id(result)] = operation, parts
 
+    def has(self, value: Any) -> bool:
+        """Whether it is known what a truth value is made of."""
+        return id(value) in self._formulas
+
     @contextmanager
     def supposing(self, value: Any, answer: bool) -> Iterator[None]:
         """While it lasts, a truth value is known."""
