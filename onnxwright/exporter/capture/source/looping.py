@@ -200,6 +200,7 @@ class Loop:
                 self.state.write(self.before)
                 changed = False
                 rebound: list[Any] = []
+                self.to_resize: list[tuple[int, Any, torch.Tensor]] = []
                 for n, slot in enumerate(self.slots):
                     owner = self.state.owner(n)
                     if owner is not None and any(owner is one for one in rebound):
@@ -222,6 +223,8 @@ class Loop:
                 raise
             self._grow(*error.grows, error)
             return True
+        for n, owner, sample in self.to_resize:
+            self._start_resizing(n, owner, list(self.before[n]), sample)
         for n, growth in self.growing.items():
             if growth.added > growth.most:
                 growth.most, changed = growth.added, True
@@ -309,7 +312,7 @@ class Loop:
         sample = row_like(items[-1])
         if not _is_known(sample, self.known):
             return False
-        self._start_resizing(n, old, list(self.before[n]), sample)
+        self.to_resize.append((n, old, sample))
         return True
 
     def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
