@@ -17,6 +17,7 @@ from onnxwright.exporter.capture.source.lists import (
     as_row,
     close_other_names,
     raise_growth,
+    rows_kept,
 )
 from onnxwright.exporter.capture.source.logic import supposing
 from onnxwright.exporter.capture.source.merging import (
@@ -122,7 +123,7 @@ def _conditional(
             known = {} if holds is None else region.facts.suppose(holds)
             branch()
             effects.check(state)
-            after = state.read()
+            after = rows_kept(before, state.read())
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known

@@ -94,6 +94,9 @@ class LoopChangeError(RefusedError):
         before, after: what it is, as words.
     """
 
+    # Whether it is about how a list grows.
+    of_lists = False
+
     def __init__(self, path: str, before: str, after: str) -> None:
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
         self.path, self.before, self.after = path, before, after

@@ -41,9 +41,9 @@ def item(value: Any, index: Any) -> Any:
         return items[0]
     place = tensor_of(index)
     if isinstance(value, dict):
-        place = _place_of_key(place, list(value))
+        place = place_of_key(place, list(value))
     session.record("Item", len(items))
-    return picked(_checked(place, len(items)), items, conditional)
+    return picked(checked_place(place, len(items)), items, conditional)
 
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
@@ -102,8 +102,8 @@ def _by_text(text: Text, known: Mapping[str, Any], default: Any = _NO_KEY) -> An
         session.record("check left out")
         return items[0]
     session.record("Item", len(items))
-    place = _place_of_key(tensor_of(text.number), [n for n, _ in pairs])
-    return picked(_checked(place, len(items)), items, conditional)
+    place = place_of_key(tensor_of(text.number), [n for n, _ in pairs])
+    return picked(checked_place(place, len(items)), items, conditional)
 
 
 def _items_of(value: Any, index: Any) -> list[Any] | None:
@@ -128,13 +128,13 @@ def _note_place(value: Any, index: Any) -> None:
         note("Item", place, len(items))
 
 
-def _checked(place: torch.Tensor, count: int) -> torch.Tensor:
+def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
     """A place, from 0; from the end where negative.  The model raises an error for others."""
     places = torch.arange(count, device=place.device)
     return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
 
 
-def _place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
     """The place of a key, one that does not exist for others."""
     place = torch.full_like(wanted, len(keys), dtype=torch.int64)
     for n, key in enumerate(keys):

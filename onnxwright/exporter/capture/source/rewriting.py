@@ -21,11 +21,11 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.source import splitting
+from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
     Expressions,
-    bound_appends,
     call,
 )
 from onnxwright.exporter.capture.source.generating import Generator
@@ -166,7 +166,7 @@ def _function(
     flags = FlagNames()
     structure = Structure(file, flags)
     yields = is_generator(body)
-    body = bound_appends(without_yields(body, structure.span(node)))
+    body = bound_lists(without_yields(body, structure.span(node)))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
