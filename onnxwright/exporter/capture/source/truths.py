@@ -9,12 +9,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 # Conditions of more truth values than these are not looked at.
 _MOST = 6
 
 Formula = tuple[str, tuple[Any, ...]]
+
+
+class _Fact(NamedTuple):
+    """What is supposed of a truth value, and what it is made of in the end."""
+
+    value: Any
+    answer: bool
+    symbols: set[int]
 
 
 class Truths:
@@ -63,15 +71,19 @@ class Truths:
         """A truth value, if it follows from what is supposed."""
         if not self._supposed:
             return None
-        wanted = set(self._symbols(value))
-        facts = [(v, a) for v, a in self._supposed if wanted & set(self._symbols(v))]
-        symbols = sorted(wanted.union(*(self._symbols(v) for v, _ in facts)))
+        own = set(self._symbols(value))
+        every = [_Fact(v, answer, set(self._symbols(v))) for v, answer in self._supposed]
+        facts = _related(own, every)
+        symbols = own.union(*(fact.symbols for fact in facts))
+        if len(symbols) > _MOST:
+            facts = [fact for fact in facts if fact.symbols <= own]
+            symbols = own
         if not facts or len(symbols) > _MOST:
             return None
         found = set()
         for values in itertools.product((False, True), repeat=len(symbols)):
-            case = dict(zip(symbols, values))
-            if all(self._value(v, case) == a for v, a in facts):
+            case = dict(zip(sorted(symbols), values))
+            if all(self._value(fact.value, case) == fact.answer for fact in facts):
                 found.add(self._value(value, case))
         return found.pop() if len(found) == 1 else None
 
@@ -93,3 +105,17 @@ class Truths:
             return not self._value(parts[0], case)
         join = all if operation == "and" else any
         return join(self._value(part, case) for part in parts)
+
+
+def _related(symbols: set[int], facts: list[_Fact]) -> list[_Fact]:
+    """The facts about symbols, and those about what these have to do with."""
+    known = set(symbols)
+    found: list[_Fact] = []
+    rest = facts
+    while True:
+        near = [fact for fact in rest if known & fact.symbols]
+        if not near:
+            return found
+        rest = [fact for fact in rest if not known & fact.symbols]
+        found += near
+        known.update(*(fact.symbols for fact in near))
