@@ -25,7 +25,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.functions import MACHINERY
-from onnxwright.exporter.places import STDLIB, line_of
+from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
 _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
@@ -101,7 +101,7 @@ def _kinds(found: Misread) -> Iterator[None]:
             if not compares:
                 frame = _taker(frame)
             if frame is not None and _asks_for_kind(frame.f_code):
-                if not _is_of_a_library(frame.f_code.co_filename):
+                if is_of_user(frame.f_code.co_filename):
                     found.functions.setdefault(frame.f_code, frame)
                     found.kinds.setdefault((frame.f_code.co_filename, frame.f_lineno))
             return method(*operands)
@@ -118,8 +118,10 @@ def _kinds(found: Misread) -> Iterator[None]:
 
 
 def _taker(frame: FrameType | None) -> FrameType | None:
-    """The function of the user that takes a number out of a tensor."""
+    """The function of the model that takes a number out of a tensor."""
     while frame is not None and _is_of_a_library(frame.f_code.co_filename):
+        if frame.f_code.co_filename == CAPTURE:
+            return None  # callers of the export
         frame = frame.f_back
     return frame
 
