@@ -12,7 +12,7 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "range",
+    "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "next", "range",
     "reversed", "sorted", "str", "sum", "tuple", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
