@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture import shapes
+from onnxwright.exporter.capture import class_sizes, shapes
 from onnxwright.exporter.capture.attempt import Capture, attempted
 from onnxwright.exporter.capture.branches import resized, size_at
 from onnxwright.exporter.capture.class_sizes import fitting, holds, to_compare
@@ -38,7 +39,8 @@ from onnxwright.exporter.capture.sides import is_decision, preferred
 from onnxwright.exporter.capture.specialization import fixed_values
 from onnxwright.exporter.capture.steering import Steered
 
-# How many captures are tried, and for how many times the seconds of the first (or of these).
+# How many captures are tried, and for how many times the seconds of the first (or of these); of
+# processor time, so that a busy machine finds the same.
 _CAPTURES = 12
 _TIMES, _SECONDS = 4, 60.0
 
@@ -99,13 +101,18 @@ def covered(
     """
     if first.way is None or not any(wanted.axes):
         return None
-    search = _Search(module, first, wanted, outcomes, time.monotonic() + _limit(seconds))
+    search = _Search(module, first, wanted, outcomes, time.process_time() + _limit(seconds))
     lines = search.lines(search.first)
     if not lines:
         return None
     found = search.closed({line: preferred(line) for line in lines})
     if found is not None or (len(lines) == 1 and search.is_over()):
         return found
+    repeated = search.lines(search.first, repeated=True)
+    if repeated and len(repeated) < len(lines):
+        found = search.closed({line: preferred(line) for line in repeated}, repeated=True)
+        if found is not None:
+            return found
     return search.one_by_one(lines)
 
 
@@ -152,22 +159,27 @@ class _Search:
         }  # fmt: skip
 
     def is_over(self) -> bool:
-        return self.captures >= _CAPTURES or time.monotonic() > self.deadline
+        return self.captures >= _CAPTURES or time.process_time() > self.deadline
 
-    def lines(self, found: _Try) -> list[Line]:
-        """The lines of decisions with two sides."""
-        spans = [g.span for g in found.decisions() if g.span is not None]
+    def lines(self, found: _Try, *, repeated: bool = False) -> list[Line]:
+        """The lines of decisions with two sides; only of those by remainders, if asked for."""
+        guards = [g for g in found.decisions() if not repeated or self.repeats(g)]
+        spans = [g.span for g in guards if g.span is not None]
         lines = dict.fromkeys((span.file, span.line) for span in spans)
         return [line for line in lines if is_decision(line)]
 
-    def closed(self, answers: Answers) -> Covered | None:
+    def repeats(self, guard: SizeGuard) -> bool:
+        """Whether larger sizes are of both sides, as with `n % 4 != 0`."""
+        return self.prover.repeats(guard.expression)
+
+    def closed(self, answers: Answers, *, repeated: bool = False) -> Covered | None:
         """A capture with answers, and with those to the decisions that it makes besides."""
         answers = dict(answers)
         while not self.is_over():
             found = self.attempt(answers)
             if found is None:
                 return None
-            new = [line for line in self.lines(found) if line not in answers]
+            new = [n for n in self.lines(found, repeated=repeated) if n not in answers]
             known = self.lines(self.first)
             if all(line in known for line in new):
                 return self.proven(found)
@@ -254,18 +266,17 @@ class _Search:
             return None  # a decision about whether sizes are equal that are equal here
         agreed: list[dict[str, int]] = []
         with compared(self.module, found.capture.program) as comparison:
-            for n, sizes in enumerate(to_compare(conditions, self.values, self.bounds)):
+            for n, sizes in enumerate(self._to_compare(conditions, found)):
                 values = resized(self.flat, self.by_place(sizes))
-                if found.sizes.check(values):
-                    continue
                 result = comparison.run(values, self.spec, varied=n % 2 == 1)
                 if result is Compared.DIFFERENT:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-                if time.monotonic() > self.deadline:
+                if time.process_time() > self.deadline:
                     return None
-        if not _both_sides_ran(conditions, agreed, self.values, self.bounds):
+        left = self.about_groups(g.expression for g in found.sizes.guards)
+        if not _both_sides_ran(conditions, agreed, self.values, self.bounds, left):
             return None
         decisions = tuple(
             CoveredDecision(*line, self._text(held), self._sizes_text(agreed))
@@ -274,6 +285,19 @@ class _Search:
         examples = tuple(map(self.by_place, agreed))
         wanted = dataclasses.replace(found.wanted, args=self.wanted.args, kwargs=self.wanted.kwargs)
         return Covered(found.capture, wanted, decisions, examples)
+
+    def _to_compare(self, conditions: Sequence[Any], found: _Try) -> Iterator[Mapping[str, int]]:
+        """Sizes of all classes; larger ones of the same class where a capture is not for small."""
+        seen: list[Mapping[str, int]] = []
+        for sizes in to_compare(conditions, self.values, self.bounds):
+            larger = class_sizes.raised(sizes, conditions, self.values)
+            for tried in (sizes, larger):
+                if tried in seen:
+                    break
+                if not found.sizes.check(resized(self.flat, self.by_place(tried))):
+                    seen.append(tried)
+                    yield tried
+                    break
 
     def _text(self, conditions: Iterable[Any]) -> str:
         names = self.first.sizes.names
@@ -287,8 +311,8 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = {g.text for g in self.first.decisions()}
-        if any(g.text not in before for g in found.decisions()):
+        before = Counter(_line_of(g) for g in self.first.decisions())
+        if Counter(_line_of(g) for g in found.decisions()) - before:
             return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
@@ -335,13 +359,18 @@ class _Search:
         return {p: sizes[s] for s, places in self.groups.items() for p in places}
 
 
+def _line_of(guard: SizeGuard) -> Line | str:
+    return guard.text if guard.span is None else (guard.span.file, guard.span.line)
+
+
 def _both_sides_ran(
     conditions: Sequence[Any],
     agreed: Sequence[Mapping[str, int]],
     now: Mapping[str, int],
     bounds: Mapping[str, tuple[int, int | None]],
+    left: Sequence[Any],
 ) -> bool:
-    """Whether each condition was tried where it holds, and where it does not."""
+    """Whether each condition was tried where it holds, and where it does not, if `left` hold."""
     for condition in conditions:
         answers = {holds(condition, sizes) for sizes in agreed}
         if answers >= {True, False}:
@@ -349,6 +378,6 @@ def _both_sides_ran(
         for wanted in (True, False):
             if wanted not in answers:
                 other = condition if wanted else ~condition
-                if fitting([other], now, bounds) is not None:
+                if fitting([other, *left], now, bounds) is not None:
                     return False
     return bool(agreed)

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.fakes import distribution_checks_disabled, fakes
+from onnxwright.exporter.capture.remainders import remainders_divided
 from onnxwright.exporter.capture.size_nodes import sizes_in_pairs
 from onnxwright.exporter.capture.specialization import forward_ad_unwound
 from onnxwright.exporter.capture.stack_traces import user_frames
 from onnxwright.exporter.capture.static_caches import tokens_counted_by_tensors
+from onnxwright.exporter.capture.views import views_as_asked
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -35,6 +37,8 @@ def torch_patched() -> Iterator[None]:
             forward_ad_unwound,
             fakes,
             sizes_in_pairs,
+            remainders_divided,
+            views_as_asked,
             distribution_checks_disabled,
             user_frames,
             tokens_counted_by_tensors,

@@ -14,7 +14,11 @@ from onnxwright.exporter.capture import torch_func
 from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.extremes import extremes_symbolic
-from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.fakes import (
+    Substitutes,
+    causal_flags_decided,
+    skip_noop_module_casts,
+)
 from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
 from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.joined_parts import lengths_open
@@ -48,6 +52,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
     with (
         scripts_readable(model),
         skip_noop_module_casts(),
+        causal_flags_decided(),
         sequences_padded(),
         flex_attention_written_out(),
         solvers_written_out(),
