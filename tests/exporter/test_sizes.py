@@ -17,8 +17,8 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.export import Dim  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.guard_code import conditions_of  # noqa: E402
-from onnxwright.exporter.capture.guards import SizeGuard  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guard_code import conditions_of  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -458,8 +458,8 @@ class ListOfRunTimeLength(Diagnostic):
     )
     label: ClassVar[str] = "the items of the list are known at run time only"
     help: ClassVar[str] = (
-        "in the loop use `append` on the name that the list was made with, and `[-1]`; after it "
-        "`torch.stack`, `torch.cat`, `[...]`, `len` or a loop over the list"
+        "use the list by the name that it was made with, by `append`, `pop`, `[n]`, `torch.stack`, "
+        "`torch.cat`, `len` or a loop over it"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     use: str

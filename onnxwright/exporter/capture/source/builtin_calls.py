@@ -10,16 +10,19 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import str_
+from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
-from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
 
 def bool_(value: Any = False) -> Any:
@@ -115,6 +118,12 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def _length(items: Any) -> Any:
+    """`len(items)`."""
+    several = isinstance(items, Text) and items.decide is not None
+    return items.each(len) if several else length_of(items)
+
+
 def bound(value: Any) -> Any:
     """`value` as the start or the end of a slice."""
     if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
@@ -132,9 +141,11 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
+    "isinstance": is_of_type,
+    "type": type_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
-    "len": length_of,
+    "len": _length,
     "list": lambda *args: _listed(list, args),
     "sorted": _sorted,
     "str": str_,
@@ -145,7 +156,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
-def builtin(name: str, function: Any) -> Any:
+def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if (
         current() is None
@@ -153,4 +164,12 @@ def builtin(name: str, function: Any) -> Any:
         or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
     ):
         return function
-    return AT_RUN_TIME.get(name, function)
+    found = AT_RUN_TIME.get(name, function)
+    return functools.partial(_with_values, found) if asks_constants() else found
+
+
+def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A builtin of values that may be None; of None it would fail."""
+    if function is AT_RUN_TIME["bool"]:
+        return function(*args, **kwargs)
+    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})

@@ -23,6 +23,8 @@ class RefusedError(RuntimeError):
 
     # What is decided, where it is a comparison of sizes.
     condition: Any = None
+    # Whether a variable is None or another constant of Python at one time, and not at another.
+    of_constants = False
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
@@ -91,6 +93,9 @@ class LoopChangeError(RefusedError):
         path: what the user calls the value.
         before, after: what it is, as words.
     """
+
+    # Whether it is about how a list grows.
+    of_lists = False
 
     def __init__(self, path: str, before: str, after: str) -> None:
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")

@@ -8,6 +8,7 @@ is not known before it runs is run twice in the model: the first time only count
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.functions import model_frame
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.places import line_of
 
 
@@ -100,6 +101,53 @@ class Grown(list):  # type: ignore[type-arg]
         rows = self.rows.index_put((place.reshape(1),), row[None])
         return Grown(rows, self.length + 1, self.growth)
 
+    def with_item_at(self, index: Any, item: Any) -> Grown:
+        """The list with another item at a place."""
+        if isinstance(index, slice):
+            raise _misused("[...]")
+        if self.growth is not None and self.growth.counts_only:
+            return self
+        row = as_row(item)
+        if row.ndim != self.rows.ndim - 1:
+            raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+        rows = self.rows.index_put((self._place(index).reshape(1),), row[None].to(self.rows.dtype))
+        return Grown(rows, self.length, self.growth)
+
+    def restarted(self, items: Sequence[Any]) -> Grown:
+        """A list of other items, with the rows that this one has space for."""
+        if self.growth is None:
+            return Grown(rows := allocate_rows(items, self.sample(), 0, 0), rows.shape[0])
+        self.growth.certain = False
+        if self.growth.first:
+            raise _misused("= []")
+        found = Grown(self.rows, torch.full((), 0), self.growth)
+        for item in items:
+            found = found.with_item(item)
+        return found
+
+    def without_item(self, index: Any = -1) -> tuple[Grown, Any]:
+        """The list without an item, and the item."""
+        growth = self.growth
+        if not isinstance(index, int) or (growth is not None and (growth.first or index != -1)):
+            raise _misused(".pop")
+        if growth is not None:
+            if growth.counts_only:
+                raise _misused(".pop")
+            growth.certain = False
+            item = self._item_so_far(-1)
+            return Grown(self.rows, self.length - 1, growth), item
+        keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
+        rows = torch.cat(keep)
+        return Grown(rows, rows.shape[0]), self.rows[index]
+
+    def _place(self, index: Any) -> torch.Tensor:
+        """A place as a tensor, counted from the start."""
+        if self.growth is not None and self.growth.first:
+            index = -1 - index  # the rows are in reverse order
+        if isinstance(index, int) and index < 0:
+            index = self.length + index
+        return index if isinstance(index, torch.Tensor) else torch.scalar_tensor(index).long()
+
     def whole(self, use: str) -> torch.Tensor:
         """The rows, for a use of the whole list; an error while it grows."""
         if self.growth is not None:
@@ -112,12 +160,26 @@ class Grown(list):  # type: ignore[type-arg]
         return empty(self.rows.shape[1:], self.rows.dtype)
 
     def __iadd__(self, items: Any) -> Self:
+        if isinstance(items, Grown):
+            return self._joined(self.rows, items)  # type: ignore[return-value]
         found: Any = self
         for item in items:
             found = found.with_item(item)
         return found  # type: ignore[no-any-return]
 
     __add__ = __iadd__
+
+    def __radd__(self, items: Any) -> Grown:
+        if self.growth is not None and len(items) == 1:
+            return self.with_item(items[0], first=True)
+        return self._joined(allocate_rows(items, self.sample(), 0, 0), self)
+
+    def _joined(self, rows: torch.Tensor, other: Grown) -> Grown:
+        """The list of rows, and those of another one."""
+        if self.growth is not None or other.growth is not None:
+            raise _misused("+")
+        both = torch.cat([rows, other.rows])
+        return Grown(both, both.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
         if self.growth is not None and isinstance(index, slice):
@@ -130,6 +192,8 @@ class Grown(list):  # type: ignore[type-arg]
             and (index.start, index.stop) == (None,) * 2
         ):
             return Grown(self.rows.flip(0), self.length)
+        if isinstance(index, int) and depth() and free_unbacked_symbols(self.rows.shape[0]):
+            return self.rows.index_select(0, self._place(index).reshape(1)).squeeze(0)
         rows = self.rows[index]
         return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
 
@@ -283,6 +347,26 @@ def insert(items: Any, place: Any, item: Any) -> Any:
     return items
 
 
+def cleared(items: Any) -> Any:
+    """`items.clear()`; gives the list."""
+    if isinstance(items, Grown):
+        return items.restarted(())
+    items.clear()
+    return items
+
+
+def rows_kept(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """What variables are after a side or an iteration; new lists as rows, if there were rows.
+
+    Args:
+        before, after: the values of the variables.
+    """
+    return [
+        old.restarted(new) if isinstance(old, Grown) and type(new) is list else new
+        for old, new in zip(before, after)
+    ]
+
+
 def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     """Raise a disagreement if a list has more items on one side.
 
@@ -306,9 +390,10 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if all(a is b for a, b in zip(short, long)):
         error.grows = (owner, long[len(short) :])
         raise error
+    error.grows, error.first = (owner, long[len(short) :]), False
     if all(a is b for a, b in zip(short, long[more:])):
         error.grows, error.first = (owner, long[:more]), True
-        raise error
+    raise error
 
 
 def allocate_rows(
@@ -394,6 +479,25 @@ def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
     return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
 
 
+def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
+    """`torch.tensor(values)` of a list of numbers of run time."""
+    session = current()
+    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Grown):
+        return None
+    if not _has_number_of_run_time(values, session):
+        return None
+    items = [one if (one := _tensor_of(v)) is not None else torch.as_tensor(v) for v in values]
+    dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
+    made = torch.stack([item.to(dtype) for item in items])
+    return made.to(options.get("dtype") or dtype)
+
+
+def _has_number_of_run_time(values: Any, session: Session) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(_has_number_of_run_time(value, session) for value in values)
+    return isinstance(values, torch.Tensor) and values in session.numbers
+
+
 def _stacked(rows: Any, dim: int = 0) -> Any:
     return rows.movedim(0, dim)
 
@@ -407,6 +511,7 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.unbind: _iterated_rows,
     torch.Tensor.unbind: _iterated_rows,
     torch.split: _iterated_parts,
+    torch.tensor: _tensor_of,
     torch.Tensor.split: _iterated_parts,
 }
 _JOINED: dict[Any, Callable[..., Any]] = {

@@ -17,11 +17,14 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.effects import MorePlacesError
+from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import (
+    Session,
     asking_line,
     current,
     fixed_places,
@@ -52,6 +55,7 @@ def while_(
         if session is not None and session.keeps_loops and _is_about_sizes(found):
             if _worked(functools.partial(_while_sized, going, body, state), state):
                 return
+            _try_constants(session)
         answer = decided(found)
         if answer is None:
             _loop(going, lambda _: body(), state)
@@ -61,6 +65,13 @@ def while_(
             return
         ran = True
         body()
+
+
+def _try_constants(session: Session) -> None:
+    """Raise why a loop cannot be one of the graph, if a variable is None at some time in it."""
+    error = session.unrolled.get(asking_line())
+    if session.tries_constants and isinstance(error, RefusedError) and error.of_constants:
+        raise error
 
 
 def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
@@ -82,6 +93,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
+    items = plain(items)
     if current() is not None and tracer() is not None:
         items = _left_to_unroll(items, take, body, broken, state)
         if items is None:
@@ -132,8 +144,13 @@ def _left_to_unroll(
         _for_counted(run_time, take, body, broken, state)
         return None
     left_over = _after_loop(run_time, take, body, broken, state)
+    if left_over is None:
+        return None
+    session = current()
+    assert session is not None
+    _try_constants(session)
     # The size becomes a number, of which the export warns.
-    return None if left_over is None else left_over.unrolled()
+    return left_over.unrolled()
 
 
 # The kind of a loop whose iterations only follow from the sizes of inputs.

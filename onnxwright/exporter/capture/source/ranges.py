@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange, places_of_range
 
 
 @dataclass(frozen=True)
