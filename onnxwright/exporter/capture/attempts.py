@@ -170,11 +170,11 @@ class _Search:
         unfinished = attempt.has_unresolved_func()
         lost = attempt.lost_sizes(self.wanted)
         with_loops = self._with_loops(attempt) if lost else None
-        texts = self._with_texts(attempt)
+        misread = self._with_misread(attempt)
         if way.strategy is draft:
             return found
         has_lost = self.is_auto and (unfinished or bool(fixed_values(found.program)))
-        if with_loops is None and texts is None and not has_lost:
+        if with_loops is None and misread is None and not has_lost:
             attempt.output.replay()
             return found
         # Sizes became numbers of Python; loops over them, and tracing of Python, may keep them.
@@ -184,8 +184,8 @@ class _Search:
             self.best, self.lost = found, lost
         if attempt.uses_func():
             self.waiting = ways(self.wanted, "torch.func") + self.waiting
-        if texts is not None:
-            self.waiting = sources(self.wanted, None, self.assume, texts) + self.waiting
+        if misread is not None:
+            self.waiting = sources(self.wanted, None, self.assume, misread) + self.waiting
         if with_loops is not None:
             others = [other for other in self.waiting if not isinstance(other.strategy, Source)]
             first = sources(self.wanted, None, self.assume, with_loops, keeps_loops=True)
@@ -201,15 +201,15 @@ class _Search:
             return with_loops(attempt.loops, None)
         return with_loops(attempt.loops, strategy.functions, strategy.keeps_loops)
 
-    def _with_texts(self, attempt: Attempt) -> Rewritten | None:
-        """The functions to rewrite, so that texts of unknown numbers depend on these."""
+    def _with_misread(self, attempt: Attempt) -> Rewritten | None:
+        """The functions to rewrite, so that they read numbers of run time as Python would."""
         if (
             not self.is_auto
             or isinstance(attempt.way.strategy, Source)
-            or not attempt.texts.functions
+            or not attempt.misread.functions
         ):
             return None
-        functions = rewritten_conversions(attempt.texts.functions)
+        functions = rewritten_conversions(attempt.misread.functions)
         return functions if functions.codes else None
 
     def _after_errors(self) -> list[Way]:

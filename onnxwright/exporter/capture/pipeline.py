@@ -144,7 +144,7 @@ def capture_model(
     with recording.warnings_recorded(report):
         check_sparse(program)
         warn_changes(found.changes)
-        found.texts.warn()
+        found.misread.warn()
         names = shapes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)

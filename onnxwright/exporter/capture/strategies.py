@@ -19,8 +19,13 @@ from onnxwright.exporter.capture.libraries.recurrences import recurrences_scanne
 from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once
 from onnxwright.exporter.capture.patches import torch_func
 from onnxwright.exporter.capture.patches.extremes import extremes_symbolic
-from onnxwright.exporter.capture.patches.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.patches.fakes import (
+    Substitutes,
+    causal_flags_decided,
+    skip_noop_module_casts,
+)
 from onnxwright.exporter.capture.patches.forward_derivatives import zero_tangents_symbolic
+from onnxwright.exporter.capture.patches.identity import truths_compared
 from onnxwright.exporter.capture.patches.joined_parts import lengths_open
 from onnxwright.exporter.capture.patches.opaque_sizes import OpaqueSizes, poolers_scaled
 from onnxwright.exporter.capture.patches.seeded_draws import seeded_draws_constant
@@ -49,6 +54,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
     with (
         scripts_readable(model),
         skip_noop_module_casts(),
+        causal_flags_decided(),
         sequences_padded(),
         flex_attention_written_out(),
         solvers_written_out(),
@@ -64,7 +70,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
 
 def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch compiles the bytecode of the model."""
-    with in_onnx_export_for_dynamo():
+    with in_onnx_export_for_dynamo(), truths_compared():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 

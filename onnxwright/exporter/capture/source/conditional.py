@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.source.lists import (
     raise_growth,
     rows_kept,
 )
+from onnxwright.exporter.capture.source.logic import supposing
 from onnxwright.exporter.capture.source.merging import (
     Build,
     Merger,
@@ -26,7 +27,7 @@ from onnxwright.exporter.capture.source.merging import (
     common_dtype,
     leaves_of,
 )
-from onnxwright.exporter.capture.source.optional_values import settled, supposing
+from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,

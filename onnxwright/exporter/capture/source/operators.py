@@ -10,14 +10,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.optional_values import (
-    MaybeNone,
-    implied,
-    imply,
-    is_none,
-    is_same,
-    supposing,
-)
+from onnxwright.exporter.capture.source.logic import combined, defined, supposing
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
@@ -43,10 +37,7 @@ def is_(value: Any, constant: Any) -> Any:
 def not_(value: Any) -> Any:
     """`not value`."""
     answer = decided(value)
-    if answer is not None:
-        return not answer
-    truth = as_truth(value)
-    return imply(torch.logical_not(truth), implied(truth, False), implied(truth, True))
+    return not answer if answer is not None else combined("not", as_truth(value))
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -76,6 +67,7 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
 
 def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
     """The same where the first part is known at run time only."""
+    operation = "or" if stop else "and"
 
     def others() -> Any:
         with supposing(value, not stop):
@@ -87,17 +79,10 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
         if found is stop:
             return found  # whatever the first part is
         if found is not None:
-            join = torch.logical_or if stop else torch.logical_and
-            return _joined(join(as_truth(value), as_truth(found)), value, found, stop)
+            return combined(operation, as_truth(value), as_truth(found))
     if stop:
-        return _joined(choose(value, lambda: value, others), value, None, stop)
-    return _joined(choose(value, others, lambda: value), value, None, stop)
-
-
-def _joined(result: Any, one: Any, two: Any, stop: bool) -> Any:
-    """What `one or two` says if it is false, and `one and two` if it is true: that of both."""
-    facts = {**implied(one, not stop), **implied(two, not stop)}
-    return imply(result, {} if stop else facts, facts if stop else {})
+        return defined(choose(value, lambda: value, others), operation, value, None)
+    return defined(choose(value, others, lambda: value), operation, value, None)
 
 
 def _plain(part: Callable[[], Any]) -> Any:

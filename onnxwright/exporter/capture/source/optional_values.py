@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.logic import combined, negated
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
@@ -38,7 +38,9 @@ class MaybeNone:
     def __init__(self, present: Any, value: Any, decide: Decide) -> None:
         for name, held in (("present", present), ("value", value), ("decide", decide)):
             object.__setattr__(self, f"_ow_{name}", held)
-        imply(present, {id(present): True}, {id(present): False})
+        session = current()
+        if session is not None and isinstance(present, torch.Tensor):
+            session.numbers.add(present)
 
     @classmethod
     def of(cls, present: Any, value: Any, decide: Decide) -> Any:
@@ -125,7 +127,7 @@ def present_of(value: Any) -> Any:
     if not isinstance(value, MaybeNone):
         return value is not None
     session = current()
-    known = None if session is None else session.supposed.get(id(value._ow_present))
+    known = None if session is None else session.truths.answer(value._ow_present)
     return value._ow_present if known is None else known
 
 
@@ -198,49 +200,10 @@ def replaced(values: Any, old: Any, new: Any) -> Any:
     return values
 
 
-# -- what a condition says -------------------------------------------------------------------------
-
-Facts = dict[int, bool]
-
-
-def imply(test: Any, if_true: Facts, if_false: Facts) -> Any:
-    """Remember what a condition says of which values are there; gives the condition."""
-    session = current()
-    if session is not None and isinstance(test, torch.Tensor) and (if_true or if_false):
-        session.implied[id(test)] = (test, if_true, if_false)
-    return test
-
-
-def implied(test: Any, answer: bool) -> Facts:
-    """What an answer to a condition says of which values are there."""
-    session = current()
-    found = None if session is None else session.implied.get(id(test))
-    return {} if found is None else found[1 if answer else 2]
-
-
-@contextmanager
-def supposing(test: Any, answer: bool) -> Iterator[None]:
-    """While it lasts, a condition is true or false."""
-    session = current()
-    facts = implied(test, answer)
-    if session is None or not facts:
-        yield
-        return
-    before = session.supposed
-    session.supposed = {**before, **facts}
-    try:
-        yield
-    finally:
-        session.supposed = before
-
-
 def is_none(value: Any) -> Any:
     """`value is None`."""
     present = present_of(value)
-    if isinstance(present, bool):
-        return not present
-    absent = torch.logical_not(present)
-    return imply(absent, {id(present): False}, {id(present): True})
+    return negated(present)
 
 
 def truth_of(value: Any, truth: Callable[[Any], Any]) -> Any:
@@ -251,18 +214,7 @@ def truth_of(value: Any, truth: Callable[[Any], Any]) -> Any:
     inner = truth(value._ow_value)
     if present is True:
         return inner
-    return imply(torch.logical_and(present, inner), {id(present): True}, {})
-
-
-def is_of_type(value: Any, kinds: Any) -> Any:
-    """`isinstance(value, kinds)`."""
-    found = isinstance(plain(value), kinds)
-    if not isinstance(value, MaybeNone) or found is isinstance(None, kinds):
-        return found
-    absent = is_none(value)
-    if not found:
-        return absent
-    return not absent if isinstance(absent, bool) else torch.logical_not(absent)
+    return combined("and", present, inner)
 
 
 def is_same(one: Any, two: Any) -> Any:

@@ -6,6 +6,7 @@ Outside a capture by source, and for plain values, each does what Python does.
 from onnxwright.exporter.capture.source.builtin_calls import bound, builtin
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
+from onnxwright.exporter.capture.source.kinds import is_of_type
 from onnxwright.exporter.capture.source.lists import append, cleared, extend, insert
 from onnxwright.exporter.capture.source.loops import for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
@@ -18,7 +19,6 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
-from onnxwright.exporter.capture.source.optional_values import is_of_type
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.texts import format_, percent, text

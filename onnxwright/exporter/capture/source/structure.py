@@ -60,7 +60,7 @@ class Structure:
             return [hir.If(span, self.piece(s.test), self.block(s.body), self.block(s.orelse))]
         if isinstance(s, ast.Match):
             try:
-                return list(self.block(as_ifs(s)))
+                return list(self.block(as_ifs(s, classes=True)))
             except UnsupportedPatternError:
                 return [hir.Evaluate(span, self.piece(s))]
         if isinstance(s, ast.While):

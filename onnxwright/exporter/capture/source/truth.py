@@ -32,12 +32,14 @@ def decided(test: Any) -> bool | None:
     if isinstance(test, Grown):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
-        t = tracer()
-        if current() is None or t is None:
+        t, session = tracer(), current()
+        if session is None or t is None:
             return bool(test)
         proxy = t.tensor_tracker.get(test)
         if proxy is None:
             return bool(test)
+        if test in session.numbers and (known := session.truths.answer(test)) is not None:
+            return known
         if proxy.constant is not None:
             with _disable_current_modes(), torch._C.DisableTorchFunction():
                 return bool(proxy.constant)
