@@ -19,7 +19,11 @@ from onnxwright.exporter.capture.libraries.recurrences import recurrences_scanne
 from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once
 from onnxwright.exporter.capture.patches import torch_func
 from onnxwright.exporter.capture.patches.extremes import extremes_symbolic
-from onnxwright.exporter.capture.patches.fakes import Substitutes, skip_noop_module_casts
+from onnxwright.exporter.capture.patches.fakes import (
+    Substitutes,
+    causal_flags_decided,
+    skip_noop_module_casts,
+)
 from onnxwright.exporter.capture.patches.forward_derivatives import zero_tangents_symbolic
 from onnxwright.exporter.capture.patches.identity import truths_compared
 from onnxwright.exporter.capture.patches.joined_parts import lengths_open
@@ -50,6 +54,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
     with (
         scripts_readable(model),
         skip_noop_module_casts(),
+        causal_flags_decided(),
         sequences_padded(),
         flex_attention_written_out(),
         solvers_written_out(),

@@ -30,6 +30,8 @@ _BETWEEN = {
     f"{TORCH}/fx/experimental/symbolic_shapes.py",
     __file__,
 }
+# What calls the comparison of two numbers that Python of the user compares.
+_COMPARING = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
 # What rewritten code of a capture by source calls.
 _REWRITTEN = f"{HOME}/exporter/capture/source/"
 # How functions of torch such as `torch._assert` are called while they are followed, and what stands
@@ -93,7 +95,7 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
                 return made
             if current() is not None:  # loops and lists of rewritten code work for no iterations
                 return made
-            if sys._getframe(1).f_code.co_filename not in _BETWEEN:  # an operator of torch asks
+            if sys._getframe(1).f_code.co_filename not in _COMPARING:  # an operator of torch asks
                 return made
             for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
                 place = asking_line()

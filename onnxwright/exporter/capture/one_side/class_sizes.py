@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
 from onnxwright.exporter.capture.assumptions.excluded import Range
-from onnxwright.exporter.capture.one_side.proving import moduli_of, value_of
+from onnxwright.exporter.capture.one_side.proving import moduli_of, period_of, value_of
 
 Sizes = dict[str, int]
 
@@ -100,6 +101,21 @@ def to_compare(
         if sizes not in seen and len(seen) < _IN_ALL:
             seen.append(sizes)
             yield sizes
+
+
+def raised(sizes: Sizes, conditions: Sequence[Any], now: Mapping[str, int]) -> Sizes:
+    """Sizes of the same remainders that are not less than those of the example.
+
+    Args:
+        sizes, conditions, now: as for `fitting`.
+
+    Example:
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> raised({"n": 3}, [sympy.Eq(n % 4, 0)], {"n": 10})
+        {'n': 11}
+    """
+    period = math.lcm(1, *(period_of(c) for c in conditions))
+    return {s: n + period * max(0, -(-(now[s] - n) // period)) for s, n in sizes.items()}
 
 
 def _classes(conditions: Sequence[Any], declared: Range | None) -> list[int]:

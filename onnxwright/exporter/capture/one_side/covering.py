@@ -8,7 +8,8 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,7 @@ from onnxwright.exporter.capture.assumptions.guards import (
 from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Capture, attempted
 from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.one_side import class_sizes
 from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
 from onnxwright.exporter.capture.one_side.proving import Prover
@@ -39,6 +41,8 @@ from onnxwright.exporter.capture.outcomes import Outcome
 
 # How many captures are tried: at most, of a large program, and nodes of all of them.
 _CAPTURES, _OF_LARGE, _NODES = 12, 3, 6_000
+# How often one that ends at a decision of the other side is tried again with other sizes.
+_OTHERS = 8
 
 Answers = Mapping[Line, "bool | None"]
 
@@ -100,9 +104,16 @@ def covered(
     lines = search.lines(search.first)
     if not lines:
         return None
-    found = search.closed({line: preferred(line) for line in lines})
-    if found is not None or (len(lines) == 1 and search.is_over()):
-        return found
+    repeated = search.lines(search.first, repeated=True)
+    if repeated and len(repeated) < len(lines):
+        answers = {line: preferred(line) for line in repeated}
+        found = search.closed(answers, repeated=True)
+        if found is not None:
+            return search.one_by_one([n for n in lines if n not in answers], answers, found)
+    else:
+        found = search.closed({line: preferred(line) for line in lines})
+        if found is not None or (len(lines) == 1 and search.is_over()):
+            return found
     return search.one_by_one(lines)
 
 
@@ -152,34 +163,40 @@ class _Search:
     def is_over(self) -> bool:
         return self.captures >= self.limit
 
-    def lines(self, found: _Try) -> list[Line]:
-        """The lines of decisions with two sides."""
-        spans = [g.span for g in found.decisions() if g.span is not None]
+    def lines(self, found: _Try, *, repeated: bool = False) -> list[Line]:
+        """The lines of decisions with two sides; only of those by remainders, if asked for."""
+        guards = [g for g in found.decisions() if not repeated or self.repeats(g)]
+        spans = [g.span for g in guards if g.span is not None]
         lines = dict.fromkeys((span.file, span.line) for span in spans)
         return [line for line in lines if is_decision(line)]
 
-    def closed(self, answers: Answers) -> Covered | None:
+    def repeats(self, guard: SizeGuard) -> bool:
+        """Whether larger sizes are of both sides, as with `n % 4 != 0`."""
+        return self.prover.repeats(guard.expression)
+
+    def closed(self, answers: Answers, *, repeated: bool = False) -> Covered | None:
         """A capture with answers, and with those to the decisions that it makes besides."""
         answers = dict(answers)
         while not self.is_over():
             found = self.attempt(answers)
             if found is None:
                 return None
-            new = [line for line in self.lines(found) if line not in answers]
+            new = [n for n in self.lines(found, repeated=repeated) if n not in answers]
             known = self.lines(self.first)
             if all(line in known for line in new):
                 return self.proven(found)
             answers |= {line: preferred(line) for line in new if line not in known}
         return None
 
-    def one_by_one(self, lines: Sequence[Line]) -> Covered | None:
-        """A capture with the answers that do by themselves."""
-        chosen: dict[Line, bool | None] = {}
-        best: Covered | None = None
+    def one_by_one(
+        self, lines: Sequence[Line], answers: Answers | None = None, best: Covered | None = None
+    ) -> Covered | None:
+        """A capture with the answers that do by themselves, beside those that are known to."""
+        chosen = dict(answers or {})
         for line in lines:
             liked = preferred(line)
             options = [liked, *(a for a in (True, False) if a is not liked)]
-            for answer in options[1:] if len(lines) == 1 else options:
+            for answer in options[1:] if len(lines) == 1 and not answers else options:
                 if self.is_over():
                     return best
                 found = self.closed({**chosen, line: answer})
@@ -192,9 +209,10 @@ class _Search:
         """A capture with answers, with inputs whose sizes are of the sides that they lead to."""
         conditions: list[Any] = []
         sizes = dict(self.now)
+        others = 0
         for relaxed in (False, True) if not self.given.relaxed else (True,):
             inputs = self.wanted.relaxed() if relaxed else self.wanted
-            while inputs is not None and not self.is_over():
+            while inputs is not None and not self.is_over() and others <= _OTHERS:
                 steered = Steered(answers, self.prover)
                 args, kwargs = pytree.tree_unflatten(resized(self.flat, sizes), self.spec)
                 given = dataclasses.replace(inputs, args=args, kwargs=kwargs, given=None)
@@ -207,7 +225,7 @@ class _Search:
                 other = self.sizes_for(conditions)
                 if other is None:
                     return None
-                sizes = other
+                sizes, others = other, others + 1
         return None
 
     def sizes_for(self, conditions: Sequence[Any]) -> dict[Place, int] | None:
@@ -216,7 +234,6 @@ class _Search:
         return None if found is None else self.by_place(found)
 
     def _captured(self, steered: Steered, given: shapes.Wanted, relaxed: bool) -> _Try | None:
-        self.captures += 1
         assert self.given.way is not None
         name = "one side for all sizes"
         way = self.given.way._replace(name=name, inputs=given, relaxed=relaxed)
@@ -225,6 +242,8 @@ class _Search:
         outcome = tried.outcome()
         if steered.contrary is not None:
             outcome = dataclasses.replace(outcome, error="the sizes are of another side", output="")
+        else:
+            self.captures += 1
         self.outcomes.append(outcome)
         if tried.error is not None or not isinstance(tried.program, ExportedProgram):
             return None
@@ -250,18 +269,17 @@ class _Search:
         conditions = self.about_groups(found.steered.conditions())
         if not all(c.free_symbols for c in conditions):
             return None  # a decision about whether sizes are equal that are equal here
-        agreed: list[dict[str, int]] = []
+        agreed: list[Mapping[str, int]] = []
         with compared(self.module, found.capture.program) as comparison:
-            for n, sizes in enumerate(to_compare(conditions, self.values, self.bounds)):
+            for n, sizes in enumerate(self._to_compare(conditions, found)):
                 values = resized(self.flat, self.by_place(sizes))
-                if found.sizes.check(values):
-                    continue
                 result = comparison.run(values, self.spec, varied=n % 2 == 1)
                 if result is Compared.DIFFERENT:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-        if not _both_sides_ran(conditions, agreed, self.values, self.bounds):
+        left = self.about_groups(g.expression for g in found.sizes.guards)
+        if not _both_sides_ran(conditions, agreed, self.values, self.bounds, left):
             return None
         decisions = tuple(
             CoveredDecision(*line, self._text(held), self._sizes_text(agreed))
@@ -270,6 +288,19 @@ class _Search:
         examples = tuple(map(self.by_place, agreed))
         wanted = dataclasses.replace(found.wanted, args=self.wanted.args, kwargs=self.wanted.kwargs)
         return Covered(found.capture, wanted, decisions, examples)
+
+    def _to_compare(self, conditions: Sequence[Any], found: _Try) -> Iterator[Mapping[str, int]]:
+        """Sizes of all classes; larger ones of the same class where a capture is not for small."""
+        seen: list[Mapping[str, int]] = []
+        for sizes in to_compare(conditions, self.values, self.bounds):
+            larger = class_sizes.raised(sizes, conditions, self.values)
+            for tried in (sizes, larger):
+                if tried in seen:
+                    break
+                if not found.sizes.check(resized(self.flat, self.by_place(tried))):
+                    seen.append(tried)
+                    yield tried
+                    break
 
     def _text(self, conditions: Iterable[Any]) -> str:
         names = self.first.sizes.names
@@ -283,8 +314,8 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = {g.text for g in self.first.decisions()}
-        if any(g.text not in before for g in found.decisions()):
+        before = Counter(_line_of(g) for g in self.first.decisions())
+        if Counter(_line_of(g) for g in found.decisions()) - before:
             return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
@@ -331,13 +362,18 @@ class _Search:
         return {p: sizes[s] for s, places in self.groups.items() for p in places}
 
 
+def _line_of(guard: SizeGuard) -> Line | str:
+    return guard.text if guard.span is None else (guard.span.file, guard.span.line)
+
+
 def _both_sides_ran(
     conditions: Sequence[Any],
     agreed: Sequence[Mapping[str, int]],
     now: Mapping[str, int],
     bounds: Mapping[str, tuple[int, int | None]],
+    left: Sequence[Any],
 ) -> bool:
-    """Whether each condition was tried where it holds, and where it does not."""
+    """Whether each condition was tried where it holds, and where it does not, if `left` hold."""
     for condition in conditions:
         answers = {holds(condition, sizes) for sizes in agreed}
         if answers >= {True, False}:
@@ -345,6 +381,6 @@ def _both_sides_ran(
         for wanted in (True, False):
             if wanted not in answers:
                 other = condition if wanted else ~condition
-                if fitting([other], now, bounds) is not None:
+                if fitting([other, *left], now, bounds) is not None:
                     return False
     return bool(agreed)

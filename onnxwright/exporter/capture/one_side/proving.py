@@ -61,6 +61,18 @@ class Prover:
         found = [bool(function(*sizes)) for sizes in self._tried(condition, symbols)]
         return 2 * sum(found) >= len(found)
 
+    def repeats(self, condition: Any) -> bool:
+        """Whether a condition holds at some and not at others of sizes beyond its constants."""
+        symbols = tuple(sorted(condition.free_symbols, key=str))
+        function = compiled(condition, symbols)
+        period, largest = period_of(condition), largest_of(condition)
+        if function is None or not symbols or period == 1:
+            return False
+        sizes = range(largest + 1, largest + period + 1)
+        tried = itertools.islice(itertools.product(sizes, repeat=len(symbols)), _MOST_COMBINED)
+        found = {bool(function(*sizes)) for sizes in tried}
+        return len(found) > 1
+
     def _answered(self, condition: Any) -> bool | None:
         if condition in (sympy.true, sympy.false):
             return bool(condition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from typing import Union
+from typing import TypeGuard, Union
 
 # The file and the line of a decision.
 Place = tuple[str, int]
@@ -14,7 +14,7 @@ Lines = list[tuple[int, int]]
 # Sides that are right together never: masks are as long as the cache, longer or shorter.
 _NOT_TRIED = ("transformers/masking_utils.py",)
 
-_Decision = Union[ast.If, ast.IfExp]
+_Decision = Union[ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call]
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 
 
@@ -41,7 +41,7 @@ def preferred(place: Place) -> bool | None:
 
 
 def is_decision(place: Place) -> bool:
-    """Whether a line is of an `if` or of `a if test else b` whose sides may be tried."""
+    """Whether both sides of a line may be tried: of `if`, `a if test else b`, `a or b`, `not a`."""
     return not place[0].endswith(_NOT_TRIED) and _decision(place) is not None
 
 
@@ -63,6 +63,8 @@ def _lines_of(place: Place, answer: bool, text: tuple[str, ...]) -> Lines:
     found = _decision(place)
     if found is None:
         return []
+    if not isinstance(found, (ast.If, ast.IfExp)):
+        return []
     side = answer != _is_negated(found.test)
     if isinstance(found, ast.IfExp):
         return [(found.lineno, found.end_lineno or found.lineno)]
@@ -74,14 +76,34 @@ def _lines_of(place: Place, answer: bool, text: tuple[str, ...]) -> Lines:
 
 
 def _decision(place: Place) -> _Decision | None:
-    """The innermost decision whose condition is on a line."""
+    """The innermost decision whose condition is on a line; a truth value if there is none."""
     tree = _tree(tuple(linecache.getlines(place[0])))
     found: _Decision | None = None
+    value: _Decision | None = None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, (ast.If, ast.IfExp)):
-            if node.test.lineno <= place[1] <= (node.test.end_lineno or node.test.lineno):
+            if _is_on(node.test, place[1]):
                 found = node
-    return found
+        elif isinstance(node, ast.expr) and _is_on(node, place[1]) and _is_truth(node):
+            value = node
+        elif isinstance(node, (ast.Assert, ast.While)) and _is_on(node.test, place[1]):
+            return None
+    return found or value
+
+
+def _is_on(node: ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _is_truth(node: ast.expr) -> TypeGuard[ast.BoolOp | ast.UnaryOp | ast.Compare | ast.Call]:
+    """Whether an expression asks for the truth of its parts."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Compare):
+        return len(node.ops) > 1
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "bool"
+    return isinstance(node, ast.BoolOp)
 
 
 @functools.lru_cache(maxsize=32)

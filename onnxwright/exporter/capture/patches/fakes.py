@@ -3,11 +3,13 @@
 `fakes` registers shape functions for operators that torch decomposes or cannot trace.
 `Substitutes` replaces functions that branch on tensor values in Python by equivalents that do not.
 `distribution_checks_disabled` turns off the value checks of distributions, and
-`skip_noop_module_casts` module casts to a type the module already has.
+`skip_noop_module_casts` module casts to a type the module already has; `causal_flags_decided`
+decides a flag of attention that depends on sizes.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -221,6 +223,26 @@ def skip_noop_module_casts() -> Iterator[None]:
     finally:
         for name, function in before.items():
             setattr(module, name, function)
+
+
+@contextmanager
+def causal_flags_decided() -> Iterator[None]:
+    """While it lasts, `scaled_dot_product_attention` takes `is_causal` that depends on sizes.
+
+    `n > 1 and mask is None` is a symbolic truth value where `n > 1` does not hold.
+    """
+    own = functional.scaled_dot_product_attention
+
+    @functools.wraps(own)
+    def attention(*args: Any, **kwargs: Any) -> Any:
+        known = {k: bool(v) for k, v in kwargs.items() if isinstance(v, torch.SymBool)}
+        return own(*args, **{**kwargs, **known})
+
+    functional.scaled_dot_product_attention = attention
+    try:
+        yield
+    finally:
+        functional.scaled_dot_product_attention = own
 
 
 _FLOATS = {

@@ -11,9 +11,11 @@ import torch
 
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
 from onnxwright.exporter.capture.patches.fakes import distribution_checks_disabled, fakes
+from onnxwright.exporter.capture.patches.remainders import remainders_divided
 from onnxwright.exporter.capture.patches.size_nodes import sizes_in_pairs
 from onnxwright.exporter.capture.patches.stack_traces import user_frames
 from onnxwright.exporter.capture.patches.static_caches import tokens_counted_by_tensors
+from onnxwright.exporter.capture.patches.views import views_as_asked
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -35,6 +37,8 @@ def torch_patched() -> Iterator[None]:
             forward_ad_unwound,
             fakes,
             sizes_in_pairs,
+            remainders_divided,
+            views_as_asked,
             distribution_checks_disabled,
             user_frames,
             tokens_counted_by_tensors,
