@@ -74,11 +74,6 @@ class _Carry:
     shape: tuple[Any, ...]
     is_number: bool
 
-    @property
-    def is_resized(self) -> bool:
-        """Whether iterations change a size."""
-        return any(isinstance(size, OwnSize) for size in self.shape)
-
     def sizes(self) -> list[Any]:
         """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
         return [1 if isinstance(n, OwnSize) else n for n in self.shape]
@@ -534,11 +529,7 @@ def _value(carry: _Carry) -> Any:
 
 def _input(region: Region, carry: _Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    if carry.is_resized:
-        made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    else:
-        made = _value(carry)
-        region.input(made)
+    made = region.new_input(carry.unknown_sizes(), carry.dtype)
     session = current()
     if session is not None and carry.is_number:
         session.numbers.add(made)
