@@ -77,7 +77,7 @@ class WideWriter(Writer):
         row = self.pick(f"{a}[0]", f"{a}[-1] * 0.5", f"{a}.amax(0)", f"{a}.sum(0).clamp(-4, 4)")
         test, change = self.pick(
             ("best is None", f"best = {row}"),
-            (f"best is None or best.sum() < {row}.sum()", f"best = {row}"),
+            (f"best is None or best.sum() < ({row}).sum()", f"best = {row}"),
             (f"best is not None and {self.condition(1)}", f"{a} = {a} - best * 0.5"),
             ("best is not None", "best = None"),
             (self.condition(1), f"best = {row}"),
