@@ -288,7 +288,7 @@ class _Search:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-        left = self.about_groups(g.expression for g in found.sizes.guards)
+        left = self.about_groups(g.expression for g in found.decisions())
         if not _both_sides_ran(conditions, agreed, self.values, self.bounds, left):
             return None
         decisions = tuple(
@@ -324,8 +324,8 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = Counter(_line_of(g) for g in self.first.decisions())
-        if Counter(_line_of(g) for g in found.decisions()) - before:
+        before = Counter(_line_of(g) for g in self.first.sizes.guards if not g.small)
+        if Counter(_line_of(g) for g in found.sizes.guards if not g.small) - before:
             return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
