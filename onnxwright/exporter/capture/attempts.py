@@ -135,6 +135,10 @@ class _Search:
             functions = rewritten_conversions(self.conversions)
             self.waiting = sources(self.wanted, None, self.assume, functions)
             self.conversions = {}
+        tried = any(outcome.strategy == "source" for outcome in self.outcomes)
+        if not self.waiting and self.lost and self.is_auto and not tried:
+            # The other ways failed where Python asks for a value, and one fixed a size there.
+            self.waiting = self._after_errors()
         if self.best is not None:
             self.waiting = [way for way in self.waiting if _may_keep_sizes(way.strategy)]
         return self.waiting.pop(0) if self.waiting else None

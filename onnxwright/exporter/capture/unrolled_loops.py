@@ -28,7 +28,7 @@ from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_
 # Calls that make Python's iterables of a tensor or of numbers.
 _ITERABLES = (
     "range", "enumerate", "zip", "reversed", "list", "tuple", "unbind", "split", "chunk",
-    "tensor_split",
+    "tensor_split", "tolist", "sum", "max", "min", "sorted",
 )  # fmt: skip
 
 

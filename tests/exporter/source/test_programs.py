@@ -18,6 +18,7 @@ from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from tests.exporter.source import (  # noqa: E402
     programs,
     programs_of_constants,
+    programs_of_iterables,
     programs_of_lists,
     programs_of_loops,
     programs_of_objects,
@@ -48,6 +49,7 @@ def same(program: Any, module: Any, x: Any) -> None:
 ALL = {
     **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
     **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
+    **programs_of_iterables.PROGRAMS,
 }  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
         same(program, module, x)
 
 
-MORE = {**programs_of_constants.MORE, **programs_of_lists.MORE}
+MORE = {**programs_of_constants.MORE, **programs_of_lists.MORE, **programs_of_iterables.MORE}
 
 
 @pytest.mark.slow

@@ -37,6 +37,10 @@ class Lengths(_ReadAsList):
     def __init__(self, sizes: Any) -> None:
         self.sizes = sizes
 
+    def __getitem__(self, place: Any) -> Any:
+        found = self.sizes[place]
+        return Lengths(found) if isinstance(place, slice) else found.item()
+
     def _as_list(self) -> Any:
         return [item.item() for item in self.sizes]
 
@@ -54,13 +58,14 @@ class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a 
 
 @contextmanager
 def lengths_open() -> Iterator[None]:
-    """While it lasts, `tolist` of a traced list of integers of dynamic length is `Lengths`."""
+    """While it lasts, `tolist` of a traced list of numbers of dynamic length is `Lengths`."""
     own = FakeTensor.tolist
 
     def tolist(self: Any) -> Any:
         is_open = self.dim() == 1 and isinstance(self.shape[0], torch.SymInt)
-        if is_open and not self.is_floating_point() and not self.is_complex():
-            return Lengths(self)
+        if is_open and not self.is_complex():
+            # Numbers of Python are doubles.
+            return Lengths(self.double() if self.is_floating_point() else self)
         return own(self)
 
     FakeTensor.tolist = tolist

@@ -13,7 +13,7 @@ RUNTIME = "_ow_rt"
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
     "all", "any", "bool", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min",
-    "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
+    "next", "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
 MATH = frozenset(

@@ -8,7 +8,6 @@ is not known before it runs is run twice in the model: the first time only count
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
 
@@ -28,7 +26,6 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.functions import model_frame
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.places import line_of
 
 
@@ -91,7 +88,7 @@ class Grown(list):  # type: ignore[type-arg]
             both = [row[None], self.rows] if first else [self.rows, row[None]]
             return Grown(torch.cat(both), self.length + 1)
         if first is not self.growth.first:
-            raise _misused(".insert" if first else ".append")
+            raise misused(".insert" if first else ".append")
         self.growth.added += 1
         if self.growth.counts_only:
             return Grown(self.rows, self.length + 1, self.growth)
@@ -104,7 +101,7 @@ class Grown(list):  # type: ignore[type-arg]
     def with_item_at(self, index: Any, item: Any) -> Grown:
         """The list with another item at a place."""
         if isinstance(index, slice):
-            raise _misused("[...]")
+            raise misused("[...]")
         if self.growth is not None and self.growth.counts_only:
             return self
         row = as_row(item)
@@ -119,7 +116,7 @@ class Grown(list):  # type: ignore[type-arg]
             return Grown(rows := allocate_rows(items, self.sample(), 0, 0), rows.shape[0])
         self.growth.certain = False
         if self.growth.first:
-            raise _misused("= []")
+            raise misused("= []")
         found = Grown(self.rows, torch.full((), 0), self.growth)
         for item in items:
             found = found.with_item(item)
@@ -129,10 +126,10 @@ class Grown(list):  # type: ignore[type-arg]
         """The list without an item, and the item."""
         growth = self.growth
         if not isinstance(index, int) or (growth is not None and (growth.first or index != -1)):
-            raise _misused(".pop")
+            raise misused(".pop")
         if growth is not None:
             if growth.counts_only:
-                raise _misused(".pop")
+                raise misused(".pop")
             growth.certain = False
             item = self._item_so_far(-1)
             return Grown(self.rows, self.length - 1, growth), item
@@ -151,7 +148,7 @@ class Grown(list):  # type: ignore[type-arg]
     def whole(self, use: str) -> torch.Tensor:
         """The rows, for a use of the whole list; an error while it grows."""
         if self.growth is not None:
-            raise _misused(use)
+            raise misused(use)
         rows: torch.Tensor = self.rows
         return rows
 
@@ -177,13 +174,13 @@ class Grown(list):  # type: ignore[type-arg]
     def _joined(self, rows: torch.Tensor, other: Grown) -> Grown:
         """The list of rows, and those of another one."""
         if self.growth is not None or other.growth is not None:
-            raise _misused("+")
+            raise misused("+")
         both = torch.cat([rows, other.rows])
         return Grown(both, both.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
         if self.growth is not None and isinstance(index, slice):
-            raise _misused("[...]")
+            raise misused("[...]")
         if self.growth is not None:
             return self._item_so_far(index)
         if (
@@ -200,7 +197,7 @@ class Grown(list):  # type: ignore[type-arg]
     def _item_so_far(self, index: Any) -> Any:
         """An item of a list that still grows."""
         if self.growth is None or self.growth.counts_only:
-            raise _misused("[...]")
+            raise misused("[...]")
         if self.growth.first:
             index = -1 - index  # the rows are in reverse order
         if isinstance(index, int) and index < 0:
@@ -212,14 +209,14 @@ class Grown(list):  # type: ignore[type-arg]
     def reverse(self) -> None:
         """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth():
-            raise _misused(".reverse")
+            raise misused(".reverse")
         self.rows = self.rows.flip(0)
         self._hold(self.rows)
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth() or not isinstance(index, int):
-            raise _misused(".pop")
+            raise misused(".pop")
         item = self.rows[index]
         keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
         self.rows, self.length = torch.cat(keep), self.length - 1
@@ -241,7 +238,7 @@ class Grown(list):  # type: ignore[type-arg]
     __hash__ = None
 
 
-def _misused(use: str) -> ListUseError:
+def misused(use: str) -> ListUseError:
     """The error for a use of a list, with the line of it."""
     error = ListUseError(use)
     place = _model_line()
@@ -258,7 +255,7 @@ def _model_line() -> tuple[str, int] | None:
 
 def _refused(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise _misused(f".{name}")
+        raise misused(f".{name}")
 
     return method
 
@@ -298,7 +295,7 @@ class OtherName(torch.Tensor):  # type: ignore[misc]
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _misused("another name of it")
+        raise misused("another name of it")
 
 
 def close_other_names(items: list[Any]) -> None:
@@ -312,7 +309,7 @@ def length_of(items: Any) -> Any:
     if isinstance(items, Grown):
         return items.length
     if type(items) is list and len(items) == 1 and isinstance(items[0], OtherName):
-        raise _misused("another name of it")
+        raise misused("another name of it")
     if isinstance(items, torch.Tensor) and items.ndim:
         return items.shape[0]  # `len` must be a number of Python
     return len(items)
@@ -341,7 +338,7 @@ def insert(items: Any, place: Any, item: Any) -> Any:
     """`items.insert(place, item)`; gives the list."""
     if isinstance(items, Grown):
         if not isinstance(place, int) or place != 0:
-            raise _misused(".insert")
+            raise misused(".insert")
         return items.with_item(item, first=True)
     items.insert(place, item)
     return items
@@ -426,98 +423,3 @@ def allocate_rows(
         if isinstance(trips, int) and not trips
         else torch.cat([torch.stack(rows), free])
     )
-
-
-class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions of torch that join the items of a list take a `Grown`."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        kwargs = kwargs or {}
-        if func in _PARTS:
-            found = _PARTS[func](*args, **kwargs)
-            if found is not None:
-                return found
-        if args and isinstance(args[0], Grown):
-            joined = _JOINED.get(func)
-            if joined is None or args[0].growth is not None:
-                raise _misused(getattr(func, "__name__", "a function"))
-            return joined(args[0].rows, *args[1:], **kwargs)
-        if getattr(func, "__name__", "") in _LOGIC:
-            args = [_truth_tensor(x) for x in args]
-        return func(*args, **kwargs)
-
-
-# Operators that PyTorch does not have for a tensor and a comparison of sizes.
-_LOGIC = frozenset(
-    form.format(name)
-    for name in ("and", "or", "xor")
-    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
-)
-
-
-def _truth_tensor(value: Any) -> Any:
-    """A comparison of sizes as a tensor; other values as they are."""
-    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
-        return torch.scalar_tensor(value, dtype=torch.bool)
-    return value
-
-
-def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
-    """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
-    session = current()
-    if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
-        return None
-    return Grown(x.movedim(dim, 0), x.shape[dim])
-
-
-def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
-    """The same for `x.split(1, dim)`."""
-    if not isinstance(split_size, int) or split_size != 1:
-        return None
-    rows = _iterated_rows(x, dim)
-    return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
-
-
-def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
-    """`torch.tensor(values)` of a list of numbers of run time."""
-    session = current()
-    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Grown):
-        return None
-    if not _has_number_of_run_time(values, session):
-        return None
-    items = [one if (one := _tensor_of(v)) is not None else torch.as_tensor(v) for v in values]
-    dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
-    made = torch.stack([item.to(dtype) for item in items])
-    return made.to(options.get("dtype") or dtype)
-
-
-def _has_number_of_run_time(values: Any, session: Session) -> bool:
-    if isinstance(values, (list, tuple)):
-        return any(_has_number_of_run_time(value, session) for value in values)
-    return isinstance(values, torch.Tensor) and values in session.numbers
-
-
-def _stacked(rows: Any, dim: int = 0) -> Any:
-    return rows.movedim(0, dim)
-
-
-def _joined(rows: Any, dim: int = 0) -> Any:
-    dim = dim % (rows.ndim - 1)
-    return rows.movedim(0, dim).flatten(dim, dim + 1)
-
-
-_PARTS: dict[Any, Callable[..., Any]] = {
-    torch.unbind: _iterated_rows,
-    torch.Tensor.unbind: _iterated_rows,
-    torch.split: _iterated_parts,
-    torch.tensor: _tensor_of,
-    torch.Tensor.split: _iterated_parts,
-}
-_JOINED: dict[Any, Callable[..., Any]] = {
-    torch.stack: _stacked,
-    torch.cat: _joined,
-    torch.concat: _joined,
-    torch.concatenate: _joined,
-    torch.tensor: lambda rows, **options: rows.to(options.get("dtype") or rows.dtype),
-}

@@ -291,6 +291,10 @@ def _loop(
                 state.add(more.places)
 
 
+# Iterators that end if what they go over does.
+_FINITE = (zip, enumerate, reversed, map, filter)
+
+
 def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
@@ -326,6 +330,11 @@ def generated(
     items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None
 ) -> Any:
     """`(item(x) for x in items if when(x))`; a list where Python does not know the length."""
-    if current() is not None and tracer() is not None and ranges.counted(items) is not None:
-        return listed(items, item, when)
+    if current() is not None and tracer() is not None:
+        if ranges.counted(items) is not None:
+            return listed(items, item, when)
+        if when is not None and (hasattr(items, "__len__") or type(items) in _FINITE):
+            items = list(items)
+            if any(decided(when(x)) is None for x in items):
+                return listed(items, item, when)
     return (item(x) for x in items if when is None or when(x))

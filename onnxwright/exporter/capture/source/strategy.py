@@ -28,9 +28,9 @@ from onnxwright.exporter.capture.source.functions import (
     reads_value,
 )
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
-from onnxwright.exporter.capture.source.lists import ListFunctions
 from onnxwright.exporter.capture.source.optional_frames import frames_with_optionals
 from onnxwright.exporter.capture.source.session import Session, session
+from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.places import line_of
 
 # How many functions of one model are rewritten at most.
