@@ -435,6 +435,24 @@ class NotRewritten(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaughtError(Diagnostic):
+    """An error is raised for some values of a tensor, and the model catches it."""
+
+    code: ClassVar[str] = "OW862"
+    title: ClassVar[str] = (
+        "a tensor decides whether `{kind}` is raised, and `except` in line {line} catches it"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "compute what `except` does on a side of an `if`; a check whose error leaves the model is "
+        "left out of the export"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    kind: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class SharedWrite(Diagnostic):
     """A side of a decision writes to a tensor that it also reads through another view."""
 

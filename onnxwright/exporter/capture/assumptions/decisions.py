@@ -34,6 +34,9 @@ _BETWEEN = {
 _COMPARING = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
 # What rewritten code of a capture by source calls.
 _REWRITTEN = f"{HOME}/exporter/capture/source/"
+# The files of it that decide for the user, and its function that asks whether a loop goes on.
+_DECIDING = ("/deciding.py", "/operators.py")
+_TEST_OF_LOOP = "going"
 # How functions of torch such as `torch._assert` are called while they are followed, and what stands
 # for `min` and `max`.
 _FOLLOWED = ("__torch_function__", "handle_torch_function", "_tensor_min_max")
@@ -53,12 +56,14 @@ class Decision:
         file, line: the line of Python that asked; no file for a guard of a program that was
             captured before.
         demand: whether other sizes are refused there.
+        answer: what Python was told; the condition is the negated one if that is False.
     """
 
     expression: Any
     file: str
     line: int
     demand: bool = False
+    answer: bool = True
 
 
 @contextmanager
@@ -82,7 +87,8 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
-                found.append(Decision(expression, *place, demand=not place[0]))
+                demand = not place[0]
+                found.append(Decision(expression, *place, demand=demand, answer=answer))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:
@@ -93,7 +99,7 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
             if not symbolic or getattr(made._expr, "free_symbols", None):
                 return made
-            if current() is not None:  # loops and lists of rewritten code work for no iterations
+            if current() is not None and _is_of_machinery(outside_of_torch(sys._getframe(1))):
                 return made
             if sys._getframe(1).f_code.co_filename not in _COMPARING:  # an operator of torch asks
                 return made
@@ -159,6 +165,38 @@ def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
 
 def _is_between(frame: FrameType) -> bool:
     return frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+
+
+def outside_of_torch(frame: FrameType | None) -> FrameType | None:
+    """The function that uses torch's symbolic numbers: not what torch and wrappers call for it.
+
+    Args:
+        frame: where it is asked.
+    """
+    while frame is not None and _is_between(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_of_machinery(frame: FrameType | None) -> bool:
+    """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
+
+    What the user decides by a size is asked by `decided` for `if_` and operators.
+    """
+    if frame is None:
+        return False
+    if frame.f_code.co_filename.startswith(_REWRITTEN):
+        caller = frame.f_back
+        if frame.f_code.co_name != "decided" or caller is None:
+            return True
+        if not caller.f_code.co_filename.endswith(_DECIDING):
+            return True
+    frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_REWRITTEN):
+        if frame.f_code.co_name == _TEST_OF_LOOP:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def asking_line() -> tuple[str, int] | None:

@@ -14,9 +14,8 @@ from typing import Any
 
 from torch.fx.proxy import TracerBase
 
-from onnxwright.exporter.places import HOME, STDLIB, TORCH
+from onnxwright.exporter.places import CAPTURE, HOME, STDLIB, TORCH
 
-_CAPTURE = str(Path(__file__).parent.with_name("attempt.py"))
 _LAYERS = str(Path(TORCH) / "nn" / "modules")
 
 
@@ -48,7 +47,7 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
         >>> import traceback
         >>> stack = [
         ...     ("main.py", "main"),
-        ...     (_CAPTURE, "captured"),
+        ...     (CAPTURE, "captured"),
         ...     ("model.py", "forward"),
         ...     (TORCH + "/nn/functional.py", "relu"),
         ... ]
@@ -56,7 +55,7 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
         >>> [frame.filename for frame in found]
         ['model.py']
     """
-    calls = [n for n, frame in enumerate(frames) if frame.filename == _CAPTURE]
+    calls = [n for n, frame in enumerate(frames) if frame.filename == CAPTURE]
     inner = frames[calls[-1] + 1 :] if calls else frames
     return [frame for frame in inner if _is_of_the_model(frame)]
 

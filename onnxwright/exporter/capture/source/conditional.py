@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 
@@ -19,7 +18,7 @@ from onnxwright.exporter.capture.source.lists import (
     raise_growth,
     rows_kept,
 )
-from onnxwright.exporter.capture.source.logic import supposing
+from onnxwright.exporter.capture.source.logic import comparisons, supposing
 from onnxwright.exporter.capture.source.merging import (
     Build,
     Merger,
@@ -67,8 +66,7 @@ def conditional(
         while True:
             before = state.read()
             try:
-                comparison = _comparison(condition)
-                return _conditional(truth, then, orelse, state, effects, comparison)
+                return _conditional(truth, then, orelse, state, effects)
             except MorePlacesError as more:
                 state.write(before)
                 state.add(more.places)
@@ -104,7 +102,6 @@ def _conditional(
     orelse: Callable[[], None],
     state: State,
     effects: Effects,
-    comparison: Any,
 ) -> bool:
     slots = state.open()
     before = state.read()
@@ -118,9 +115,12 @@ def _conditional(
         for growth, so_far in zip(growths, added):
             growth.added = so_far
         state.write(before)
+        outside = comparisons()
         with Region() as region, supposing(condition, side):
-            holds = comparison if side or comparison is None else sympy.Not(comparison)
-            known = {} if holds is None else region.facts.suppose(holds)
+            known: dict[Any, Any] = {}
+            for truth, holds in comparisons().items():
+                if truth not in outside:
+                    known |= region.facts.suppose(holds)
             branch()
             effects.check(state)
             after = rows_kept(before, state.read())

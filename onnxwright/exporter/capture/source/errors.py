@@ -124,6 +124,23 @@ class ListUseError(RefusedError):
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
 
 
+class CaughtError(RefusedError):
+    """An error is raised for some values of a tensor, and the model catches it.
+
+    Args:
+        kind: the name of its class.
+        line: of the `except`.
+    """
+
+    def __init__(self, kind: str, line: int) -> None:
+        super().__init__(f"`{kind}` is raised for some values, and caught in line {line}")
+        self.kind, self.line = kind, line
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
+
+
 class SharedWriteError(RefusedError):
     """A branch writes to a tensor that it also reads through another view."""
 

@@ -55,6 +55,29 @@ def defined(result: Any, operation: str, *parts: Any) -> Any:
     return result
 
 
+def compared(truth: torch.Tensor, condition: Any) -> torch.Tensor:
+    """The tensor of a comparison of sizes, with that remembered.
+
+    Args:
+        truth: the tensor.
+        condition: the comparison, of torch's symbols.
+
+    Returns:
+        The tensor.
+    """
+    session = current()
+    if session is not None:
+        session.numbers.add(truth, _BOTH)
+        session.truths.compare(truth, condition)
+    return truth
+
+
+def comparisons() -> dict[int, Any]:
+    """What is known of sizes by the decisions around the code that runs: truth -> condition."""
+    session = current()
+    return {} if session is None else session.truths.comparisons()
+
+
 def supposing(test: Any, answer: bool) -> AbstractContextManager[None]:
     """While it lasts, a condition is true or false."""
     session = current()

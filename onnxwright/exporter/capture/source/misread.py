@@ -19,16 +19,18 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch
+from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.functions import MACHINERY
-from onnxwright.exporter.places import STDLIB, line_of
+from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
-_COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _CLASSES = {"int", "float", "bool"}
 
 
@@ -91,35 +93,45 @@ def _texts(found: Misread) -> Iterator[None]:
 @contextmanager
 def _kinds(found: Misread) -> Iterator[None]:
     """Record functions that take or compare a number, and ask what kind of object one is."""
-    methods = [(ShapeEnv, name) for name in _NEW_NUMBERS]
-    methods += [(kind, name) for kind in (torch.SymInt, torch.SymFloat) for name in _COMPARISONS]
-    before = [(kind, name, getattr(kind, name)) for kind, name in methods]
+    before = {name: getattr(ShapeEnv, name) for name in _NEW_NUMBERS}
 
-    def recording(method: Callable[..., Any], *, compares: bool) -> Callable[..., Any]:
+    def record(frame: FrameType | None) -> None:
+        if frame is not None and _asks_for_kind(frame.f_code):
+            if is_of_user(frame.f_code.co_filename):
+                found.functions.setdefault(frame.f_code, frame)
+                found.kinds.setdefault((frame.f_code.co_filename, frame.f_lineno))
+
+    def taking(method: Callable[..., Any]) -> Callable[..., Any]:
         def take(*operands: Any) -> Any:
-            frame: FrameType | None = sys._getframe(1)
-            if not compares:
-                frame = _taker(frame)
-            if frame is not None and _asks_for_kind(frame.f_code):
-                if not _is_of_a_library(frame.f_code.co_filename):
-                    found.functions.setdefault(frame.f_code, frame)
-                    found.kinds.setdefault((frame.f_code.co_filename, frame.f_lineno))
+            record(_taker(sys._getframe(1)))
             return method(*operands)
 
         return take
 
-    for kind, name, method in before:
-        setattr(kind, name, recording(method, compares=kind is not ShapeEnv))
-    try:
-        yield
-    finally:
-        for kind, name, method in before:
-            setattr(kind, name, method)
+    def comparing(method: Callable[..., Any]) -> Callable[..., Any]:
+        def compare(*operands: Any) -> Any:
+            record(outside_of_torch(sys._getframe(1)))
+            return method(*operands)
+
+        return compare
+
+    with ExitStack() as stack:
+        for name in _COMPARISONS:
+            stack.enter_context(sym_node_wrapped(name, comparing(getattr(SymNode, name))))
+        for name, method in before.items():
+            setattr(ShapeEnv, name, taking(method))
+        try:
+            yield
+        finally:
+            for name, method in before.items():
+                setattr(ShapeEnv, name, method)
 
 
 def _taker(frame: FrameType | None) -> FrameType | None:
-    """The function of the user that takes a number out of a tensor."""
+    """The function of the model that takes a number out of a tensor."""
     while frame is not None and _is_of_a_library(frame.f_code.co_filename):
+        if frame.f_code.co_filename == CAPTURE:
+            return None  # callers of the export
         frame = frame.f_back
     return frame
 

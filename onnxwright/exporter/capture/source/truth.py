@@ -10,6 +10,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.logic import compared
 from onnxwright.exporter.capture.source.optional_values import (
     MaybeNone,
     plain,
@@ -102,7 +103,7 @@ def as_truth(value: Any) -> Any:
             return torch.scalar_tensor(value.length) > 0
         return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
-        return torch.scalar_tensor(value, dtype=torch.bool)
+        return compared(torch.scalar_tensor(value, dtype=torch.bool), value.node.expr)
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
     return torch.full((), bool(value), dtype=torch.bool)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import sympy  # type: ignore[import-untyped]
+
 # Conditions of more truth values than these are not looked at.
 _MOST = 6
 
@@ -41,6 +43,7 @@ class Truths:
     def __init__(self) -> None:
         self._formulas: dict[int, Formula] = {}
         self._kept: dict[int, Any] = {}
+        self._comparisons: dict[int, Any] = {}
         self._supposed: list[tuple[Any, bool]] = []
 
     def define(self, result: Any, operation: str, *parts: Any) -> None:
@@ -53,6 +56,22 @@ class Truths:
         """
         self._kept[id(result)] = result
         self._formulas[id(result)] = operation, parts
+
+    def compare(self, result: Any, condition: Any) -> None:
+        """Remember of which comparison of sizes a truth value is the result."""
+        self._kept[id(result)] = result
+        self._comparisons[id(result)] = condition
+
+    def comparisons(self) -> dict[int, Any]:
+        """The comparisons of sizes that follow from what is supposed, by their truth values."""
+        found = {}
+        for value, _ in self._supposed:
+            for symbol in self._symbols(value):
+                condition = self._comparisons.get(symbol)
+                answer = None if condition is None else self.answer(self._kept[symbol])
+                if answer is not None:
+                    found[symbol] = condition if answer else sympy.Not(condition)
+        return found
 
     def has(self, value: Any) -> bool:
         """Whether it is known what a truth value is made of."""
