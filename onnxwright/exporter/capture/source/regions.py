@@ -138,6 +138,15 @@ class Region:
                 self.tracer.graph.erase_node(node)
             self._restore()
 
+    def input(self, made: torch.Tensor) -> None:
+        """Make a tensor that was made inside a placeholder; nothing is known of its values."""
+        if getattr(made, "constant", None) is not None:
+            made.constant = None
+        proxy = self.tracer.tensor_tracker[made]
+        if proxy.constant is not None:
+            self.tracer.tensor_tracker[made] = type(proxy)(proxy.proxy, None)
+        self.given.append(proxy.proxy.node)
+
     def new_input(self, sizes: Sequence[Any], dtype: torch.dtype) -> Any:
         """A tensor of any sizes that is a placeholder."""
         proxy = self.tracer.create_proxy("call_function", aten.empty.memory_format, ([0],), {})
