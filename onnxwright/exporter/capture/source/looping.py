@@ -74,11 +74,6 @@ class _Carry:
     shape: tuple[Any, ...]
     is_number: bool
 
-    @property
-    def is_resized(self) -> bool:
-        """Whether iterations change a size."""
-        return any(isinstance(size, OwnSize) for size in self.shape)
-
     def sizes(self) -> list[Any]:
         """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
         return [1 if isinstance(n, OwnSize) else n for n in self.shape]
@@ -304,12 +299,16 @@ class Loop:
     def _is_rebound(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Whether a variable has a list of another length after an iteration; it is rows then."""
         old, new = values[n], after[n]
-        lists = type(old) is list and type(new) is list and len(old) != len(new)
-        lists &= self.state.owner(n) is None and old is not new
-        items = [*old, *new] if lists else []
-        if not items or not all(isinstance(item, (torch.Tensor, int, float)) for item in items):
+        if type(old) is not list or self.state.owner(n) is not None or old is new:
             return False
-        sample = row_like(items[-1])
+        if isinstance(new, Grown) and new.growth is None:
+            sample = new.sample()
+        else:
+            lists = type(new) is list and len(old) != len(new)
+            items = [*old, *new] if lists else []
+            if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
+                return False
+            sample = row_like(items[-1])
         if not _is_known(sample, self.known):
             return False
         self.to_resize.append((n, old, sample))
@@ -444,6 +443,9 @@ class Loop:
         count = next(taken) if self.numbers else None
         if self.only_counts:
             return count
+        for n, growth in self.growing.items():
+            if n not in self.varying:  # no iteration changes it
+                final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
             final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
@@ -534,11 +536,7 @@ def _value(carry: _Carry) -> Any:
 
 def _input(region: Region, carry: _Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    if carry.is_resized:
-        made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    else:
-        made = _value(carry)
-        region.input(made)
+    made = region.new_input(carry.unknown_sizes(), carry.dtype)
     session = current()
     if session is not None and carry.is_number:
         session.numbers.add(made)
