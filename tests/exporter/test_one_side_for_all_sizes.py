@@ -355,6 +355,22 @@ def demanding(x: Any) -> Any:
     return windows(x)[:n] * torch.arange(int(count))[:n, None]
 
 
+def halved(x: Any) -> Any:
+    """Padding beside a loop that a value decides."""
+    x = remainder(x)
+    while x.abs().sum() > 5:
+        x = x / 2
+    return x
+
+
+def test_padding_beside_a_loop_by_values() -> None:
+    program = ow.export(halved, (torch.randn(5, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
+    for n in (1, 4, 7):
+        x = 9 * torch.randn(n, 3)
+        torch.testing.assert_close(program(x), halved(x))
+
+
 def test_demands_of_what_follows_are_kept() -> None:
     """The side that does less agrees with itself at multiples only, and is not taken for all."""
     program = ow.export(demanding, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)
