@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +205,114 @@ def test_shapes_that_no_array_has(dims: list[int]) -> None:
         weight.ClearField("float_data")
     with pytest.raises(ModelError, match="OW751"):
         ow.debug(proto, [np.zeros(1, np.float32)])
+
+
+def _scan_call(**layout: Any) -> Callable[[], Any]:
+    @script()
+    def scanned(x: FLOAT["N"]):
+        def body(total, item):
+            total = total + item
+            return total, total
+
+        return op.Scan(op.Identity(0.0), x, body=body, **layout)
+
+    return scanned
+
+
+SCANS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"num_scan_inputs": 1 << 31}, "OW620"),
+    ({"num_scan_inputs": 3}, "OW620"),
+    ({"num_scan_inputs": 0}, "OW620"),
+    ({"num_scan_inputs": -5}, "OW620"),
+    ({"num_scan_inputs": 10**30}, "OW513"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [5]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [1 << 70]}, "OW513"),
+    ({"num_scan_inputs": 1, "scan_input_axes": 5}, "OW511"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [None]}, "OW511"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [0, 0]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_input_directions": [7]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_output_axes": [7]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_output_axes": [0, 0]}, "OW620"),
+)
+
+
+@pytest.mark.parametrize(("layout", "code"), SCANS)
+def test_scans_that_do_not_fit_their_inputs(layout: dict[str, Any], code: str) -> None:
+    made: Any = _scan_call(**layout)
+    for run in (made.to_model_proto, lambda: made(np.ones(2, np.float32))):
+        with pytest.raises(OnnxwrightError, match=code):
+            run()
+
+
+def test_a_scan_of_nothing_gives_its_state() -> None:
+    made: Any = _scan_call(num_scan_inputs=1, scan_output_axes=[0])
+    np.testing.assert_array_equal(made(np.zeros(0, np.float32)), 0)
+
+
+COUNTS: dict[str, Callable[[Any], Any]] = {
+    "outputs": lambda x: op.Split(x, num_outputs=1 << 31),
+    "no outputs": lambda x: op.Split(x, num_outputs=0),
+    "an element type": lambda x: op.Cast(x, to=1 << 40),
+    "element type 0": lambda x: op.Cast(x, to=0),
+    "the type of random numbers": lambda x: op.RandomNormal(shape=[2], dtype=99),
+}
+
+
+@pytest.mark.parametrize("what", COUNTS)
+def test_attribute_values_that_the_operator_cannot_have(what: str) -> None:
+    call = COUNTS[what]
+
+    @script()
+    def f(x: FLOAT["N"]):
+        return call(x)
+
+    for run in (f.to_model_proto, lambda: f(np.ones(2, np.float32)),
+                lambda: call(np.ones(2, np.float32))):  # fmt: skip
+        with pytest.raises(ScriptValueError, match="OW513"):
+            run()
+
+
+DEFAULTS: tuple[tuple[Any, Any], ...] = (
+    (int, [None]),
+    (int, np.array([1, 2])),
+    (Sequence[int], (None,)),
+    (Sequence[int], ((1,),)),
+    (Sequence[int], np.array([[1, 2]])),
+    (Sequence[int], (1, 10**30)),
+    (Sequence[int], (1, 1.5)),
+    (Sequence[float], (None,)),
+    (Sequence[float], (1.0, "a")),
+    (Sequence[str], ("a", 1)),
+    (Sequence[str], (b"\xff",)),
+    (str, b"\xff"),
+)
+
+
+@pytest.mark.parametrize(("kind", "default"), DEFAULTS)
+def test_defaults_that_their_annotation_does_not_take(kind: Any, default: Any) -> None:
+    def callee(x, a=default):
+        return x + 1.0
+
+    callee.__annotations__ |= {"x": FLOAT["N"], "a": kind}
+    with pytest.raises(ScriptTypeError, match="OW446"):
+        script()(callee).to_function_proto()
+
+
+@pytest.mark.parametrize(("kind", "default"), [(Sequence[int], np.array([1, 2])),
+                         (Sequence[float], (1, 2.5)), (Sequence[int], ()), (int, np.int64(2))])  # fmt: skip
+def test_defaults_that_fit(kind: Any, default: Any) -> None:
+    def callee(x, a=default):
+        return x + 1.0
+
+    callee.__annotations__ |= {"x": FLOAT["N"], "a": kind}
+    made = script()(callee).to_function_proto()
+    assert [a.name for a in made.attribute_proto] == ["a"]
+
+
+def test_bytes_that_are_not_text_are_not_an_attribute() -> None:
+    @script()
+    def f():
+        return op.Constant(value_strings=[b"\xff"])
+
+    with pytest.raises(ScriptTypeError, match="OW532"):
+        f.to_model_proto()

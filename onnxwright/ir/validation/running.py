@@ -9,15 +9,13 @@ import onnx
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.ir.validation.order import in_order
+from onnxwright.opset.attributes import ELEMENT_TYPES
 from onnxwright.opset.registry import is_known_domain, signature
 from onnxwright.types.dtypes import DType
 
 _A = onnx.AttributeProto
 # Outputs that the graph of a node has beside those of the node: the condition of a Loop.
 _EXTRA = {"If": 0, "Loop": 1, "Scan": 0, "SequenceMap": 0}
-# What has no default: an absent number is 0, an absent list is empty.
-# Attributes of standard operators that name an element type; 0 means none in some.
-_TYPES = {"to": 1, "dtype": 1, "output_dtype": 0, "precision": 0, "softmax_precision": 0}
 _ELEMENTS = {int(dtype) for dtype in DType}
 _SINGLE = {_A.TENSOR: "t", _A.GRAPH: "g", _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp"}
 
@@ -128,7 +126,7 @@ def _check_kinds(node: onnx.NodeProto, versions: dict[str, int], where: str) -> 
             other = wanted.kind.stored.value
             place = f"{where}, attribute {quoted(attr.name)}"
             raise Damage("structure", place, f"its type is {kind}, the operator takes {other}")
-        lowest = _TYPES.get(attr.name) if wanted is not None and kind == "INT" else None
+        lowest = ELEMENT_TYPES.get(attr.name) if wanted is not None and kind == "INT" else None
         if lowest is None or attr.ref_attr_name or attr.i in _ELEMENTS or attr.i == lowest == 0:
             continue
         place = f"{where}, attribute {quoted(attr.name)}"
