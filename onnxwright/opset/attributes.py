@@ -20,7 +20,6 @@ from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference, BackendValue
 from onnxwright.types.tensors import Tensor, TensorMeta
 
-
 MOST_OUTPUTS = 100_000
 """The most outputs that one node may have: a larger number would only fill the memory."""
 

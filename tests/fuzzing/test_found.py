@@ -298,8 +298,15 @@ def test_defaults_that_their_annotation_does_not_take(kind: Any, default: Any) -
         script()(callee).to_function_proto()
 
 
-@pytest.mark.parametrize(("kind", "default"), [(Sequence[int], np.array([1, 2])),
-                         (Sequence[float], (1, 2.5)), (Sequence[int], ()), (int, np.int64(2))])  # fmt: skip
+FITTING: tuple[tuple[Any, Any], ...] = (
+    (Sequence[int], np.array([1, 2])),
+    (Sequence[float], (1, 2.5)),
+    (Sequence[int], ()),
+    (int, np.int64(2)),
+)
+
+
+@pytest.mark.parametrize(("kind", "default"), FITTING)
 def test_defaults_that_fit(kind: Any, default: Any) -> None:
     def callee(x, a=default):
         return x + 1.0
@@ -316,3 +323,95 @@ def test_bytes_that_are_not_text_are_not_an_attribute() -> None:
 
     with pytest.raises(ScriptTypeError, match="OW532"):
         f.to_model_proto()
+
+
+def edited(body: str, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+    """A model of one node, changed."""
+    made = model(body)
+    change(made)
+    return made
+
+
+def nth(body: str, n: int, value: str) -> onnx.ModelProto:
+    """A model whose first node has another name as one of its inputs."""
+    return edited(body, lambda m: m.graph.node[0].input.__setitem__(n, value))
+
+
+INVALID: dict[str, Callable[[], onnx.ModelProto]] = {
+    "an absent variadic input": lambda: nth("{ y = Sum (x, x) }", 1, ""),
+    "an absent input": lambda: nth("{ y = Add (x, x) }", 1, ""),
+    "too few inputs": lambda: edited("{ y = Add (x, x) }", lambda m: m.graph.node[0].input.pop()),
+    "too many outputs": lambda: edited(
+        "{ y = Relu (x) }", lambda m: m.graph.node[0].output.append("z")
+    ),
+    "an output without a name": lambda: edited(
+        "{ y, m = Dropout (x)  z = Neg(m) }", lambda m: m.graph.node[0].output.__setitem__(0, "")
+    ),
+    "a missing attribute": lambda: model("{ y = Concat (x, x) }"),
+    "an attribute of another kind": lambda: model("{ y = Softmax <axis = 1.0> (x) }"),
+    "another number of parts": lambda: model("{ y, z = Split <num_outputs = 3> (x) }"),
+    "an empty range": lambda: model("{ y = RandomUniformLike <low = 2.0> (x) }"),
+    "no deviation": lambda: model("{ y = RandomNormalLike <scale = 0.0> (x) }"),
+    "blocks too large": lambda: model("{ y = DepthToSpace <blocksize = 4611686018427387904> (x) }"),
+    "negative batch dimensions": lambda: model(
+        "{ i = Constant <value_ints = [0]> () y = GatherND <batch_dims = -2> (x, i) }"
+    ),
+    "an equation that cannot be read": lambda: edited(
+        '{ y = Einsum <equation = "i"> (x) }',
+        lambda m: setattr(m.graph.node[0].attribute[0], "s", b"\0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", INVALID)
+def test_nodes_that_end_the_process_of_a_runtime_do_not_reach_it(what: str) -> None:
+    made = INVALID[what]()
+    with pytest.raises(ModelError, match="OW744"):
+        ow.CompiledModel(made)
+    assert str(ow.show(made))
+
+
+FUNCTION = """<ir_version: 9, opset_import: ["" : 18, "f" : 1]>
+g (float[2] x) => (float[N] y) { y = f.k (x) }
+<domain: "f", opset_import: ["" : 18, "f" : 1]> k (x, b) => (y) { y = f.l (x, b) }
+<domain: "f", opset_import: ["" : 18]> l (x, b) => (y) { CALL }"""
+BRANCHES = """c = OptionalHasElement (b) y = If (c) <
+    then_branch = t () => (z) { z = Concat <axis = 0> (x, b) },
+    else_branch = e () => (w) { w = Neg (x) }>"""
+
+
+@pytest.mark.parametrize("call", ["y = Add (x, b)", "y = Max (x, b)"])
+def test_inputs_that_a_call_leaves_out_and_a_node_needs(call: str) -> None:
+    with pytest.raises(ModelError, match=r"OW744.*a call of the function omits"):
+        ow.CompiledModel(onnx.parser.parse_model(FUNCTION.replace("CALL", call)))
+
+
+@pytest.mark.parametrize("call", ["y = Clip (x, b)", BRANCHES])
+def test_inputs_that_a_call_may_leave_out(call: str) -> None:
+    made = onnx.parser.parse_model(FUNCTION.replace("CALL", call))
+    assert ow.run_model(made, [np.ones(2, np.float32)])[0].shape == (2,)
+
+
+ONE = np.float32(1)
+RANKS: dict[str, Callable[[], Any]] = {
+    "Conv": lambda: op.Conv(ONE, ONE),
+    "ConvInteger": lambda: op.ConvInteger(np.uint8(1), np.uint8(1)),
+    "DFT": lambda: op.DFT(ONE),
+    "GridSample": lambda: op.GridSample(ONE, ONE),
+    "MaxRoiPool": lambda: op.MaxRoiPool(ONE, ONE, pooled_shape=[1, 1]),
+    "ReverseSequence": lambda: op.ReverseSequence(np.ones(3, np.float32), np.array([1])),
+    "RoiAlign": lambda: op.RoiAlign(ONE, ONE, np.array([5])),
+    "STFT": lambda: op.STFT(ONE, np.int64(1)),
+    "STFT, window": lambda: op.STFT(np.ones((1, 4, 1), np.float32), np.int64(1), ONE),
+    "Einsum": lambda: op.Einsum(np.ones(2, np.float32), equation="ij"),
+    "Einsum, second": lambda: op.Einsum(np.ones((2, 2), np.float32), ONE, equation="ij, j -> i"),
+    "RandomUniform": lambda: op.RandomUniform(shape=[2], low=3.0),
+    "RandomNormal": lambda: op.RandomNormal(shape=[2], scale=-1.0),
+    "GatherND": lambda: op.GatherND(np.ones(3, np.float32), np.array([[1]]), batch_dims=-2),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_eager_calls_that_end_the_process_of_the_runtime_do_not_reach_it(name: str) -> None:
+    with pytest.raises(OnnxwrightError, match="OW612"):
+        RANKS[name]()
