@@ -404,7 +404,9 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         most = min(MOST_OUTPUTS, registry.UNLIMITED if sig is None else sig.max_output)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return value
-        limit = f"from 1 to {most:,}"
+        limit = "from 1" if most == MOST_OUTPUTS else f"from 1 to {most}"
+        if isinstance(value, int) and value > most:
+            limit = f"from 1 to {most:,}"
         fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), range=limit))
 
     def _node_name(self, value: object) -> str | None:

@@ -211,6 +211,9 @@ class Interpreted(Prepared):
         self.names = ()
         self.kinds = ()
 
+    def require_ranks(self, ranks: Sequence[int]) -> None:
+        """The calls that it makes check their own inputs."""
+
     def body(self, inputs: Sequence[Value]) -> Any | None:
         """The function that defines the operator, for these inputs."""
         signature = self.op.signature

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 import onnx
 
@@ -25,6 +25,7 @@ from onnxwright.opset.registry import UNLIMITED, OpSignature, is_known_domain, s
 from onnxwright.types.dtypes import DType
 
 _A = onnx.AttributeProto
+_UNDEFINED, _INT = int(_A.UNDEFINED), int(_A.INT)
 _ELEMENTS = frozenset(map(int, DType))
 _PLAIN = (_A.INT, _A.FLOAT, _A.STRING, _A.INTS, _A.FLOATS)
 _SINGLE = {_A.TENSOR: "t", _A.GRAPH: "g", _A.SPARSE_TENSOR: "sparse_tensor", _A.TYPE_PROTO: "tp"}
@@ -199,11 +200,10 @@ class _Checker:
             if functions:
                 function = functions.get((node.domain, node.op_type, node.overload))
             try:
-                for attr in node.attribute:
-                    _check_attribute(attr, parameters)
                 if function is None:
-                    check_node(node, versions, self.runs)
+                    check_node(node, versions, self.runs, parameters)
                 else:
+                    _check_attributes(node, None, parameters)
                     _check_call(node, function)
             except Damage as damage:
                 name = quoted(node.name) if node.name else quoted(node.op_type)
@@ -212,48 +212,52 @@ class _Checker:
                 raise Damage(damage.kind, where, damage.what, damage.advice) from None
 
 
-def check_node(node: onnx.NodeProto, versions: Versions, runs: bool) -> None:
+def check_node(
+    node: onnx.NodeProto,
+    versions: Versions,
+    runs: bool,
+    parameters: Collection[str] | None = None,
+) -> None:
     """Refuse a node that does not keep the promises of its schema.
 
     Args:
         node: the node; not a call of a function.
         versions: the imported version of each domain.
         runs: whether values of attributes are checked, too.
+        parameters: the attributes that the function around it takes; None if that is not checked.
 
     Raises:
         Damage: it does not, and where in the node; the nodes of its graphs are not looked at.
     """
-    domain = "" if node.domain == "ai.onnx" else node.domain
+    domain, op_type = node.domain, node.op_type
+    if domain == "ai.onnx":
+        domain = ""
     version = versions.get(domain)
-    if version is None:
+    promises = None if version is None else _promises(domain, op_type, version)
+    if node.attribute or (promises is not None and promises.required):
+        _check_attributes(node, promises, parameters)
+    if version is None or promises is None:
         return
-    promises = _promises(domain, node.op_type, version)
-    if promises is None:
-        return
-    _check_values(node, promises)
-    _check_attributes(node, promises)
-    if not domain and node.op_type in _EXTRA:
+    _check_values(node, promises, runs)
+    if not domain and op_type in _EXTRA:
         _check_bodies(node, version)
-    if not domain and node.op_type == "Split":
+    if not domain and op_type == "Split":
         _check_split(node)
     fault = promises.fault(_plain(node)) if runs and promises.fault is not None else None
     if fault is not None:
         raise Damage("structure", "", fault)
 
 
-def _check_values(node: onnx.NodeProto, promises: _Promises) -> None:
+def _check_values(node: onnx.NodeProto, promises: _Promises, runs: bool) -> None:
     """Refuse a wrong number of inputs or outputs, and absent ones that are needed."""
-    inputs, outputs = node.input, node.output
-    for count, (low, high), word in (
-        (len(inputs), promises.inputs, "input"),
-        (len(outputs), promises.outputs, "output"),
-    ):
-        if not low <= count <= high:
-            takes = f"{low}" if low == high else f"{low} to {high}"
-            if high == UNLIMITED:
-                takes = f"at least {low}"
-            what = f"it has {count} {word}s, the operator {quoted(node.op_type)} has {takes}"
-            raise Damage("structure", "", what)
+    inputs, outputs = list(node.input), list(node.output)
+    low, high = promises.inputs
+    if not low <= len(inputs) <= high:
+        _wrong_count(node, "input", len(inputs), low, high)
+    # A node whose results nobody reads may have none; only runtimes refuse it.
+    low, high = promises.outputs if runs else (0, promises.outputs[1])
+    if not low <= len(outputs) <= high:
+        _wrong_count(node, "output", len(outputs), low, high)
     if "" in inputs:
         for n, name in enumerate(inputs):
             needed = n in promises.given or (promises.rest is not None and n >= promises.rest)
@@ -267,6 +271,14 @@ def _check_values(node: onnx.NodeProto, promises: _Promises) -> None:
                 raise Damage("structure", "", what)
 
 
+def _wrong_count(node: onnx.NodeProto, word: str, count: int, low: int, high: int) -> NoReturn:
+    takes = f"{low}" if low == high else f"{low} to {high}"
+    if high == UNLIMITED:
+        takes = f"at least {low}"
+    what = f"it has {count} {word}s, the operator {quoted(node.op_type)} has {takes}"
+    raise Damage("structure", "", what)
+
+
 def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto) -> None:
     for given, declared, word in (
         (node.input, function.input, "input"),
@@ -277,40 +289,38 @@ def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto) -> None:
             raise Damage("structure", "", f"{what}{len(declared)}")
 
 
-def _check_attribute(attr: onnx.AttributeProto, parameters: Collection[str]) -> None:
-    """Refuse an attribute without a type or a value, of any node."""
-    where = f"attribute {quoted(attr.name)}"
-    if attr.type == _A.UNDEFINED:
-        raise Damage("structure", where, "it has no type")
-    if attr.ref_attr_name:
-        if attr.ref_attr_name not in parameters:
-            what = f"it refers to {quoted(attr.ref_attr_name)}, which is not an attribute parameter"
-            raise Damage("structure", where, what)
-    elif attr.type in _SINGLE and not attr.HasField(_SINGLE[attr.type]):
-        raise Damage("structure", where, "it has no value")
+def _check_attributes(
+    node: onnx.NodeProto, promises: _Promises | None, parameters: Collection[str] | None
+) -> None:
+    """Refuse attributes without a value, of another type than the operator takes, and absent ones.
 
-
-def _check_attributes(node: onnx.NodeProto, promises: _Promises) -> None:
-    """Refuse attributes of another type than the operator takes, absent ones, and bad values."""
-    kinds = promises.kinds
+    Those of operators that are not known need a type and a value, too.
+    """
+    kinds = promises.kinds if promises is not None else {}
+    held = set()
     for attr in node.attribute:
-        wanted = kinds.get(attr.name)
-        if wanted is None:
-            continue
-        where = f"attribute {quoted(attr.name)}"
-        if wanted != attr.type:
-            found, takes = (_A.AttributeType.Name(kind) for kind in (attr.type, wanted))
+        name, kind, refers = attr.name, attr.type, attr.ref_attr_name
+        held.add(name)
+        wanted = kinds.get(name)
+        what = None
+        if kind == _UNDEFINED:
+            what = "it has no type"
+        elif refers:
+            if parameters is not None and refers not in parameters:
+                what = f"it refers to {quoted(refers)}, which is not an attribute parameter"
+        elif kind in _SINGLE:
+            what = None if attr.HasField(_SINGLE[kind]) else "it has no value"
+        elif kind == _INT and name in ELEMENT_TYPES and wanted is not None and not node.domain:
+            if attr.i not in _ELEMENTS and not attr.i == ELEMENT_TYPES[name] == 0:
+                what = f"{attr.i} is not an element type"
+        if what is None and wanted is not None and wanted != kind:
+            found, takes = (_A.AttributeType.Name(k) for k in (kind, wanted))
             what = f"its type is {found}, the operator takes {takes}"
-            raise Damage("structure", where, what)
-        lowest = ELEMENT_TYPES.get(attr.name) if attr.type == _A.INT and not node.domain else None
-        if lowest is None or attr.ref_attr_name or attr.i in _ELEMENTS or attr.i == lowest == 0:
-            continue
-        raise Damage("structure", where, f"{attr.i} is not an element type")
-    if promises.required:
-        held = {a.name for a in node.attribute}
-        for name in promises.required:
-            if name not in held:
-                raise Damage("structure", "", f"its attribute {quoted(name)} is missing")
+        if what is not None:
+            raise Damage("structure", f"attribute {quoted(name)}", what)
+    for name in promises.required if promises is not None else ():
+        if name not in held:
+            raise Damage("structure", "", f"its attribute {quoted(name)} is missing")
 
 
 def _plain(node: onnx.NodeProto) -> dict[str, Any]:
