@@ -1,7 +1,8 @@
 """`match` as the `if` and `elif` that it stands for, in Python's tree.
 
 Values, `None`, `True` and `False`, alternatives, names, guards, and sequences where the subject is
-a tuple or a list that is written out: `match (a, b)`.  Classes and mappings need `isinstance`.
+a tuple or a list that is written out: `match (a, b)`.  Classes (`case float(v)`) become
+`isinstance` where the caller can read it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ class _Test:
     binds: dict[str, ast.expr]
 
 
-def as_ifs(node: ast.Match) -> list[ast.stmt]:
+def as_ifs(node: ast.Match, *, classes: bool = False) -> list[ast.stmt]:
     r"""A `match` statement in terms of `if`.
 
     Args:
         node: the statement.
+        classes: whether `isinstance` may stand for a class.
 
     Returns:
         Statements that do the same; those that compute the subject come first.
@@ -57,6 +59,9 @@ def as_ifs(node: ast.Match) -> list[ast.stmt]:
             if n > 5:
                 y = n
     """
+    for pattern in (p for case in node.cases for p in ast.walk(case.pattern)):
+        if isinstance(pattern, ast.MatchClass) and not (classes and _is_plain(pattern)):
+            raise UnsupportedPatternError(pattern, "a class in a `case`")
     before: list[ast.stmt] = []
     subject = _held(node.subject, before)
     return before + _chain(subject, node.cases)
@@ -112,8 +117,34 @@ def _pattern(pattern: ast.pattern, subject: ast.expr) -> _Test:
         return _alternatives(pattern, subject)
     if isinstance(pattern, ast.MatchSequence):
         return _sequence(pattern, subject)
-    what = "class" if isinstance(pattern, ast.MatchClass) else "mapping"
-    raise UnsupportedPatternError(pattern, f"a {what} in a `case`")
+    if isinstance(pattern, ast.MatchClass):
+        return _instance(pattern, subject)
+    raise UnsupportedPatternError(pattern, "a mapping in a `case`")
+
+
+# Classes of which a pattern may name the object itself: `case float(value)`.
+_WITH_VALUE = ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set",
+               "str", "tuple")  # fmt: skip
+
+
+def _is_plain(pattern: ast.MatchClass) -> bool:
+    """Whether a pattern asks for a class, and for nothing of the object but itself."""
+    if pattern.kwd_patterns:
+        return False
+    of_itself = isinstance(pattern.cls, ast.Name) and pattern.cls.id in _WITH_VALUE
+    return len(pattern.patterns) <= int(of_itself)
+
+
+def _instance(pattern: ast.MatchClass, subject: ast.expr) -> _Test:
+    arguments = [subject, pattern.cls]
+    test = ast.copy_location(
+        ast.Call(_name("isinstance", ast.Load(), pattern), arguments, []), pattern
+    )
+    if not pattern.patterns:
+        return _Test(test, {})
+    found = _pattern(pattern.patterns[0], subject)
+    tests: list[ast.expr] = [test, *([found.test] if found.test is not None else [])]
+    return _Test(_joined(ast.And(), tests, pattern), found.binds)
 
 
 def _alternatives(pattern: ast.MatchOr, subject: ast.expr) -> _Test:

@@ -7,6 +7,7 @@ from typing import Any
 
 from onnxwright.converter import hir
 from onnxwright.converter.capture import SourceUnit
+from onnxwright.converter.unpacking import unpacking_target
 from onnxwright.diagnostics.catalogue import syntax as messages
 from onnxwright.diagnostics.diagnostic import Diagnostic, Sink
 from onnxwright.diagnostics.span import Span
@@ -64,16 +65,7 @@ class ExpressionParser:
         if isinstance(node, ast.Name):
             return hir.NameTarget(span, node.id)
         if isinstance(node, (ast.Tuple, ast.List)):
-            star = None
-            items: list[hir.Target] = []
-            for n, item in enumerate(node.elts):
-                if isinstance(item, ast.Starred):
-                    star, item = n, item.value
-                made = self.target(item)
-                if made is None:
-                    return None
-                items.append(made)
-            return hir.TupleTarget(span, tuple(items), star)
+            return unpacking_target(node, span, self.target)
         if isinstance(node, ast.Subscript):
             path: list[ast.expr] = []
             inner: ast.expr = node.value

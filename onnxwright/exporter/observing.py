@@ -17,7 +17,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.caches import register_caches
+from onnxwright.exporter.capture.inputs.caches import register_caches
 
 if TYPE_CHECKING:
     from onnxwright.exporter.program.onnx_program import ONNXProgram

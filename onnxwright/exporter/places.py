@@ -19,6 +19,8 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<functio
 _HOOK = "_empty_nn_module_stack_from_metadata_hook"
 TORCH = str(Path(torch.__file__).resolve().parent)
 HOME = str(Path(__file__).resolve().parent.parent)
+CAPTURE = str(Path(HOME) / "exporter" / "capture" / "attempt.py")
+"""The file whose frame is the outermost of a capture; further out are callers of the export."""
 STDLIB = (str(Path(os.__file__).resolve().parent), str(Path(os.__file__).parent))
 
 

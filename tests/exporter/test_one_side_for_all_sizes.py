@@ -302,14 +302,102 @@ def squares(x: Any) -> Any:
     return torch.cat([one, two], -1)
 
 
-@pytest.mark.parametrize("sizes", [(6, 8), (5, 7)])
-def test_two_sizes(sizes: tuple[int, int]) -> None:
+def partitioned(x: Any) -> Any:
+    """Windows of two sizes, each flipped, and back."""
+    h, w = x.shape[:2]
+    y = x.view(h // W, W, w // W, W, 3).permute(0, 2, 1, 3, 4).reshape(-1, W * W, 3)
+    y = y.cumsum(1).view(h // W, w // W, W, W, 3).permute(0, 2, 1, 3, 4)
+    return y.reshape(h, w, 3)
+
+
+def partitions(x: Any) -> Any:
+    h, w = x.shape[:2]
+    if h % W or w % W:
+        x = functional.pad(x, (0, 0, 0, (W - w % W) % W, 0, (W - h % W) % W))
+    return partitioned(x)[:h, :w].contiguous()
+
+
+def partitions_one_by_one(x: Any) -> Any:
+    """As Swin: whether rows were added is a truth value of its own."""
+    h, w = x.shape[:2]
+    if w % W != 0:
+        x = functional.pad(x, (0, 0, 0, W - w % W))
+    if h % W != 0:
+        x = functional.pad(x, (0, 0, 0, 0, 0, W - h % W))
+    was_padded = x.shape[0] != h or x.shape[1] != w
+    x = partitioned(x)
+    if was_padded:
+        x = x[:h, :w].contiguous()
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [(squares, (6, 8)), (squares, (5, 7)), (partitions, (9, 10)), (partitions_one_by_one, (9, 8))],
+)
+def test_two_sizes(function: Callable[..., Any], sizes: tuple[int, int]) -> None:
     x = torch.randn(*sizes, 3)
-    program = ow.export(squares, (x,), dynamic_shapes=({0: "h", 1: "w"},), strict=True)
-    for h in (2, 3, 4, 5):
-        for w in (2, 3, 6, 7):
+    program = ow.export(function, (x,), dynamic_shapes=({0: "h", 1: "w"},), strict=True)
+    for h in (2, 3, 4, 5, 8, 11):
+        for w in (2, 3, 6, 7, 8):
             x = torch.randn(h, w, 3)
-            torch.testing.assert_close(program(x), squares(x))
+            torch.testing.assert_close(program(x), function(x))
+
+
+def demanding(x: Any) -> Any:
+    """As Longformer: the windows demand what the padding gives; halves of numbers of run time."""
+    n = x.shape[0]
+    padding = (W - n % W) % W
+    if padding > 0:
+        x = functional.pad(x, (0, 0, 0, padding))
+    assert x.shape[0] % W == 0
+    count = torch.tensor(x.shape[0]) * (x.sum() < 1e9)
+    return windows(x)[:n] * torch.arange(int(count))[:n, None]
+
+
+def halved(x: Any) -> Any:
+    """Padding beside a loop that a value decides."""
+    x = remainder(x)
+    while x.abs().sum() > 5:
+        x = x / 2
+    return x
+
+
+def test_padding_beside_a_loop_by_values() -> None:
+    program = ow.export(halved, (torch.randn(5, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
+    for n in (1, 4, 7):
+        x = 9 * torch.randn(n, 3)
+        torch.testing.assert_close(program(x), halved(x))
+
+
+def test_demands_of_what_follows_are_kept() -> None:
+    """The side that does less agrees with itself at multiples only, and is not taken for all."""
+    program = ow.export(demanding, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    assert [d.text for d in program.report.covered] == ["((4 + (-1)*(n % 4)) % 4) > 0"]
+    for n in (1, 3, 4, 5, 8, 10):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), demanding(x))
+
+
+def small_images_apart(x: Any) -> Any:
+    """Padding that is right at all sizes, beside a decision that is not."""
+    n = x.shape[0]
+    if n <= 2 * W:
+        x = x * 2
+    if n % W:
+        x = functional.pad(x, (0, 0, 0, W - n % W))
+    return windows(x)[:n]
+
+
+def test_padding_is_for_all_sizes_beside_another_decision() -> None:
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="OW833.*`n > 8`"):
+        program = ow.export(small_images_apart, (torch.randn(12, 3),), dynamic_shapes=({0: "n"},))
+    for n in range(9, 18):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), small_images_apart(x))
+    with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+        program(torch.randn(8, 3))
 
 
 class Layer(torch.nn.Module):  # type: ignore[misc]

@@ -13,8 +13,8 @@ from torch import Tensor, nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
 from onnxwright.errors import OnnxwrightWarning  # noqa: E402
-from onnxwright.exporter.capture.script_originals import in_python  # noqa: E402
-from onnxwright.exporter.capture.torchscript import Scripted  # noqa: E402
+from onnxwright.exporter.capture.torchscript.graphs import Scripted  # noqa: E402
+from onnxwright.exporter.capture.torchscript.script_originals import in_python  # noqa: E402
 
 # torch says of TorchScript that torch.export takes it over.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -17,8 +17,8 @@ torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs
 from torch.export import Dim  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.guard_code import conditions_of  # noqa: E402
-from onnxwright.exporter.capture.guards import SizeGuard  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guard_code import conditions_of  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -682,3 +682,32 @@ def test_a_guard_that_divides_by_zero_does_not_hold() -> None:
     assert guard.holds({"s": 4})
     assert not guard.holds({"s": 3})
     assert not guard.holds({"s": 99})
+
+
+def test_sizes_of_a_view_are_those_that_are_asked_for() -> None:
+    """And not `p // (p // 4)`, with guards that they are equal."""
+
+    def windows(x: Any) -> Any:
+        n = x.shape[0]
+        x = torch.nn.functional.pad(x, (0, 0, 0, 4 - n % 4))
+        return x.view(x.shape[0] // 4, 4, 3).transpose(1, 2)
+
+    program = ow.export(windows, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    (shape,) = (list(o.shape) for o in program.model.graph.outputs)
+    assert shape[1:] == [3, 4]
+    conditions = conditions_of(program.exported_program)
+    assert "Equality" not in [type(c).__name__ for c in conditions]
+    for n in (1, 4, 7, 9):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), windows(x))
+
+
+def test_views_of_parts_of_memory() -> None:
+    def parts(x: Any) -> Any:
+        y = x.transpose(0, 1)[:, :, 1:5]
+        return y.view(2, 3, -1, 2, 2) * 2, x[:, None].view(x.shape[0], 1, 2, 3, 6).sum(-1)
+
+    program = ow.export(parts, (torch.randn(5, 6, 6),), dynamic_shapes=({0: "n"},), strict=True)
+    x = torch.randn(4, 6, 6)
+    for found, wanted in zip(program(x), parts(x), strict=True):
+        torch.testing.assert_close(found, wanted)

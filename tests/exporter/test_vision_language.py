@@ -16,7 +16,7 @@ hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the 
 from torch import nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.vision_grids import grids_at_once  # noqa: E402
+from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
 
 IMAGE, BEGIN, END = 40, 41, 42

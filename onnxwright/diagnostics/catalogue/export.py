@@ -435,6 +435,24 @@ class NotRewritten(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaughtError(Diagnostic):
+    """An error is raised for some values of a tensor, and the model catches it."""
+
+    code: ClassVar[str] = "OW862"
+    title: ClassVar[str] = (
+        "a tensor decides whether `{kind}` is raised, and `except` in line {line} catches it"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "compute what `except` does on a side of an `if`; a check whose error leaves the model is "
+        "left out of the export"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    kind: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class SharedWrite(Diagnostic):
     """A side of a decision writes to a tensor that it also reads through another view."""
 
@@ -458,8 +476,8 @@ class ListOfRunTimeLength(Diagnostic):
     )
     label: ClassVar[str] = "the items of the list are known at run time only"
     help: ClassVar[str] = (
-        "in the loop use `append` on the name that the list was made with, and `[-1]`; after it "
-        "`torch.stack`, `torch.cat`, `[...]`, `len` or a loop over the list"
+        "use the list by the name that it was made with, by `append`, `pop`, `[n]`, `torch.stack`, "
+        "`torch.cat`, `len` or a loop over it"
     )
     error: ClassVar[type[OnnxwrightError]] = ExportError
     use: str

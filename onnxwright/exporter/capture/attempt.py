@@ -12,22 +12,22 @@ from torch.export import ExportedProgram
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture import torch_func
-from onnxwright.exporter.capture.decisions import Decision, decisions_recorded
-from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import Change, held_state_kept
-from onnxwright.exporter.capture.outcomes import Outcome, reason_of
-from onnxwright.exporter.capture.patches import torch_patched
-from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
-from onnxwright.exporter.capture.shapes import Wanted, fixed_axes
-from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
-from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.text_uses import Texts, texts_recorded
-from onnxwright.exporter.capture.specialization import (
+from onnxwright.exporter.capture.assumptions.decisions import Decision, decisions_recorded
+from onnxwright.exporter.capture.assumptions.specialization import (
     fixed_values,
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.held_state import Change, held_state_kept
+from onnxwright.exporter.capture.inputs.shapes import Wanted, fixed_axes
+from onnxwright.exporter.capture.outcomes import Outcome, reason_of
+from onnxwright.exporter.capture.patches import torch_func
+from onnxwright.exporter.capture.patches.torch_state import torch_patched
+from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
+from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
+from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
+from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, non_strict
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.unrolled_loops import Loops, loops_recorded
@@ -46,7 +46,7 @@ class Capture:
         changes: the numbers of Python that the module changed.
         by_values: what it decides by values.
         unrolled: the loops that make numbers of dynamic sizes, as text.
-        texts: the texts of unknown numbers that it uses.
+        misread: what reads its numbers of run time wrongly.
         way: what captured it.
     """
 
@@ -56,7 +56,7 @@ class Capture:
     changes: tuple[Change, ...] = ()
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     unrolled: tuple[str, ...] = ()
-    texts: Texts = field(default_factory=Texts)
+    misread: Misread = field(default_factory=Misread)
     way: Way | None = None
 
 
@@ -73,7 +73,7 @@ class Attempt:
         decisions, changes: as in `Capture`.
         loops: the functions whose loops made numbers of sizes.
         conversions: the functions that took a size as a number.
-        texts: the functions that used the text of an unknown number.
+        misread: the functions that read a number of run time wrongly.
     """
 
     way: Way
@@ -85,7 +85,7 @@ class Attempt:
     changes: list[Change] = field(default_factory=list)
     loops: Loops = field(default_factory=Loops)
     conversions: Conversions = field(default_factory=dict)
-    texts: Texts = field(default_factory=Texts)
+    misread: Misread = field(default_factory=Misread)
 
     def outcome(self) -> Outcome:
         """The line of the report."""
@@ -105,7 +105,7 @@ class Attempt:
         found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
         if isinstance(self.way.strategy, Source):
             return dataclasses.replace(found, by_values=self.way.strategy.decisions)
-        return dataclasses.replace(found, texts=self.texts)
+        return dataclasses.replace(found, misread=self.misread)
 
     def is_about_func(self) -> bool:
         """Whether torch.func is what torch cannot capture."""
@@ -155,7 +155,7 @@ def attempted(way: Way, model: Any, *, must_work: bool) -> Attempt:
             with (
                 recorded,
                 conversions_recorded() as found.conversions,
-                texts_recorded() as found.texts,
+                misread_recorded() as found.misread,
             ):
                 found.program, found.error = captured(way, model, found.decisions, found.changes)
         except ExportError as refused:

@@ -11,13 +11,14 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Attempt, Capture, attempted, captured
 from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
-from onnxwright.exporter.capture.shapes import Wanted
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.functions import (
     Rewritten,
@@ -26,7 +27,6 @@ from onnxwright.exporter.capture.source.functions import (
 )
 from onnxwright.exporter.capture.source.proposing import Failure, Proposal, proposed
 from onnxwright.exporter.capture.source.strategy import rewritten_conversions
-from onnxwright.exporter.capture.specialization import fixed_values
 from onnxwright.exporter.capture.strategies import (
     Source,
     Strategy,
@@ -135,6 +135,10 @@ class _Search:
             functions = rewritten_conversions(self.conversions)
             self.waiting = sources(self.wanted, None, self.assume, functions)
             self.conversions = {}
+        tried = any(outcome.strategy == "source" for outcome in self.outcomes)
+        if not self.waiting and self.lost and self.is_auto and not tried:
+            # The other ways failed where Python asks for a value, and one fixed a size there.
+            self.waiting = self._after_errors()
         if self.best is not None:
             self.waiting = [way for way in self.waiting if _may_keep_sizes(way.strategy)]
         return self.waiting.pop(0) if self.waiting else None
@@ -166,11 +170,11 @@ class _Search:
         unfinished = attempt.has_unresolved_func()
         lost = attempt.lost_sizes(self.wanted)
         with_loops = self._with_loops(attempt) if lost else None
-        texts = self._with_texts(attempt)
+        misread = self._with_misread(attempt)
         if way.strategy is draft:
             return found
         has_lost = self.is_auto and (unfinished or bool(fixed_values(found.program)))
-        if with_loops is None and texts is None and not has_lost:
+        if with_loops is None and misread is None and not has_lost:
             attempt.output.replay()
             return found
         # Sizes became numbers of Python; loops over them, and tracing of Python, may keep them.
@@ -180,8 +184,8 @@ class _Search:
             self.best, self.lost = found, lost
         if attempt.uses_func():
             self.waiting = ways(self.wanted, "torch.func") + self.waiting
-        if texts is not None:
-            self.waiting = sources(self.wanted, None, self.assume, texts) + self.waiting
+        if misread is not None:
+            self.waiting = sources(self.wanted, None, self.assume, misread) + self.waiting
         if with_loops is not None:
             others = [other for other in self.waiting if not isinstance(other.strategy, Source)]
             first = sources(self.wanted, None, self.assume, with_loops, keeps_loops=True)
@@ -193,19 +197,19 @@ class _Search:
         strategy = attempt.way.strategy
         if self.how not in ("auto", "source") or strategy is strict:
             return None
-        return with_loops(
-            attempt.loops, strategy.functions if isinstance(strategy, Source) else None
-        )
+        if not isinstance(strategy, Source):
+            return with_loops(attempt.loops, None)
+        return with_loops(attempt.loops, strategy.functions, strategy.keeps_loops)
 
-    def _with_texts(self, attempt: Attempt) -> Rewritten | None:
-        """The functions to rewrite, so that texts of unknown numbers depend on these."""
+    def _with_misread(self, attempt: Attempt) -> Rewritten | None:
+        """The functions to rewrite, so that they read numbers of run time as Python would."""
         if (
             not self.is_auto
             or isinstance(attempt.way.strategy, Source)
-            or not attempt.texts.functions
+            or not attempt.misread.functions
         ):
             return None
-        functions = rewritten_conversions(attempt.texts.functions)
+        functions = rewritten_conversions(attempt.misread.functions)
         return functions if functions.codes else None
 
     def _after_errors(self) -> list[Way]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.torchscript import Scripted, is_scripted
+from onnxwright.exporter.capture.torchscript.graphs import Scripted, is_scripted
 
 
 def as_module(model: Any) -> torch.nn.Module:

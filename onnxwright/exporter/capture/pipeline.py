@@ -18,10 +18,8 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture import shapes, specialization
-from onnxwright.exporter.capture.attempt import Capture
-from onnxwright.exporter.capture.attempts import capture
-from onnxwright.exporter.capture.branches import (
+from onnxwright.exporter.capture.assumptions import specialization
+from onnxwright.exporter.capture.assumptions.branches import (
     BranchedSizes,
     Leaf,
     Tree,
@@ -31,19 +29,22 @@ from onnxwright.exporter.capture.branches import (
     resized,
     size_at,
 )
-from onnxwright.exporter.capture.covering import covered
+from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
+from onnxwright.exporter.capture.attempt import Capture
+from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
-from onnxwright.exporter.capture.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.held_state import warn_changes
+from onnxwright.exporter.capture.inputs import shapes
+from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
+from onnxwright.exporter.capture.inputs.sliding import warn_sliding
+from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.one_side.covering import covered
 from onnxwright.exporter.capture.program_files import load_program
-from onnxwright.exporter.capture.proposed_shapes import written_out
-from onnxwright.exporter.capture.script_originals import in_python
-from onnxwright.exporter.capture.sliding import warn_sliding
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.capture.torchscript.script_originals import in_python
 from onnxwright.exporter.capture.training import warn_training_mode
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
@@ -132,7 +133,7 @@ def capture_model(
             raise_not_captured(module, error)
             raise
     with recording.timed(report, "capture of one side for all sizes"):
-        both = covered(module, found, wanted, report.captures, report.seconds["capture"])
+        both = covered(module, found, wanted, report.captures)
     if both is not None:
         found, wanted = both.capture, both.wanted
         report.covered += both.decisions
@@ -143,7 +144,7 @@ def capture_model(
     with recording.warnings_recorded(report):
         check_sparse(program)
         warn_changes(found.changes)
-        found.texts.warn()
+        found.misread.warn()
         names = shapes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)

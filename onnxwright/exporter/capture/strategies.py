@@ -10,35 +10,41 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
-from onnxwright.exporter.capture import torch_func
-from onnxwright.exporter.capture.attention_masks import empty_masks_skipped
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.extremes import extremes_symbolic
-from onnxwright.exporter.capture.fakes import Substitutes, skip_noop_module_casts
-from onnxwright.exporter.capture.flex_attention import flex_attention_written_out
-from onnxwright.exporter.capture.forward_derivatives import zero_tangents_symbolic
-from onnxwright.exporter.capture.joined_parts import lengths_open
-from onnxwright.exporter.capture.ode_solvers import solvers_written_out
-from onnxwright.exporter.capture.opaque_sizes import OpaqueSizes, poolers_scaled
-from onnxwright.exporter.capture.packed_sequences import sequences_padded
-from onnxwright.exporter.capture.patches import in_onnx_export_for_dynamo
+from onnxwright.exporter.capture.libraries.attention_masks import empty_masks_skipped
+from onnxwright.exporter.capture.libraries.flex_attention import flex_attention_written_out
+from onnxwright.exporter.capture.libraries.ode_solvers import solvers_written_out
+from onnxwright.exporter.capture.libraries.packed_sequences import sequences_padded
+from onnxwright.exporter.capture.libraries.recurrences import recurrences_scanned
+from onnxwright.exporter.capture.libraries.vision_grids import grids_at_once
+from onnxwright.exporter.capture.patches import torch_func
+from onnxwright.exporter.capture.patches.extremes import extremes_symbolic
+from onnxwright.exporter.capture.patches.fakes import (
+    Substitutes,
+    causal_flags_decided,
+    skip_noop_module_casts,
+)
+from onnxwright.exporter.capture.patches.forward_derivatives import zero_tangents_symbolic
+from onnxwright.exporter.capture.patches.identity import truths_compared
+from onnxwright.exporter.capture.patches.joined_parts import lengths_open
+from onnxwright.exporter.capture.patches.opaque_sizes import OpaqueSizes, poolers_scaled
+from onnxwright.exporter.capture.patches.seeded_draws import seeded_draws_constant
+from onnxwright.exporter.capture.patches.size_tensors import SizeTensors
+from onnxwright.exporter.capture.patches.symbolic_ranges import ranges_symbolic
+from onnxwright.exporter.capture.patches.torch_state import in_onnx_export_for_dynamo
 from onnxwright.exporter.capture.quantized.modules import (
     raise_quantized,
     readable,
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
-from onnxwright.exporter.capture.recurrences import recurrences_scanned
-from onnxwright.exporter.capture.seeded_draws import seeded_draws_constant
-from onnxwright.exporter.capture.size_tensors import SizeTensors
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.observing import ValueDecisions
+from onnxwright.exporter.capture.source.optional_frames import results_checked
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
-from onnxwright.exporter.capture.symbolic_ranges import ranges_symbolic
 from onnxwright.exporter.capture.torch_output import capture_torch_output
-from onnxwright.exporter.capture.torchscript import scripts_readable
-from onnxwright.exporter.capture.vision_grids import grids_at_once
+from onnxwright.exporter.capture.torchscript.graphs import scripts_readable
 
 Strategy = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], ExportedProgram]
 
@@ -48,6 +54,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
     with (
         scripts_readable(model),
         skip_noop_module_casts(),
+        causal_flags_decided(),
         sequences_padded(),
         flex_attention_written_out(),
         solvers_written_out(),
@@ -63,7 +70,7 @@ def non_strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: 
 
 def strict(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
     """Torch compiles the bytecode of the model."""
-    with in_onnx_export_for_dynamo():
+    with in_onnx_export_for_dynamo(), truths_compared():
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=True)
 
 
@@ -124,6 +131,7 @@ class Source:
                 capture_torch_output() as output,
                 torch.set_grad_enabled(self.with_gradients),
                 sizes if self.with_opaque_sizes else nullcontext(),
+                results_checked(model, bool(self.functions.asks_constants)),
             ):
                 program = substitutes(model, args, kwargs, dims)
             output.replay()

@@ -21,14 +21,14 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture import strategies
-from onnxwright.exporter.capture.decisions import Decision, sym_node_wrapped
+from onnxwright.exporter.capture.assumptions.decisions import Decision, sym_node_wrapped
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.functions import Rewritten, Site, model_frame
 
 # Calls that make Python's iterables of a tensor or of numbers.
 _ITERABLES = (
     "range", "enumerate", "zip", "reversed", "list", "tuple", "unbind", "split", "chunk",
-    "tensor_split",
+    "tensor_split", "tolist", "sum", "max", "min", "sorted",
 )  # fmt: skip
 
 
@@ -113,12 +113,15 @@ def _asking_frame() -> FrameType | None:
     return frame if around is not None else None
 
 
-def with_loops(loops: Loops, before: Rewritten | None) -> Rewritten | None:
+def with_loops(
+    loops: Loops, before: Rewritten | None, keeps_loops: bool = False
+) -> Rewritten | None:
     """Functions to rewrite, so that their loops stay loops.
 
     Args:
         loops: the loops.
         before: the functions that are rewritten already.
+        keeps_loops: whether it was tried to keep their loops.
 
     Returns:
         These and those before; None if there is nothing new.
@@ -126,6 +129,10 @@ def with_loops(loops: Loops, before: Rewritten | None) -> Rewritten | None:
     made = Rewritten() if before is None else before
     changed = False
     for site in loops.sites.values():
+        if any(site.holds(place) and made.has_line(*place) for place in loops.lines):
+            # Rewritten for its decisions; a `while` that ends by a size was not tried as a loop.
+            changed |= not keeps_loops
+            continue
         try:
             changed |= made.add(site)
         except CannotRewriteError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from onnxwright.exporter import checks
-from onnxwright.exporter.capture.shapes import Wanted
+from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.strategies import NAMED, STRATEGIES, Source, Strategy
 

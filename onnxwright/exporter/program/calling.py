@@ -15,9 +15,9 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.capture.branches import BranchedSizes
-from onnxwright.exporter.capture.guards import Sizes
-from onnxwright.exporter.capture.sliding import check_sliding
+from onnxwright.exporter.capture.assumptions.branches import BranchedSizes
+from onnxwright.exporter.capture.assumptions.guards import Sizes
+from onnxwright.exporter.capture.inputs.sliding import check_sliding
 from onnxwright.exporter.signature import ProgramInput
 
 

@@ -15,8 +15,8 @@ from torch.utils import _pytree as pytree
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.exporter.capture.inputs.sliding import mark_sliding
 from onnxwright.exporter.capture.pipeline import Captured
-from onnxwright.exporter.capture.sliding import mark_sliding
 from onnxwright.exporter.program import calling, values
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.program.sessions import session_of

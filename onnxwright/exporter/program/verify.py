@@ -13,7 +13,7 @@ import onnx
 import torch
 from torch.utils import _pytree as pytree
 
-from onnxwright.exporter.capture.branches import Leaf, leaves, resized
+from onnxwright.exporter.capture.assumptions.branches import Leaf, leaves, resized
 from onnxwright.exporter.capture.held_state import held_state_kept
 from onnxwright.exporter.capture.source.observing import Branch, ValueDecisions
 from onnxwright.exporter.program.branch_inputs import BranchSearch

@@ -9,7 +9,7 @@ from onnxwright.atenlib.complexes import Complex
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.capture.branches import Fork, Leaf, Tree
+from onnxwright.exporter.capture.assumptions.branches import Fork, Leaf, Tree
 from onnxwright.exporter.translate.higher_order import body_of, packed, several, unpacked
 from onnxwright.exporter.translate.translator import Translator
 

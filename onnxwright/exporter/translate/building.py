@@ -14,7 +14,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
-from onnxwright.exporter.capture.branches import Fork, Leaf, Tree, leaves
+from onnxwright.exporter.capture.assumptions.branches import Fork, Leaf, Tree, leaves
 from onnxwright.exporter.capture.held_state import with_buffers_joined
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.places import target_name

@@ -25,7 +25,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.specialization import forward_ad_unwound
+from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 

@@ -55,7 +55,7 @@ def none_then_set(x):
     return x + best[:, None]
 
 
-@refused
+@program
 def none_in_a_known_loop(x):
     best = None
     for n in range(3):
@@ -67,7 +67,7 @@ def none_in_a_known_loop(x):
     return best
 
 
-@refused
+@program
 def none_until_found(x):
     found = None
     for row in x:
@@ -99,7 +99,7 @@ def none_passed_on(x):
     return attend(x, mask) + attend(x)
 
 
-@refused
+@program
 def none_returned_by_a_helper(x):
     def peak(y):
         if y.max() > 1:
@@ -110,7 +110,7 @@ def none_returned_by_a_helper(x):
     return x if p is None else x / p
 
 
-@refused
+@program
 def none_by_falling_off(x):
     def peak(y):
         if y.max() > 1:
@@ -199,7 +199,7 @@ def none_three_ways(x):
     return y
 
 
-@refused
+@program
 class NoneUnlessAnIterationSetIt(nn.Module):
     """An attribute of which only the iterations of a loop know the value."""
 
@@ -218,7 +218,7 @@ class NoneUnlessAnIterationSetIt(nn.Module):
         return self.h if self.h is not None else x
 
 
-@refused
+@program
 class NoneInAnAttribute(nn.Module):
     def __init__(self):
         super().__init__()
@@ -674,7 +674,7 @@ def optional_layers(x):
     return x + 1
 
 
-@refused
+@program
 def none_in_a_list(x):
     parts = [None, x, None]
     if x.sum() > 0:
@@ -693,7 +693,7 @@ def filtered_list(x):
     return sum(kept)
 
 
-@refused
+@program
 def state_carried_by_a_loop(x):
     previous = None
     while x.abs().max() > 0.5:
@@ -779,3 +779,11 @@ class StateThatIsNotRead(nn.Module):
             x = self.attend(x)
         self.attention = None
         return x
+
+
+@program
+def rows_of_two_kinds(x):
+    positive, negative = x[x > 0], x[x <= 0]
+    if len(positive) == 0 or len(negative) == 0:
+        return x.new_zeros(())
+    return torch.cdist(positive[:, None], negative[:, None]).min(1).values.mean()

@@ -17,6 +17,9 @@ from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from tests.exporter.source import (  # noqa: E402
     programs,
+    programs_of_constants,
+    programs_of_iterables,
+    programs_of_lists,
     programs_of_loops,
     programs_of_objects,
     random_programs,
@@ -43,12 +46,29 @@ def same(program: Any, module: Any, x: Any) -> None:
         )
 
 
-ALL = {**programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS}
+ALL = {
+    **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
+    **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
+    **programs_of_iterables.PROGRAMS,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_gives_what_pytorch_gives_for_all_inputs(name: str) -> None:
     module = programs.as_module(ALL[name])
+    inputs = programs.inputs()
+    program = exported(module, inputs[1], capture="source")
+    for x in inputs:
+        same(program, module, x)
+
+
+MORE = {**programs_of_constants.MORE, **programs_of_lists.MORE, **programs_of_iterables.MORE}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MORE)
+def test_more_programs(name: str) -> None:
+    module = programs.as_module(MORE[name])
     inputs = programs.inputs()
     program = exported(module, inputs[1], capture="source")
     for x in inputs:
@@ -309,10 +329,17 @@ def rows_kept_before_a_loop(x: Any) -> Any:
     return torch.stack(kept)
 
 
+def grows_without_bound(x: Any) -> Any:
+    out = [x]
+    while out[-1].abs().max() > 1:
+        out.append(out[-1] / 2)
+    return torch.stack(out)
+
+
 GROWING = (
-    rows_kept_by_python_loops, rows_kept_before_a_loop,
-    rows_while_a_value_says_so, rows_while_their_last_is_large, rows_of_an_endless_loop,
-    rows_of_sides, rows_of_a_comprehension, rows_of_a_count, rows_of_boxes, rows_on_one_side,
+    rows_kept_by_python_loops, rows_kept_before_a_loop, rows_while_a_value_says_so,
+    rows_while_their_last_is_large, rows_of_an_endless_loop, grows_without_bound, rows_of_sides,
+    rows_of_a_comprehension, rows_of_a_count, rows_of_boxes, rows_on_one_side,
     rows_until_one_ends_it, rows_gone_through_again, numbers_of_rows,
 )  # fmt: skip
 
@@ -326,13 +353,6 @@ def test_lists_that_grow_in_loops_of_run_time_length(function: Any) -> None:
     for rows in (1, 2, 5, 7):
         for x in (torch.rand(rows, 4), -torch.rand(rows, 4), torch.randn(rows, 4) * 2):
             same(program, module, x)
-
-
-def grows_without_bound(x: Any) -> Any:
-    out = [x]
-    while out[-1].abs().max() > 1:
-        out.append(out[-1] / 2)
-    return torch.stack(out)
 
 
 def grows_by_other_sizes(x: Any) -> Any:
@@ -352,9 +372,8 @@ def grows_under_two_names(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "code"),
-    [(grows_without_bound, "OW844"), (grows_by_other_sizes, "OW841"),
-     (grows_under_two_names, "OW844")],
-)  # fmt: skip
+    [(grows_by_other_sizes, "OW841"), (grows_under_two_names, "OW844")],
+)
 def test_lists_that_cannot_be_rows_are_refused(function: Any, code: str) -> None:
     with pytest.raises(ExportError, match=code):
         exported(programs.as_module(function), torch.randn(3, 4), capture="source")
@@ -393,7 +412,7 @@ def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
     assert text.count("check left out") == 2
 
 
-@pytest.mark.parametrize("seed", range(10, 16))
+@pytest.mark.parametrize("seed", [*range(10, 15), random_programs.WIDE + 108])
 def test_a_random_program(seed: int) -> None:
     """The fixed share of `python -m tests.exporter.source.random_programs`."""
     assert random_programs.problem_of(seed) == ""

@@ -10,16 +10,21 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.extremes import is_of_sizes
+from onnxwright.exporter.capture.patches.joined_parts import Lengths
+from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
+from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.texts import str_
+from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
-from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange
 
 
 def bool_(value: Any = False) -> Any:
@@ -48,6 +53,9 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         if one and isinstance(values[0], Grown) and values[0].rows.ndim == 1 and key is None:
             rows = values[0].whole("max" if greater else "min")
             return rows.amax(0) if greater else rows.amin(0)
+        several = ranges.counted(values[0]) if one else None
+        if several is not None and key is not None:
+            return _by_key(several, key, greater, options)
         # What Python does not take raises Python's error.
         function(*([0],) if one else (0,) * len(values), **options)
         items = list(values[0]) if one else list(values)
@@ -65,6 +73,31 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         return best
 
     return found
+
+
+def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]) -> Any:
+    """The first item with the greatest or the least key, of items whose number is of run time."""
+    keys = listed(items, key)
+    if not isinstance(keys, Grown) or keys.rows.ndim != 1:
+        raise CannotRewriteError("`max` or `min` by keys that are not numbers")
+    if not items.is_sized and "default" in options:
+        found = functools.partial(_place, keys, greater)
+        default = options["default"]
+        return choose(items.length > 0, lambda: items.at(found()), lambda: default)
+    return items.at(_place(keys, greater))
+
+
+def _place(keys: Grown, greater: bool) -> torch.Tensor:
+    return keys.rows.argmax() if greater else keys.rows.argmin()
+
+
+def _next(items: Any, *default: Any) -> Any:
+    """`next(items, default)`: the first of items whose number is of run time."""
+    if not isinstance(items, Grown):
+        return next(items, *default)
+    if not default:
+        return items[0]
+    return choose(items.length > 0, lambda: items[0], lambda: default[0])
 
 
 def _sum(values: Any, *start: Any, **options: Any) -> Any:
@@ -115,6 +148,12 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     return kind(*args)
 
 
+def _length(items: Any) -> Any:
+    """`len(items)`."""
+    several = isinstance(items, Text) and items.decide is not None
+    return items.each(len) if several else length_of(items)
+
+
 def bound(value: Any) -> Any:
     """`value` as the start or the end of a slice."""
     if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
@@ -132,9 +171,12 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
+    "isinstance": is_of_type,
+    "type": type_,
     "int": lambda *args: _number_of(int, args),
     "float": lambda *args: _number_of(float, args),
-    "len": length_of,
+    "len": _length,
+    "next": _next,
     "list": lambda *args: _listed(list, args),
     "sorted": _sorted,
     "str": str_,
@@ -145,7 +187,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
 """Builtins -> what takes values that are known at run time only, and all else as Python does."""
 
 
-def builtin(name: str, function: Any) -> Any:
+def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin, or what decides at run time in its place; torch replaces some while it traces."""
     if (
         current() is None
@@ -153,4 +195,22 @@ def builtin(name: str, function: Any) -> Any:
         or (function is not getattr(builtins, name, None) and function is not SymbolicRange)
     ):
         return function
-    return AT_RUN_TIME.get(name, function)
+    if name not in AT_RUN_TIME:
+        return function
+    found = functools.partial(_of_rows, AT_RUN_TIME[name])
+    return functools.partial(_with_values, found) if asks_constants() else found
+
+
+def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A builtin of `sizes.tolist()`, as one of rows."""
+    if args and isinstance(args[0], Lengths):
+        sizes = args[0].sizes
+        args = (Grown(sizes, sizes.shape[0]), *args[1:])
+    return function(*args, **kwargs)
+
+
+def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A builtin of values that may be None; of None it would fail."""
+    if getattr(function, "args", ()) == (bool_,):
+        return function(*args, **kwargs)
+    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})

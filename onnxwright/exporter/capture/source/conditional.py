@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 
@@ -17,7 +16,9 @@ from onnxwright.exporter.capture.source.lists import (
     as_row,
     close_other_names,
     raise_growth,
+    rows_kept,
 )
+from onnxwright.exporter.capture.source.logic import comparisons, supposing
 from onnxwright.exporter.capture.source.merging import (
     Build,
     Merger,
@@ -25,6 +26,7 @@ from onnxwright.exporter.capture.source.merging import (
     common_dtype,
     leaves_of,
 )
+from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
     Part,
@@ -35,7 +37,7 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.source.session import current, note_loss, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
@@ -64,8 +66,7 @@ def conditional(
         while True:
             before = state.read()
             try:
-                comparison = _comparison(condition)
-                return _conditional(truth, then, orelse, state, effects, comparison)
+                return _conditional(truth, then, orelse, state, effects)
             except MorePlacesError as more:
                 state.write(before)
                 state.add(more.places)
@@ -101,12 +102,12 @@ def _conditional(
     orelse: Callable[[], None],
     state: State,
     effects: Effects,
-    comparison: Any,
 ) -> bool:
     slots = state.open()
     before = state.read()
     parts: list[Part] = []
     found: list[list[Any]] = []
+    raw: list[list[Any]] = []
     growths = [v.growth for v in before if isinstance(v, Grown) and v.growth is not None]
     added = [growth.added for growth in growths]
     adds: list[list[int]] = []
@@ -114,21 +115,28 @@ def _conditional(
         for growth, so_far in zip(growths, added):
             growth.added = so_far
         state.write(before)
-        with Region() as region:
-            holds = comparison if side or comparison is None else sympy.Not(comparison)
-            known = {} if holds is None else region.facts.suppose(holds)
+        outside = comparisons()
+        with Region() as region, supposing(condition, side):
+            known: dict[Any, Any] = {}
+            for truth, holds in comparisons().items():
+                if truth not in outside:
+                    known |= region.facts.suppose(holds)
             branch()
             effects.check(state)
-            after = state.read()
+            after = rows_kept(before, state.read())
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
             parts[-1].known = known
-            found.append(after)
+            raw.append(after)
+            found.append([settled(value) for value in after])
             adds.append([growth.added for growth in growths])
     state.write(before)
     for growth, one, two in zip(growths, *adds):
         growth.added = max(one, two)
         growth.certain &= one == two
+    for n, (one, two) in enumerate(zip(*raw)):
+        if one is two:  # what both sides leave as it is
+            found[0][n] = found[1][n] = one
     merger = Merger(conditional, (state.contents(found[0]), state.contents(found[1])))
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
@@ -143,8 +151,11 @@ def _conditional(
     session = current()
     for pair, result in zip(merger.pairs, results):
         if session is not None and not _has_tensor(pair.left, pair.right):
-            choices = [session.numbers.choices(one) for one in (pair.left, pair.right)]
-            session.numbers.add(result, choices[0] | choices[1] if all(choices) else frozenset())
+            sides = [one for one in (pair.left, pair.right) if one is not UNSET]
+            choices = [session.numbers.choices(one) for one in sides]
+            session.numbers.add(
+                result, frozenset().union(*choices) if all(choices) else frozenset()
+            )
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
@@ -154,9 +165,10 @@ def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) 
     pairs = list(merger.pairs)
     try:
         return merger.merge(left, right, path)
-    except DisagreementError:
+    except DisagreementError as error:
         if not leaves_of(left) and not leaves_of(right):
             raise
+        note_loss(error)
         merger.pairs[:] = pairs
         return _constant(lost)
 

@@ -9,7 +9,13 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.session import current, equal_sides, note
+from onnxwright.exporter.capture.source.raising import refuse_caught
+from onnxwright.exporter.capture.source.session import (
+    current,
+    equal_sides,
+    note,
+    refused_here,
+)
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
 from onnxwright.exporter.capture.source.truth import decided
 
@@ -33,6 +39,8 @@ def if_(
     session = current()
     if answer is None and session is not None:
         if then_raises != else_raises:
+            with refused_here():
+                refuse_caught(then if then_raises else orelse, state)
             session.record("check left out")
             answer = else_raises
         else:
@@ -49,6 +57,10 @@ def if_(
     assert session is not None
     if conditional(test, then, orelse, state) and written:
         session.record("If")
+
+
+def _fail() -> None:
+    raise AssertionError
 
 
 def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -73,6 +85,8 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -
         answer = None
     if answer is None:
         if session is not None:
+            with refused_here():
+                refuse_caught(_fail)
             session.record("check left out")
         return
     if not answer:

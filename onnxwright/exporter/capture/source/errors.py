@@ -23,6 +23,8 @@ class RefusedError(RuntimeError):
 
     # What is decided, where it is a comparison of sizes.
     condition: Any = None
+    # Whether a variable is None or another constant of Python at one time, and not at another.
+    of_constants = False
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
@@ -92,6 +94,9 @@ class LoopChangeError(RefusedError):
         before, after: what it is, as words.
     """
 
+    # Whether it is about how a list grows.
+    of_lists = False
+
     def __init__(self, path: str, before: str, after: str) -> None:
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
         self.path, self.before, self.after = path, before, after
@@ -117,6 +122,23 @@ class ListUseError(RefusedError):
     def message(self, *, tried: bool) -> Diagnostic:
         """The message without a proposal."""
         return messages.ListOfRunTimeLength(use=self.use, span=self.span)
+
+
+class CaughtError(RefusedError):
+    """An error is raised for some values of a tensor, and the model catches it.
+
+    Args:
+        kind: the name of its class.
+        line: of the `except`.
+    """
+
+    def __init__(self, kind: str, line: int) -> None:
+        super().__init__(f"`{kind}` is raised for some values, and caught in line {line}")
+        self.kind, self.line = kind, line
+
+    def message(self, *, tried: bool) -> Diagnostic:
+        """The message without a proposal."""
+        return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
 
 
 class SharedWriteError(RefusedError):

@@ -12,8 +12,8 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min", "range",
-    "reversed", "sorted", "str", "sum", "tuple", "zip",
+    "all", "any", "bool", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min",
+    "next", "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
 MATH = frozenset(
@@ -26,18 +26,19 @@ _TESTS = ("isinstance", "issubclass", "hasattr", "callable")
 _FIXED = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
-_OPERATORS: dict[type[ast.operator], str] = {
+OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
     ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift",
     ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
 }  # fmt: skip
 
 
-def is_static(node: ast.AST) -> bool:
+def is_static(node: ast.AST, constants: bool = False) -> bool:
     """Whether a test never depends on a tensor's value: `x is None`, `isinstance(x, int)`.
 
     Args:
         node: an expression.
+        constants: whether it is known at run time only which variables are None.
 
     Returns:
         Whether that is certain.
@@ -50,13 +51,15 @@ def is_static(node: ast.AST) -> bool:
     """
     if isinstance(node, ast.Constant):
         return True
+    if isinstance(node, (ast.Compare, ast.Call)) and constants:
+        return False
     if isinstance(node, ast.Compare):
         same = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
         return same and not any(map(_is_truth, node.comparators))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_static(node.operand)
+        return is_static(node.operand, constants)
     if isinstance(node, ast.BoolOp):
-        return all(is_static(value) for value in node.values)
+        return all(is_static(value, constants) for value in node.values)
     if isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.func.id not in _TESTS:
             return False
@@ -84,6 +87,7 @@ class Expressions(ast.NodeTransformer):
         first: the first parameter of the method, for `super()`; None outside one.
         function: rewrites a nested function.
         local: names that are bound in the function: builtins of these names are not meant.
+        constants: whether it is known at run time only which variables are None.
     """
 
     def __init__(
@@ -92,8 +96,14 @@ class Expressions(ast.NodeTransformer):
         first: str | None,
         function: Callable[[ast.FunctionDef], ast.FunctionDef],
         local: set[str],
+        constants: bool = False,
     ) -> None:
         self.owner, self.first, self.function, self.local = owner, first, function, local
+        self.constants = constants
+
+    def is_static(self, node: ast.AST) -> bool:
+        """Whether a test never depends on a tensor's value."""
+        return is_static(node, self.constants)
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
@@ -104,7 +114,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """`and`, `or`."""
-        if is_static(node) or _is_fixed(node):
+        if self.is_static(node) or is_fixed(node):
             return self.generic_visit(node)
         self.generic_visit(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -121,22 +131,23 @@ class Expressions(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`."""
-        static = is_static(node)
+        static = self.is_static(node)
         self.generic_visit(node)
         return node if static or not isinstance(node.op, ast.Not) else call("not_", node.operand)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if test else b`."""
-        if is_static(node.test) or _is_fixed(node.body) or _is_fixed(node.orelse):
+        if self.is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
             return self.generic_visit(node)
         self.generic_visit(node)
         return call("choose", node.test, thunk(node.body), thunk(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """Chains and `in`."""
-        static = is_static(node)
+        static = self.is_static(node)
+        fixed = is_fixed(node) and not (self.constants and len(node.ops) == 1)
         self.generic_visit(node)
-        if static or _is_fixed(node):
+        if static or fixed:
             return node
         if len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -173,6 +184,8 @@ class Expressions(ast.NodeTransformer):
         elif name in ("getattr", "hasattr") and name not in self.local and not node.keywords:
             name = "attribute" if name == "getattr" else "has_attribute"
             node.args, node.func = [node.func, *node.args], call(name).func
+        elif name == "isinstance" and self.constants and name not in self.local:
+            node.func = call("is_of_type").func
         elif name in BUILTINS and name not in self.local:
             node.func = call("builtin", ast.Constant(name), node.func)
         elif name == "map" and name not in self.local and node.args:
@@ -186,14 +199,14 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         for name in ("lower", "upper"):
             bound = getattr(node, name)
-            if bound is not None and _may_be_number(bound) and not _is_fixed(bound):
+            if bound is not None and may_be_number(bound) and not is_fixed(bound):
                 setattr(node, name, _place_at(call("bound", bound), bound))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`items[n]`: the number may be known at run time only."""
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or not _may_be_number(node.slice):
+        if not isinstance(node.ctx, ast.Load) or not may_be_number(node.slice):
             return node
         return call("item", node.value, node.slice)
 
@@ -219,7 +232,7 @@ class Expressions(ast.NodeTransformer):
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp, name: str) -> ast.AST:
         """A comprehension over one iterable as a call of `runtime`."""
         clause = node.generators[0]
-        fixed = clause.is_async or len(node.generators) > 1 or _is_fixed(node)
+        fixed = clause.is_async or len(node.generators) > 1 or is_fixed(node)
         self.generic_visit(node)
         if fixed:
             return node
@@ -257,18 +270,41 @@ class Expressions(ast.NodeTransformer):
         """Left as it is."""
         return node
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """`name += value`."""
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """`items[n] = value`: the number may be known at run time only."""
         self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not _is_place(target) or is_fixed(node):
+            return node
+        assert isinstance(target, ast.Subscript)
+        return ast.Expr(call("set_item", node.value, target.value, target.slice))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`name += value`, `items[n] += value`."""
+        self.generic_visit(node)
+        target = node.target
+        if _is_place(target) and not is_fixed(node):
+            assert isinstance(target, ast.Subscript)
+            name = ast.Constant(OPERATORS[type(node.op)])
+            return ast.Expr(call("augment_item", name, target.value, target.slice, node.value))
         if not isinstance(node.target, ast.Name):
             return node
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        value = call("augment", ast.Constant(_OPERATORS[type(node.op)]), load, node.value)
+        value = call("augment", ast.Constant(OPERATORS[type(node.op)]), load, node.value)
         return ast.Assign([node.target], value)
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """What cannot be captured is not for the `except` of the model."""
+        self.generic_visit(node)
+        if node.handlers:
+            refused = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "REFUSED", ast.Load())
+            first = ast.ExceptHandler(refused, None, [ast.Raise()])
+            node.handlers.insert(0, _place_at(first, node.handlers[0]))  # type: ignore[arg-type]
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
-        static = is_static(node.test) or _is_fixed(node.test)
+        static = self.is_static(node.test) or is_fixed(node.test)
         self.generic_visit(node)
         if static:
             return node
@@ -299,83 +335,6 @@ def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:
     made = thunk(ast.Subscript(inner, ast.Constant(0), ast.Load()))
     made.args.args.append(ast.arg("_ow_item"))
     return made
-
-
-def bound_appends(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements in which `name.append(x)` and the like bind the name to the list that they make.
-
-    Args:
-        body: of a function; only names that it binds to lists itself are looked at.
-
-    Returns:
-        The same statements.
-    """
-    made: set[str] = set()
-    for node in _own_nodes(body):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                made |= _lists_of(target, node.value)
-    outer = {n for x in _own_nodes(body) if isinstance(x, (ast.Global, ast.Nonlocal))
-             for n in x.names}  # fmt: skip
-    if made - outer:
-        return [_Appends(made - outer).visit(copy.deepcopy(s)) for s in body]
-    return body
-
-
-def _lists_of(target: ast.expr, value: ast.expr) -> set[str]:
-    """The names that an assignment binds to lists that it makes."""
-    if isinstance(target, ast.Name):
-        return {target.id} if _is_list(value) else set()
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return {n for t, v in zip(target.elts, value.elts) for n in _lists_of(t, v)}
-    return set()
-
-
-def _is_list(node: ast.AST | None) -> bool:
-    """Whether an expression makes a list."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id == "list"
-    return isinstance(node, (ast.List, ast.ListComp))
-
-
-def _own_nodes(nodes: list[Any]) -> list[ast.AST]:
-    """The nodes of statements outside the functions defined in them."""
-    found: list[ast.AST] = []
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, _SCOPES):
-            waiting += ast.iter_child_nodes(node)
-    return found
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-class _Appends(ast.NodeTransformer):
-    """`name.append(x)` as `name = append(name, x)`, for some names."""
-
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        c = node.value
-        if not (isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)):
-            return node
-        name, count = c.func.value, {"append": 1, "extend": 1, "insert": 2}.get(c.func.attr)
-        if len(c.args) != count or c.keywords or not isinstance(name, ast.Name):
-            return node
-        starred = any(isinstance(a, ast.Starred) for a in c.args)
-        if name.id not in self.names or starred or _is_fixed(c):
-            return node
-        made = ast.Assign([ast.Name(name.id, ast.Store())], call(c.func.attr, name, *c.args))
-        return ast.fix_missing_locations(ast.copy_location(made, node))
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node
-
-    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
 
 
 def _text_part(node: ast.expr) -> ast.expr:
@@ -410,7 +369,7 @@ def _is_truth(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
-def _may_be_number(index: ast.expr) -> bool:
+def may_be_number(index: ast.expr) -> bool:
     """Whether an index may be a number that is not written out."""
     others = (ast.Slice, ast.Tuple, ast.List)
     if isinstance(index, ast.UnaryOp):
@@ -422,6 +381,11 @@ def _is_starred(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred)
 
 
-def _is_fixed(node: ast.AST) -> bool:
+def _is_place(node: ast.expr) -> bool:
+    """Whether an expression is an item at a place that may be known at run time only."""
+    return isinstance(node, ast.Subscript) and may_be_number(node.slice)
+
+
+def is_fixed(node: ast.AST) -> bool:
     """Whether an expression has parts that cannot move into a function of their own."""
     return any(isinstance(inner, _FIXED) for inner in ast.walk(node))

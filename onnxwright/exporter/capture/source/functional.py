@@ -89,7 +89,7 @@ class _Functional:
         self.now: dict[fx.Node, fx.Node] = {}
         # Values written through a view -> the view, and the node of the graph that it is of.
         self.views: dict[fx.Node, tuple[fx.Node, fx.Node]] = {}
-        # New values of what is no view; some are computed by operators that may give views.
+        # What is not a view gets a new value; operators that may return views compute some of them.
         self.roots: set[fx.Node] = set()
         self.order = {node: n for n, node in enumerate(graph.nodes)}
 

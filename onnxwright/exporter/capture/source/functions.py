@@ -107,7 +107,10 @@ class Rewritten:
         modules: the globals of the functions.
         inserted: statements that are to run before lines of these.
         split: files and lines of decisions whose sides go on to the end of their block.
+        split_for: the lines of decisions -> what was split for their sake.
         decided: files, lines and variables that these lines need the values of -> all values.
+        asks_constants: whether it is asked at run time which variables are None; None where that
+            was tried in vain.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -117,7 +120,9 @@ class Rewritten:
     modules: dict[CodeType, dict[str, Any]] = field(default_factory=dict)
     inserted: Inserted = field(default_factory=dict)
     split: set[tuple[str, int]] = field(default_factory=set)
+    split_for: dict[Span, list[tuple[str, int]]] = field(default_factory=dict)
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
+    asks_constants: bool | None = False
 
     def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -160,7 +165,9 @@ class Rewritten:
             for (file, line, name), values in self.decided.items()
             if file == code.co_filename
         ]
-        self.codes[code] = rewritten(code, module, self.inserted, frozenset(lines), decided)
+        self.codes[code] = rewritten(
+            code, module, self.inserted, frozenset(lines), decided, bool(self.asks_constants)
+        )
         self.modules[code] = module
 
     def split_at(self, span: Span) -> bool:
@@ -177,10 +184,21 @@ class Rewritten:
         for line in decisions_around(*around[-1], span.line) if around else ():
             if (span.file, line) not in self.split:
                 self.split.add((span.file, line))
+                self.split_for.setdefault(span, []).append((span.file, line))
                 for code, module in around:
                     self._rewrite(code, module)
                 return True
         return False
+
+    def join_at(self, span: Span) -> None:
+        """Undo what `split_at` did for a decision.
+
+        Args:
+            span: the line of the decision.
+        """
+        self.split.difference_update(self.split_for.pop(span, []))
+        for code, module in self._around(span.file, span.line):
+            self._rewrite(code, module)
 
     def decide_at(self, file: str, line: int, choices: Mapping[str, frozenset[int]]) -> bool:
         """Let a line, and what follows it, be one for each value of a variable that it reads.
@@ -201,10 +219,20 @@ class Rewritten:
                 return True
         return False
 
+    def ask_constants(self, asks: bool | None) -> None:
+        """Ask at run time which variables are None, or which of several texts; or no more."""
+        self.asks_constants = asks
+        for code, module in list(self.modules.items()):
+            self._rewrite(code, module)
+
     def names_read(self, file: str, line: int) -> set[str]:
         """The variables that the statement of a line of a rewritten function reads."""
         around = self._around(file, line)
         return names_read(*around[-1], line) if around else set()
+
+    def has_line(self, file: str, line: int) -> bool:
+        """Whether a line is of a function that is rewritten."""
+        return bool(self._around(file, line))
 
     def _around(self, file: str, line: int) -> list[tuple[CodeType, dict[str, Any]]]:
         """The rewritten functions that a line is of, with their globals."""
@@ -226,6 +254,7 @@ class Rewritten:
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
         made.functions, made.split = dict(self.functions), set(self.split)
+        made.asks_constants = self.asks_constants
         made.decided = dict(self.decided)
         for code, now in self.codes.items():
             if code in self.modules:

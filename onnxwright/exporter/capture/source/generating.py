@@ -15,7 +15,6 @@ from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
     Expressions,
     call,
-    is_static,
     thunk,
 )
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
@@ -26,6 +25,9 @@ _Node = TypeVar("_Node", bound=ast.AST)
 _CHANGES = (
     "append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add",
 )  # fmt: skip
+# Functions of `runtime` that write to a list -> which argument that is.
+_WRITES = {f"{RUNTIME}.set_item": 1, f"{RUNTIME}.augment_item": 1, f"{RUNTIME}.popped": 0,
+           f"{RUNTIME}.cleared": 0}  # fmt: skip
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Generator:
         if isinstance(test, hir.Verbatim) and isinstance(test.node, (ast.With, ast.Try)):
             return [self.with_block(test.node, s.then)]
         if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):
-            if is_static(test.node):
+            if self.expressions.is_static(test.node):
                 then, orelse = self.block(s.then), self.block(s.orelse)
                 return [_at(ast.If(self.value(test), then or [ast.Pass()], orelse), s.span)]
         self.count += 1
@@ -289,6 +291,8 @@ class _Places(ast.NodeVisitor):
         if isinstance(f, ast.Attribute) and f.attr in _CHANGES and _is_path(f.value):
             is_bound = ast.unparse(f) == f"{RUNTIME}.{f.attr}"
             self._add(node.args[0] if is_bound else f.value, None)
+        if ast.unparse(f) in _WRITES:
+            self._add(node.args[_WRITES[ast.unparse(f)]], None)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

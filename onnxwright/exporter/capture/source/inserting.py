@@ -83,7 +83,7 @@ def place_of(node: ast.AST, line: int) -> tuple[list[ast.stmt], int] | None:
         line: counted from 1.
 
     Returns:
-        Them; None if there is no such statement.
+        The block, and the index of the statement in it; None if no statement has the line.
     """
     found = None
     for child in ast.walk(node):

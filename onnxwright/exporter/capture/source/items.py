@@ -11,6 +11,7 @@ from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.texts import Text
@@ -27,6 +28,7 @@ def item(value: Any, index: Any) -> Any:
         if is_noting():
             _note_place(value, index)
         return found
+    value, index = plain(value), plain(index)
     if isinstance(index, Text):
         return _item_of_text(value, index)
     container = isinstance(value, _LISTS) or type(value) is dict
@@ -39,14 +41,14 @@ def item(value: Any, index: Any) -> Any:
         return items[0]
     place = tensor_of(index)
     if isinstance(value, dict):
-        place = _place_of_key(place, list(value))
+        place = place_of_key(place, list(value))
     session.record("Item", len(items))
-    return picked(_checked(place, len(items)), items, conditional)
+    return picked(checked_place(place, len(items)), items, conditional)
 
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
-    session, name = current(), rest[0] if rest else None
+    session, name, value = current(), rest[0] if rest else None, plain(value)
     if session is None or function is not getattr or not isinstance(name, Text):
         return function(value, *rest)
     known = [key for key in dir(value) if name.number_of(key)]
@@ -57,6 +59,7 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`."""
+    value = plain(value)
     if current() is None or function is not hasattr or not isinstance(name, Text):
         return function(value, name)
     return any_(name == key for key in dir(value))
@@ -64,7 +67,7 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
-    text = args[0] if args else None
+    text, value = args[0] if args else None, plain(value)
     if current() is None or type(value) is not dict or not isinstance(text, Text) or kwargs:
         return value.get(*args, **kwargs)
     default = value.get(_NO_KEY, *args[1:])
@@ -99,8 +102,8 @@ def _by_text(text: Text, known: Mapping[str, Any], default: Any = _NO_KEY) -> An
         session.record("check left out")
         return items[0]
     session.record("Item", len(items))
-    place = _place_of_key(tensor_of(text.number), [n for n, _ in pairs])
-    return picked(_checked(place, len(items)), items, conditional)
+    place = place_of_key(tensor_of(text.number), [n for n, _ in pairs])
+    return picked(checked_place(place, len(items)), items, conditional)
 
 
 def _items_of(value: Any, index: Any) -> list[Any] | None:
@@ -125,13 +128,13 @@ def _note_place(value: Any, index: Any) -> None:
         note("Item", place, len(items))
 
 
-def _checked(place: torch.Tensor, count: int) -> torch.Tensor:
+def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
     """A place, from 0; from the end where negative.  The model raises an error for others."""
     places = torch.arange(count, device=place.device)
     return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
 
 
-def _place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
     """The place of a key, one that does not exist for others."""
     place = torch.full_like(wanted, len(keys), dtype=torch.int64)
     for n, key in enumerate(keys):

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from typing_extensions import Self
 
@@ -27,7 +26,6 @@ from onnxwright.exporter.capture.source.errors import (
 )
 from onnxwright.exporter.capture.source.functions import model_frame
 from onnxwright.exporter.capture.source.regions import depth, empty
-from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.places import line_of
 
 
@@ -90,7 +88,7 @@ class Grown(list):  # type: ignore[type-arg]
             both = [row[None], self.rows] if first else [self.rows, row[None]]
             return Grown(torch.cat(both), self.length + 1)
         if first is not self.growth.first:
-            raise _misused(".insert" if first else ".append")
+            raise misused(".insert" if first else ".append")
         self.growth.added += 1
         if self.growth.counts_only:
             return Grown(self.rows, self.length + 1, self.growth)
@@ -100,10 +98,57 @@ class Grown(list):  # type: ignore[type-arg]
         rows = self.rows.index_put((place.reshape(1),), row[None])
         return Grown(rows, self.length + 1, self.growth)
 
+    def with_item_at(self, index: Any, item: Any) -> Grown:
+        """The list with another item at a place."""
+        if isinstance(index, slice):
+            raise misused("[...]")
+        if self.growth is not None and self.growth.counts_only:
+            return self
+        row = as_row(item)
+        if row.ndim != self.rows.ndim - 1:
+            raise LoopChangeError("an item of the list", words(self.sample()), words(row))
+        rows = self.rows.index_put((self._place(index).reshape(1),), row[None].to(self.rows.dtype))
+        return Grown(rows, self.length, self.growth)
+
+    def restarted(self, items: Sequence[Any]) -> Grown:
+        """A list of other items, with the rows that this one has space for."""
+        if self.growth is None:
+            return Grown(rows := allocate_rows(items, self.sample(), 0, 0), rows.shape[0])
+        self.growth.certain = False
+        if self.growth.first:
+            raise misused("= []")
+        found = Grown(self.rows, torch.full((), 0), self.growth)
+        for item in items:
+            found = found.with_item(item)
+        return found
+
+    def without_item(self, index: Any = -1) -> tuple[Grown, Any]:
+        """The list without an item, and the item."""
+        growth = self.growth
+        if not isinstance(index, int) or (growth is not None and (growth.first or index != -1)):
+            raise misused(".pop")
+        if growth is not None:
+            if growth.counts_only:
+                raise misused(".pop")
+            growth.certain = False
+            item = self._item_so_far(-1)
+            return Grown(self.rows, self.length - 1, growth), item
+        keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
+        rows = torch.cat(keep)
+        return Grown(rows, rows.shape[0]), self.rows[index]
+
+    def _place(self, index: Any) -> torch.Tensor:
+        """A place as a tensor, counted from the start."""
+        if self.growth is not None and self.growth.first:
+            index = -1 - index  # the rows are in reverse order
+        if isinstance(index, int) and index < 0:
+            index = self.length + index
+        return index if isinstance(index, torch.Tensor) else torch.scalar_tensor(index).long()
+
     def whole(self, use: str) -> torch.Tensor:
         """The rows, for a use of the whole list; an error while it grows."""
         if self.growth is not None:
-            raise _misused(use)
+            raise misused(use)
         rows: torch.Tensor = self.rows
         return rows
 
@@ -112,6 +157,8 @@ class Grown(list):  # type: ignore[type-arg]
         return empty(self.rows.shape[1:], self.rows.dtype)
 
     def __iadd__(self, items: Any) -> Self:
+        if isinstance(items, Grown):
+            return self._joined(self.rows, items)  # type: ignore[return-value]
         found: Any = self
         for item in items:
             found = found.with_item(item)
@@ -119,9 +166,21 @@ class Grown(list):  # type: ignore[type-arg]
 
     __add__ = __iadd__
 
+    def __radd__(self, items: Any) -> Grown:
+        if self.growth is not None and len(items) == 1:
+            return self.with_item(items[0], first=True)
+        return self._joined(allocate_rows(items, self.sample(), 0, 0), self)
+
+    def _joined(self, rows: torch.Tensor, other: Grown) -> Grown:
+        """The list of rows, and those of another one."""
+        if self.growth is not None or other.growth is not None:
+            raise misused("+")
+        both = torch.cat([rows, other.rows])
+        return Grown(both, both.shape[0])
+
     def __getitem__(self, index: Any) -> Any:
         if self.growth is not None and isinstance(index, slice):
-            raise _misused("[...]")
+            raise misused("[...]")
         if self.growth is not None:
             return self._item_so_far(index)
         if (
@@ -130,13 +189,15 @@ class Grown(list):  # type: ignore[type-arg]
             and (index.start, index.stop) == (None,) * 2
         ):
             return Grown(self.rows.flip(0), self.length)
+        if isinstance(index, int) and depth() and free_unbacked_symbols(self.rows.shape[0]):
+            return self.rows.index_select(0, self._place(index).reshape(1)).squeeze(0)
         rows = self.rows[index]
         return Grown(rows, rows.shape[0]) if isinstance(index, slice) else rows
 
     def _item_so_far(self, index: Any) -> Any:
         """An item of a list that still grows."""
         if self.growth is None or self.growth.counts_only:
-            raise _misused("[...]")
+            raise misused("[...]")
         if self.growth.first:
             index = -1 - index  # the rows are in reverse order
         if isinstance(index, int) and index < 0:
@@ -148,14 +209,14 @@ class Grown(list):  # type: ignore[type-arg]
     def reverse(self) -> None:
         """Reverse the list, under all its names; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth():
-            raise _misused(".reverse")
+            raise misused(".reverse")
         self.rows = self.rows.flip(0)
         self._hold(self.rows)
 
     def pop(self, index: Any = -1) -> Any:
         """Take an item out of the list; not in a branch or a loop, which may not run."""
         if self.growth is not None or depth() or not isinstance(index, int):
-            raise _misused(".pop")
+            raise misused(".pop")
         item = self.rows[index]
         keep = [self.rows[:index]] + ([self.rows[index + 1 :]] if index != -1 else [])
         self.rows, self.length = torch.cat(keep), self.length - 1
@@ -177,7 +238,7 @@ class Grown(list):  # type: ignore[type-arg]
     __hash__ = None
 
 
-def _misused(use: str) -> ListUseError:
+def misused(use: str) -> ListUseError:
     """The error for a use of a list, with the line of it."""
     error = ListUseError(use)
     place = _model_line()
@@ -194,7 +255,7 @@ def _model_line() -> tuple[str, int] | None:
 
 def _refused(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise _misused(f".{name}")
+        raise misused(f".{name}")
 
     return method
 
@@ -234,7 +295,7 @@ class OtherName(torch.Tensor):  # type: ignore[misc]
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _misused("another name of it")
+        raise misused("another name of it")
 
 
 def close_other_names(items: list[Any]) -> None:
@@ -248,7 +309,7 @@ def length_of(items: Any) -> Any:
     if isinstance(items, Grown):
         return items.length
     if type(items) is list and len(items) == 1 and isinstance(items[0], OtherName):
-        raise _misused("another name of it")
+        raise misused("another name of it")
     if isinstance(items, torch.Tensor) and items.ndim:
         return items.shape[0]  # `len` must be a number of Python
     return len(items)
@@ -277,10 +338,30 @@ def insert(items: Any, place: Any, item: Any) -> Any:
     """`items.insert(place, item)`; gives the list."""
     if isinstance(items, Grown):
         if not isinstance(place, int) or place != 0:
-            raise _misused(".insert")
+            raise misused(".insert")
         return items.with_item(item, first=True)
     items.insert(place, item)
     return items
+
+
+def cleared(items: Any) -> Any:
+    """`items.clear()`; gives the list."""
+    if isinstance(items, Grown):
+        return items.restarted(())
+    items.clear()
+    return items
+
+
+def rows_kept(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """What variables are after a side or an iteration; new lists as rows, if there were rows.
+
+    Args:
+        before, after: the values of the variables.
+    """
+    return [
+        old.restarted(new) if isinstance(old, Grown) and type(new) is list else new
+        for old, new in zip(before, after)
+    ]
 
 
 def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
@@ -306,9 +387,10 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if all(a is b for a, b in zip(short, long)):
         error.grows = (owner, long[len(short) :])
         raise error
+    error.grows, error.first = (owner, long[len(short) :]), False
     if all(a is b for a, b in zip(short, long[more:])):
         error.grows, error.first = (owner, long[:more]), True
-        raise error
+    raise error
 
 
 def allocate_rows(
@@ -341,78 +423,3 @@ def allocate_rows(
         if isinstance(trips, int) and not trips
         else torch.cat([torch.stack(rows), free])
     )
-
-
-class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """While it lasts, functions of torch that join the items of a list take a `Grown`."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch."""
-        kwargs = kwargs or {}
-        if func in _PARTS:
-            found = _PARTS[func](*args, **kwargs)
-            if found is not None:
-                return found
-        if args and isinstance(args[0], Grown):
-            joined = _JOINED.get(func)
-            if joined is None or args[0].growth is not None:
-                raise _misused(getattr(func, "__name__", "a function"))
-            return joined(args[0].rows, *args[1:], **kwargs)
-        if getattr(func, "__name__", "") in _LOGIC:
-            args = [_truth_tensor(x) for x in args]
-        return func(*args, **kwargs)
-
-
-# Operators that PyTorch does not have for a tensor and a comparison of sizes.
-_LOGIC = frozenset(
-    form.format(name)
-    for name in ("and", "or", "xor")
-    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
-)
-
-
-def _truth_tensor(value: Any) -> Any:
-    """A comparison of sizes as a tensor; other values as they are."""
-    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
-        return torch.scalar_tensor(value, dtype=torch.bool)
-    return value
-
-
-def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
-    """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
-    session = current()
-    if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
-        return None
-    return Grown(x.movedim(dim, 0), x.shape[dim])
-
-
-def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
-    """The same for `x.split(1, dim)`."""
-    if not isinstance(split_size, int) or split_size != 1:
-        return None
-    rows = _iterated_rows(x, dim)
-    return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
-
-
-def _stacked(rows: Any, dim: int = 0) -> Any:
-    return rows.movedim(0, dim)
-
-
-def _joined(rows: Any, dim: int = 0) -> Any:
-    dim = dim % (rows.ndim - 1)
-    return rows.movedim(0, dim).flatten(dim, dim + 1)
-
-
-_PARTS: dict[Any, Callable[..., Any]] = {
-    torch.unbind: _iterated_rows,
-    torch.Tensor.unbind: _iterated_rows,
-    torch.split: _iterated_parts,
-    torch.Tensor.split: _iterated_parts,
-}
-_JOINED: dict[Any, Callable[..., Any]] = {
-    torch.stack: _stacked,
-    torch.cat: _joined,
-    torch.concat: _joined,
-    torch.concatenate: _joined,
-    torch.tensor: lambda rows, **options: rows.to(options.get("dtype") or rows.dtype),
-}

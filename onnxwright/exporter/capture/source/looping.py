@@ -12,7 +12,11 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
+from onnxwright.exporter.capture.source.errors import (
+    DisagreementError,
+    ListUseError,
+    LoopChangeError,
+)
 from onnxwright.exporter.capture.source.lists import (
     Grown,
     Growth,
@@ -21,9 +25,13 @@ from onnxwright.exporter.capture.source.lists import (
     length_of,
     raise_growth,
     row_like,
+    rows_kept,
 )
 from onnxwright.exporter.capture.source.merging import (
     Merger,
+    Pair,
+    aligned,
+    asks_constants,
     common_dtype,
     is_leaf,
     leaves_of,
@@ -40,7 +48,7 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
 )
 from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
@@ -57,17 +65,14 @@ class _Carry:
         start: its value before the loop; `UNSET` if it has none.
         dtype: its type.
         shape: its sizes; an `OwnSize` where iterations change them.
+        is_number: whether it stands for a number of Python.
     """
 
     path: str
     start: Any
     dtype: torch.dtype
     shape: tuple[Any, ...]
-
-    @property
-    def is_resized(self) -> bool:
-        """Whether iterations change a size."""
-        return any(isinstance(size, OwnSize) for size in self.shape)
+    is_number: bool
 
     def sizes(self) -> list[Any]:
         """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
@@ -116,6 +121,9 @@ class Loop:
         self.trips, self.only_counts = trips, only_counts
         self.slots = state.open()
         self.before = state.read()
+        # Whether lists are tensors that get longer, as their items are used in the loop.
+        self.resizes = False
+        self.resized: list[Any] = []
         # Slots whose list grows -> how.
         self.growing: dict[int, Growth] = {}
         # Slots whose value is another object after an iteration -> their leaves.
@@ -127,7 +135,8 @@ class Loop:
         self.left: dict[int, Any] = {}
         self.numbers: list[_Carry] = []
         if counter is not None:
-            self.numbers = [_Carry("the counter", counter, torch.int64, ())]
+            number = not isinstance(counter, torch.Tensor)
+            self.numbers = [_Carry("the counter", counter, torch.int64, (), number)]
 
     def run(self) -> Any:
         """Build the loop; the state has its results afterwards.
@@ -139,14 +148,21 @@ class Loop:
             LoopChangeError: what is carried changes its kind.
         """
         for _ in range(_TRIES):
-            with self._active():
-                if not self._try():
-                    break
+            try:
+                with self._active():
+                    if not self._try():
+                        break
+            except (ListUseError, LoopChangeError) as error:
+                self._resize(error)
         else:
             path = next(iter(self.varying.values()))[0].path
             raise LoopChangeError(path, "of another type", "of another again")
-        with self._active():
-            return self._build()
+        try:
+            with self._active():
+                return self._build()
+        except ListUseError as error:
+            self._resize(error)
+            return self.run()
 
     def carries(self, items: list[Any]) -> bool:
         """Whether a list of Python was there before the loop."""
@@ -175,12 +191,22 @@ class Loop:
                 self.state.write(values)
                 self.body(self._count)
                 effects.check(self.state)
-                after = self.state.read()
+                after = rows_kept(values, self.state.read())
                 self.state.write(self.before)
                 changed = False
+                rebound: list[Any] = []
+                self.to_resize: list[tuple[int, Any, torch.Tensor]] = []
                 for n, slot in enumerate(self.slots):
-                    raise_growth(self.state.owner(n), values[n], after[n], slot.name)
+                    owner = self.state.owner(n)
+                    if owner is not None and any(owner is one for one in rebound):
+                        continue
+                    if slot.live and self._is_rebound(n, values, after):
+                        rebound.append(values[n])
+                        changed = True
+                        continue
+                    raise_growth(owner, values[n], after[n], slot.name)
                     if slot.live and after[n] is not values[n]:
+                        changed |= self._align(n, values, after)
                         changed |= self._vary_or_leave(n, values, after)
                 region.discard()
         except MorePlacesError:
@@ -192,6 +218,8 @@ class Loop:
                 raise
             self._grow(*error.grows, error)
             return True
+        for n, owner, sample in self.to_resize:
+            self._start_resizing(n, owner, list(self.before[n]), sample)
         for n, growth in self.growing.items():
             if growth.added > growth.most:
                 growth.most, changed = growth.added, True
@@ -204,9 +232,7 @@ class Loop:
         if not slots or not self.slots[slots[0]].live:
             raise LoopChangeError(error.path, error.left, error.right) from None
         sample = row_like(added[0])
-        known = known_symbols()
-        sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
-        if any(not free_unbacked_symbols(s) <= known for s in sizes):
+        if not _is_known(sample, known_symbols()):
             raise LoopChangeError("an item of the list", "of one size", "of another")
         head = list(self.before[slots[0]])
         if error.first:
@@ -217,12 +243,44 @@ class Loop:
         self, n: int, owner: Any, head: Any, sample: Any, most: int, first: bool = False
     ) -> None:
         """Carry a list as rows that iterations add to."""
-        if self.trips is None:
-            self.trips = Trips(self._counted_trips(), True)
+        if self.trips is None and not self.resizes:
+            try:
+                self.trips = Trips(self._counted_trips(), True)
+            except (ListUseError, LoopChangeError) as error:
+                if self.only_counts or not getattr(error, "of_lists", True):
+                    raise
+                self.resizes = True  # how often it runs depends on the items
+        if self.resizes or self.trips is None:
+            self._start_resizing(n, owner, head, sample, first)
+            return
         self.growing[n] = Growth(
             owner, head, sample, most, counts_only=self.only_counts, first=first
         )
         self._allocate(n)
+
+    def _start_resizing(
+        self, n: int, owner: Any, head: Any, sample: Any, first: bool = False
+    ) -> None:
+        """Carry a list as a tensor that gets longer."""
+        if first and isinstance(head, list) and not isinstance(head, Grown):
+            head = head[::-1]
+        rows = allocate_rows(head, sample, 0, 0)
+        self.before[n] = Grown(rows, rows.shape[0])
+        self.varying.pop(n, None)
+        if owner is not None:
+            self.resized.append(owner)
+
+    def _resize(self, error: ListUseError | LoopChangeError) -> None:
+        """Carry all lists as tensors that get longer, if an error says that they are used so."""
+        self.state.write(self.before)
+        if self.only_counts or self.resizes or not self.growing:
+            raise error
+        if not getattr(error, "of_lists", True):
+            raise error
+        self.resizes = True
+        for n, growth in list(self.growing.items()):
+            del self.growing[n]
+            self._start_resizing(n, growth.owner, growth.head, growth.sample, growth.first)
 
     def _counted_trips(self) -> Any:
         """How often the loop runs, by a loop before it that keeps no list."""
@@ -231,19 +289,52 @@ class Loop:
             lambda _: self.test(None), lambda count: (self.body(None), count + 1)[1], self.state, 0,
             Trips(0, False), only_counts=True,
         )  # fmt: skip
-        count = loop.run().item()
-        self.state.write(before)
+        try:
+            count = loop.run().item()
+        finally:
+            self.state.write(before)
         torch._check(count >= 0)
         return count
+
+    def _is_rebound(self, n: int, values: list[Any], after: list[Any]) -> bool:
+        """Whether a variable has a list of another length after an iteration; it is rows then."""
+        old, new = values[n], after[n]
+        if type(old) is not list or self.state.owner(n) is not None or old is new:
+            return False
+        if isinstance(new, Grown) and new.growth is None:
+            sample = new.sample()
+        else:
+            lists = type(new) is list and len(old) != len(new)
+            items = [*old, *new] if lists else []
+            if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
+                return False
+            sample = row_like(items[-1])
+        if not _is_known(sample, self.known):
+            return False
+        self.to_resize.append((n, old, sample))
+        return True
+
+    def _align(self, n: int, values: list[Any], after: list[Any]) -> bool:
+        """Carry a slot as one that may be None, if it is at one time; whether it was not."""
+        if not asks_constants():
+            return False
+        start = aligned(self.before[n], after[n], conditional)
+        changed = start is not self.before[n]
+        if changed and self.growing.get(n) is None:
+            self.before[n] = start
+            values[n] = aligned(values[n], after[n], conditional)
+        after[n] = aligned(after[n], start, conditional)
+        return changed
 
     def _vary_or_leave(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Carry a slot; what only a called function changes fails where it is read."""
         merger = Merger(conditional, (self.state.contents(values), self.state.contents(after)))
         try:
             return self._vary(n, merger, values[n], after[n])
-        except LoopChangeError:
+        except LoopChangeError as error:
             if not self.state.is_of_a_call(n) or not leaves_of(after[n]):
                 raise
+            note_loss(error)
             self.left[n] = self.state.without_value(n, after[n])
             return False
 
@@ -251,11 +342,15 @@ class Loop:
         """Carry a slot; whether it was not, or its type is another now."""
         name = self.slots[n].name
         if isinstance(before, Grown) and before.growth is not None and n not in self.growing:
-            raise LoopChangeError(name, "of a loop around this one", "longer")
+            change = LoopChangeError(name, "of a loop around this one", "longer")
+            change.of_lists = True
+            raise change
         try:
             merger.merge(before, after, name)
         except DisagreementError as error:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            change = LoopChangeError(error.path, error.left, error.right)
+            change.of_constants = error.of_constants
+            raise change from None
         known = {c.path: c for c in self.varying.get(n, ())}
         changed = False
         carries = list(known.values())
@@ -267,7 +362,7 @@ class Loop:
             shape = carried_shape(pair.path, pair.left, pair.right, last, self.known)
             if carry is None:
                 first = start.get(pair.path, UNSET)
-                carries.append(_Carry(pair.path, first, wanted, shape))
+                carries.append(_Carry(pair.path, first, wanted, shape, _is_number(first, pair)))
                 changed = True
             elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
                 carry.dtype, carry.shape, changed = wanted, shape, True
@@ -328,29 +423,37 @@ class Loop:
             values = self._start(region)
             self.state.write(values)
             again = self.body(self._count)
-            after = self.state.read()
+            after = rows_kept(values, self.state.read())
+            if asks_constants():
+                after = [aligned(a, b, conditional) for a, b in zip(after, self.before)]
             leaves: list[Any] = [again] if self.numbers else []
             for n, found in self.varying.items():
                 paths = dict(_leaf_paths(after[n], self.slots[n].name))
-                leaves += [paths[c.path] for c in found]
+                leaves += [paths.get(c.path, UNSET) for c in found]
             self.state.write(self.before)
             traced = (torch.Tensor, *SYMBOLS)
             body = region.close([v for v in leaves if isinstance(v, traced)])
             if self.only_counts and _draws(body.graph):
-                raise LoopChangeError("the list", "of an unknown length", "of another")
+                drawn = LoopChangeError("the list", "of an unknown length", "of another")
+                drawn.of_lists = True
+                raise drawn
         results = self._emit(test, body, carries, leaves, going)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
         if self.only_counts:
             return count
+        for n, growth in self.growing.items():
+            if n not in self.varying:  # no iteration changes it
+                final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
             final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
-            mark_numbers((c.start for c in found), made.values())
+            mark_numbers((c.is_number for c in found), made.values())
         for n, value in enumerate(final):
             owner = self.state.owner(n)
-            if owner is not None and any(owner is g.owner for g in self.growing.values()):
+            owners = [*(g.owner for g in self.growing.values()), *self.resized]
+            if owner is not None and any(owner is one for one in owners):
                 close_other_names(value)
         self.state.write(final)
         return count
@@ -387,6 +490,12 @@ class Loop:
         return list(results[: len(carries)])
 
 
+def _is_known(sample: torch.Tensor, known: set[Any]) -> bool:
+    """Whether the sizes of a tensor exist outside of the iteration."""
+    sizes = [s for s in sample.shape if isinstance(s, torch.SymInt)]
+    return all(free_unbacked_symbols(s) <= known for s in sizes)
+
+
 def _draws(graph: torch.fx.Graph) -> bool:
     """Whether a graph draws random numbers: it does not do the same again."""
     return any(
@@ -395,12 +504,20 @@ def _draws(graph: torch.fx.Graph) -> bool:
     )
 
 
-def mark_numbers(starts: Iterable[Any], results: Iterable[Any]) -> None:
+def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
     """Remember which tensors stand for numbers of Python."""
     session = current()
-    for start, result in zip(starts, results):
-        if session is not None and not isinstance(start, torch.Tensor):
+    for is_number, result in zip(are_numbers, results):
+        if session is not None and is_number:
             session.numbers.add(result)
+
+
+def _is_number(start: Any, pair: Pair) -> bool:
+    """Whether what is carried is a number of Python; without a start, what iterations give is."""
+    session = current()
+    first = pair.right if start is UNSET and asks_constants() else start
+    is_tensor = isinstance(first, torch.Tensor)
+    return not is_tensor or (start is UNSET and session is not None and first in session.numbers)
 
 
 def _value(carry: _Carry) -> Any:
@@ -419,13 +536,9 @@ def _value(carry: _Carry) -> Any:
 
 def _input(region: Region, carry: _Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    if carry.is_resized:
-        made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    else:
-        made = _value(carry)
-        region.input(made)
+    made = region.new_input(carry.unknown_sizes(), carry.dtype)
     session = current()
-    if session is not None and not isinstance(carry.start, torch.Tensor):
+    if session is not None and carry.is_number:
         session.numbers.add(made)
     return made
 

@@ -17,11 +17,18 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.effects import MorePlacesError
+from onnxwright.exporter.capture.source.errors import (
+    ListUseError,
+    LoopChangeError,
+    RefusedError,
+)
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
+from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import (
+    Session,
     asking_line,
     current,
     fixed_places,
@@ -52,6 +59,7 @@ def while_(
         if session is not None and session.keeps_loops and _is_about_sizes(found):
             if _worked(functools.partial(_while_sized, going, body, state), state):
                 return
+            _try_constants(session)
         answer = decided(found)
         if answer is None:
             _loop(going, lambda _: body(), state)
@@ -61,6 +69,13 @@ def while_(
             return
         ran = True
         body()
+
+
+def _try_constants(session: Session) -> None:
+    """Raise why a loop cannot be one of the graph, if a variable is None at some time in it."""
+    error = session.unrolled.get(asking_line())
+    if session.tries_constants and isinstance(error, RefusedError) and error.of_constants:
+        raise error
 
 
 def _while_sized(going: Callable[[Any], Any], body: Callable[[], None], state: State) -> None:
@@ -82,6 +97,7 @@ def for_(
     state: State,
 ) -> None:
     """`for take in items: body`, left when `broken` is true."""
+    items = plain(items)
     if current() is not None and tracer() is not None:
         items = _left_to_unroll(items, take, body, broken, state)
         if items is None:
@@ -132,8 +148,13 @@ def _left_to_unroll(
         _for_counted(run_time, take, body, broken, state)
         return None
     left_over = _after_loop(run_time, take, body, broken, state)
+    if left_over is None:
+        return None
+    session = current()
+    assert session is not None
+    _try_constants(session)
     # The size becomes a number, of which the export warns.
-    return None if left_over is None else left_over.unrolled()
+    return left_over.unrolled()
 
 
 # The kind of a loop whose iterations only follow from the sizes of inputs.
@@ -165,6 +186,9 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
+        if isinstance(error, (ListUseError, LoopChangeError)) and getattr(error, "of_lists", True):
+            if any(loop.growing and not loop.resizes for loop in session.loops):
+                raise  # the loop around this one carries its lists in another way
         session.unrolled.setdefault(asking_line(), error)
         session.choices = choices
         state.open()
@@ -274,6 +298,10 @@ def _loop(
                 state.add(more.places)
 
 
+# Iterators that end if what they go over does.
+_FINITE = (zip, enumerate, reversed, map, filter)
+
+
 def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None) -> Any:
     """`[item(x) for x in items if when(x)]`."""
     if current() is None or tracer() is None:
@@ -309,6 +337,11 @@ def generated(
     items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | None = None
 ) -> Any:
     """`(item(x) for x in items if when(x))`; a list where Python does not know the length."""
-    if current() is not None and tracer() is not None and ranges.counted(items) is not None:
-        return listed(items, item, when)
+    if current() is not None and tracer() is not None:
+        if ranges.counted(items) is not None:
+            return listed(items, item, when)
+        if when is not None and (hasattr(items, "__len__") or type(items) in _FINITE):
+            items = list(items)
+            if any(decided(when(x)) is None for x in items):
+                return listed(items, item, when)
     return (item(x) for x in items if when is None or when(x))

@@ -18,9 +18,11 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.lists import Grown, OtherName
 from onnxwright.exporter.capture.source.one_of import Decide, OneOf, is_choosable
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import UNSET
-from onnxwright.exporter.capture.source.texts import Text
+from onnxwright.exporter.capture.source.texts import Text, number_of, possible_texts
 
 NUMBERS = (bool, int, float, *SYMBOLS)
 
@@ -69,6 +71,10 @@ class Merger:
             return lambda _: left
         if left is UNSET or right is UNSET:
             return self._one_sided(left, right, path)
+        if asks_constants():
+            build = self._constants(left, right, path)
+            if build is not None:
+                return build
         if is_leaf(left) and is_leaf(right):
             if _is_same_number(left, right):
                 return lambda _: left
@@ -90,7 +96,28 @@ class Merger:
             return lambda results: make([build(results) for build in made])
         if type(left) is type(right) and not is_leaf(left) and _is_equal(left, right):
             return lambda _: left
-        raise DisagreementError(path, words(left), words(right))
+        error = DisagreementError(path, words(left), words(right))
+        sides = (left, right)
+        error.of_constants = any(v is None for v in sides) or all(isinstance(v, str) for v in sides)
+        raise error
+
+    def _constants(self, left: Any, right: Any, path: str) -> Build | None:
+        """None beside a value, or two texts: which of them is known at run time."""
+        if any(v is None or isinstance(v, MaybeNone) for v in (left, right)):
+            present = self.merge(present_of(left), present_of(right), path + IS_THERE)
+            one, two = (UNSET if plain(v) is None else plain(v) for v in (left, right))
+            value = self.merge(one, two, path + IF_THERE)
+            return lambda results: MaybeNone.of(present(results), value(results), self.decide)
+        if not isinstance(left, str) or not isinstance(right, str):
+            return None
+        if not isinstance(left, Text) and not isinstance(right, Text) and left == right:
+            return None
+        texts = [possible_texts(text) for text in (left, right)]
+        if texts[0] is None or texts[1] is None:
+            return None
+        possible = texts[0] | texts[1]
+        number = self.merge(number_of(left), number_of(right), path + WHICH_TEXT)
+        return lambda results: Text.chosen(number(results), possible, self.decide)
 
     def leaf(self, left: Any, right: Any, path: str) -> Build:
         """A leaf that differs."""
@@ -122,6 +149,16 @@ class Merger:
             for k, v in zip(keys, values)
         ]  # fmt: skip
         return lambda results: make([build(results) for build in made])
+
+
+# What the parts of a value are called that may be None, or one of several texts.
+IS_THERE, IF_THERE, WHICH_TEXT = " is not None", " where it is not None", " as one of several texts"
+
+
+def asks_constants() -> bool:
+    """Whether it is asked at run time which constant of Python a variable has."""
+    session = current()
+    return session is not None and session.asks_constants
 
 
 def is_leaf(value: Any) -> bool:
@@ -156,17 +193,8 @@ def parts_of(value: Any) -> Parts | None:
         if growth is None:
             return [".rows"], [value.rows], lambda v: Grown(v[0], v[0].shape[0])
         return [".rows", ".length"], [value.rows, value.length], lambda v: Grown(v[0], v[1], growth)
-    if isinstance(value, OneOf):
-        places, form = value._ow_places(), value._ow_form()
-        names = [f" of {form}, {n}" for n in range(len(places))]
-        return names, places, lambda v: value._ow_at(iter(v))
-    if isinstance(value, Text):
-        changed = value
-
-        def of_number(v: list[Any]) -> Any:
-            return Text.of(v[0], changed.before, changed.after, changed.items)
-
-        return [f" of {value.form()}"], [value.number], of_number
+    if isinstance(value, (OneOf, MaybeNone, Text)):
+        return _parts_of_choice(value)
     if type(value) is list:
         return [f"[{n}]" for n in range(len(value))], list(value), list
     if isinstance(value, dict):
@@ -190,12 +218,89 @@ def parts_of(value: Any) -> Parts | None:
     return None
 
 
+def _parts_of_choice(value: OneOf | MaybeNone | Text) -> Parts:
+    """The parts of what is known at run time only: numbers, and a value that may be None."""
+    if isinstance(value, OneOf):
+        places, form = value._ow_places(), value._ow_form()
+        names = [f" of {form}, {n}" for n in range(len(places))]
+        return names, places, lambda v: value._ow_at(iter(v))
+    if isinstance(value, MaybeNone):
+        decide = value._ow_decide
+
+        def maybe(v: list[Any]) -> Any:
+            return MaybeNone.of(v[0], v[1], decide)
+
+        return [IS_THERE, IF_THERE], [value._ow_present, value._ow_value], maybe
+    possible, by, changed = possible_texts(value), value.decide, value
+    if possible is not None:
+        return [WHICH_TEXT], [value.number], lambda v: Text.chosen(v[0], possible, by)
+
+    def of_number(v: list[Any]) -> Any:
+        return Text.of(v[0], changed.before, changed.after, changed.items)
+
+    return [f" of {value.form()}"], [value.number], of_number
+
+
 def _kept(value: Any) -> Build:
     return lambda _: value
 
 
 def _keys(parts: tuple[list[str], Any, Any] | None) -> list[str] | None:
     return None if parts is None else parts[0]
+
+
+def aligned(value: Any, other: Any, decide: Decide) -> Any:
+    """A value as one that may be None, or one of several texts, where another one is.
+
+    Args:
+        value: the value.
+        other: what the same variable is at another time.
+        decide: decides between two branches.
+
+    Returns:
+        The value, in the form that both have in common.
+    """
+    if value is other or value is UNSET or other is UNSET:
+        return value
+    if isinstance(value, str) and isinstance(other, str):
+        texts = [possible_texts(text) for text in (value, other)]
+        if texts[0] is None or texts[1] is None or texts[1] <= texts[0]:
+            return value
+        number = number_of(value)
+        number_of(other)
+        return Text.chosen(number, texts[0] | texts[1], decide)
+    if (
+        isinstance(value, MaybeNone)
+        or isinstance(other, MaybeNone)
+        or value is None
+        or other is None
+    ):
+        inner, like = plain(value), plain(other)
+        if inner is None and like is None:
+            return value
+        if inner is None or inner is UNSET:
+            inner = inner if like is None or like is UNSET else _template(like)
+        else:
+            inner = aligned(inner, UNSET if like is None else like, decide)
+        if isinstance(value, MaybeNone) and inner is plain(value):
+            return value
+        present = value._ow_present if isinstance(value, MaybeNone) else value is not None
+        return MaybeNone(present, inner, decide)
+    one, two = parts_of(value), parts_of(other)
+    if one is None or two is None or type(value) is not type(other) or one[0] != two[0]:
+        return value
+    made = [aligned(a, b, decide) for a, b in zip(one[1], two[1])]
+    return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
+
+
+def _template(value: Any) -> Any:
+    """A value of the same structure without tensors and numbers."""
+    if is_leaf(value) or value is UNSET:
+        return UNSET
+    if isinstance(value, MaybeNone):
+        return MaybeNone(False, _template(value._ow_value), value._ow_decide)
+    parts = parts_of(value)
+    return value if parts is None else parts[2]([_template(v) for v in parts[1]])
 
 
 def leaves_of(value: Any) -> list[Any]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.optional_values import MaybeNone
 from onnxwright.exporter.capture.source.regions import SYMBOLS
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
-from onnxwright.exporter.capture.source.texts import Text
+from onnxwright.exporter.capture.source.texts import Text, number_of
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
 """`conditional.conditional`, which makes a `OneOf` itself."""
@@ -75,12 +77,22 @@ def picked(place: Any, items: Sequence[Any], decide: Decide) -> Any:
     if all(map(is_choosable, items)):
         return OneOf(place, items, decide)
     if all(type(item) is str for item in items):
-        return Text.of(place, items=items)
+        return _text_at(place, items, decide)
     return _among(place, [functools.partial(_same, item) for item in items], decide)
 
 
 def _same(item: Any) -> Any:
     return item
+
+
+def _text_at(place: Any, items: Sequence[str], decide: Decide) -> Any:
+    """The text at a place; where variables have one of several texts, by its number among these."""
+    session = current()
+    if session is None or not session.asks_constants or any(isinstance(t, Text) for t in items):
+        return Text.of(place, items=items)
+    numbers = torch.tensor([number_of(text) for text in items])
+    number = torch.ops.aten.index.Tensor(numbers, [tensor_of(place)])
+    return Text.chosen(number, items, decide)
 
 
 def _among(place: Any, parts: Sequence[Callable[[], Any]], decide: Decide) -> Any:
@@ -130,7 +142,7 @@ def is_choosable(value: Any) -> bool:
     """
     if isinstance(value, (torch.nn.Module, OneOf)):
         return True
-    if isinstance(value, type) or not callable(value) or isinstance(value, torch.Tensor):
+    if isinstance(value, (type, torch.Tensor, MaybeNone)) or not callable(value):
         return False
     if isinstance(value, functools.partial):
         held = [*value.args, *value.keywords.values()]

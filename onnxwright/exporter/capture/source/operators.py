@@ -10,15 +10,23 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.logic import combined, defined, supposing
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import any_, as_truth, decided, is_number, is_truth
 
 
-def is_(value: Any, constant: bool) -> Any:
-    """`value is constant`, of True or False: what stands for a truth value of Python is one."""
+def is_(value: Any, constant: Any) -> Any:
+    """`value is constant`: what stands for a truth value of Python is one."""
     session = current()
+    if constant is None:
+        return is_none(value)
+    if isinstance(value, MaybeNone) or isinstance(constant, MaybeNone):
+        return is_same(value, constant)
+    if not isinstance(constant, bool):
+        return value is constant
     if session is None or isinstance(value, bool):
         return value is constant
     if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
@@ -29,7 +37,7 @@ def is_(value: Any, constant: bool) -> Any:
 def not_(value: Any) -> Any:
     """`not value`."""
     answer = decided(value)
-    return not answer if answer is not None else torch.logical_not(as_truth(value))
+    return not answer if answer is not None else combined("not", as_truth(value))
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -59,9 +67,11 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
 
 def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
     """The same where the first part is known at run time only."""
+    operation = "or" if stop else "and"
 
     def others() -> Any:
-        return _logic(rest, stop)
+        with supposing(value, not stop):
+            return _logic(rest, stop)
 
     if is_truth(value):
         # Truth values of both: nothing but the answer is used.
@@ -69,11 +79,10 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
         if found is stop:
             return found  # whatever the first part is
         if found is not None:
-            join = torch.logical_or if stop else torch.logical_and
-            return join(as_truth(value), as_truth(found))
+            return combined(operation, as_truth(value), as_truth(found))
     if stop:
-        return choose(value, lambda: value, others)
-    return choose(value, others, lambda: value)
+        return defined(choose(value, lambda: value, others), operation, value, None)
+    return defined(choose(value, others, lambda: value), operation, value, None)
 
 
 def _plain(part: Callable[[], Any]) -> Any:

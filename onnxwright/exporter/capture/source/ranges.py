@@ -15,9 +15,12 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.patches.joined_parts import Lengths, Parts
+from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.symbolic_ranges import SymbolicRange, places_of_range
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.truth import is_unknown
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,11 @@ def range_(*args: Any) -> Any:
     if all(isinstance(a, int) for a in args):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    if isinstance(step, (torch.Tensor, *SYMBOLS)) and is_unknown(step):
+        # As many as fit, whichever sign the step has.
+        ends = [_as_tensor(n) for n in (start, stop, step)]
+        first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")
+        return Counted(0, length.clamp(min=0), 1, lambda n: first + n * ends[2])
     if not isinstance(step, int) or not step:
         return SymbolicRange(*args)
     if not any(isinstance(a, torch.Tensor) for a in args):
@@ -86,6 +94,10 @@ def range_(*args: Any) -> Any:
         if known is not None:
             return known
     return Counted(start, stop, step, lambda count: count)
+
+
+def _as_tensor(number: Any) -> torch.Tensor:
+    return number if isinstance(number, torch.Tensor) else torch.scalar_tensor(number).long()
 
 
 def enumerate_(items: Any, start: int = 0) -> Any:
@@ -130,11 +142,37 @@ def counted(items: Any) -> Counted | None:
     """
     if isinstance(items, Counted):
         return items
+    if isinstance(items, Lengths):
+        return Counted(0, items.sizes.shape[0], 1, lambda n: _number(items.sizes[n]))
+    if isinstance(items, Parts):
+        return _parts(items)
     if isinstance(items, Grown):
         return Counted(0, items.length, 1, lambda count: items.rows[count])
     if isinstance(items, torch.Tensor) and items.ndim and isinstance(items.shape[0], SYMBOLS):
         return Counted(0, items.shape[0], 1, lambda count: items[count])
     return None
+
+
+def _number(value: torch.Tensor) -> torch.Tensor:
+    """A tensor that stands for a number of Python."""
+    session = current()
+    if session is not None:
+        session.numbers.add(value)
+    return value
+
+
+def _parts(items: Parts) -> Counted:
+    """The parts of a tensor, by a counter."""
+    sizes = items.lengths.sizes
+    ends = sizes.cumsum(0)
+
+    def part(n: Any) -> Any:
+        size, end = sizes[n].item(), ends[n].item()
+        torch._check(size >= 0)
+        torch._check(end >= size)
+        return items.whole.narrow(items.dim, end - size, size)
+
+    return Counted(0, sizes.shape[0], 1, part)
 
 
 # A mask with more places than this is not gone through place by place.

@@ -21,11 +21,11 @@ from onnxwright.converter.normalize.exits import FlagNames
 from onnxwright.converter.normalize.single_exit import normalize
 from onnxwright.diagnostics.span import Span, register_source
 from onnxwright.exporter.capture.source import splitting
+from onnxwright.exporter.capture.source.bound_lists import bound_lists
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
     Expressions,
-    bound_appends,
     call,
 )
 from onnxwright.exporter.capture.source.generating import Generator
@@ -52,6 +52,7 @@ def rewritten(
     inserted: Inserted | None = None,
     split: frozenset[int] = frozenset(),
     decided: Sequence[tuple[int, str, tuple[int, ...]]] = (),
+    asks_constants: bool = False,
 ) -> CodeType:
     """The code of a function, in which decisions are asked at run time.
 
@@ -61,6 +62,7 @@ def rewritten(
         inserted: statements that are to run before lines of it.
         split: lines of `if` statements after which each side has a copy of its own of what follows.
         decided: lines, each with a variable and the values that the line knows it by.
+        asks_constants: whether it is known at run time only which variables are None.
 
     Returns:
         Code for the same function object.
@@ -86,7 +88,7 @@ def rewritten(
         splitting.decide(place.node, line, name, values)
     first = code.co_varnames[0] if code.co_argcount else None
     insert(place.node, code.co_filename, inserted or {})
-    made = _function(place.node, code.co_filename, place.owner, first)
+    made = _function(place.node, code.co_filename, place.owner, first, asks_constants)
     register_source(f"<onnxwright {code.co_name}>", ast.unparse(made))
     # The name of the function itself is one of its module, not of the factory.
     made.name = "_ow_function"
@@ -151,7 +153,12 @@ def names_read(code: CodeType, module: dict[str, Any] | None, line: int) -> set[
 
 
 def _function(
-    node: _Function, file: str, owner: str | None, first: str | None, nested: bool = False
+    node: _Function,
+    file: str,
+    owner: str | None,
+    first: str | None,
+    asks_constants: bool,
+    nested: bool = False,
 ) -> ast.FunctionDef:
     """A function with its decisions rewritten."""
     body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
@@ -159,7 +166,7 @@ def _function(
     flags = FlagNames()
     structure = Structure(file, flags)
     yields = is_generator(body)
-    body = bound_appends(without_yields(body, structure.span(node)))
+    body = bound_lists(without_yields(body, structure.span(node)))
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
@@ -167,13 +174,14 @@ def _function(
 
     def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
         args = [*f.args.posonlyargs, *f.args.args]
-        made = _function(f, file, owner, args[0].arg if args else first, nested=True)
+        name = args[0].arg if args else first
+        made = _function(f, file, owner, name, asks_constants, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made
 
     local = set(names_of(*body).bound) | _parameters(node.args)
-    expressions = Expressions(owner, first, inner_function, local)
+    expressions = Expressions(owner, first, inner_function, local, asks_constants)
     generator = Generator(expressions, structure.outer)
     statements = generator.block(block)
     head: list[ast.stmt] = []

@@ -6,7 +6,8 @@ Outside a capture by source, and for plain values, each does what Python does.
 from onnxwright.exporter.capture.source.builtin_calls import bound, builtin
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
-from onnxwright.exporter.capture.source.lists import append, extend, insert
+from onnxwright.exporter.capture.source.kinds import is_of_type
+from onnxwright.exporter.capture.source.lists import append, cleared, extend, insert
 from onnxwright.exporter.capture.source.loops import for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
 from onnxwright.exporter.capture.source.operators import (
@@ -18,14 +19,17 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
+from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.texts import format_, percent, text
+from onnxwright.exporter.capture.source.writing import augment_item, popped, set_item
 from onnxwright.exporter.capture.source.yields import yielded
 
 __all__ = [
-    "State", "and_", "append", "assert_", "attribute", "augment", "bound", "builtin", "chain",
-    "choose", "contains", "extend", "for_", "format_", "generated", "got", "has_attribute", "if_",
-    "insert", "is_", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
-    "text", "while_", "yielded",
+    "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
+    "bound", "builtin", "chain", "choose", "cleared", "contains", "extend", "for_", "format_",
+    "generated", "got", "has_attribute", "if_", "insert", "is_", "is_of_type", "is_unset", "item",
+    "listed", "math_", "not_", "observe", "or_", "percent", "popped", "set_item", "text",
+    "while_", "yielded",
 ]  # fmt: skip

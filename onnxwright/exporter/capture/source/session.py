@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.source.truths import Truths
 from onnxwright.exporter.places import HOME, STDLIB, line_of
 
 if TYPE_CHECKING:
@@ -73,9 +74,15 @@ class Session:
         choices: what was decided, in order; each once.
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
+        truths: what follows from the decisions around the line that runs now.
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
+        asks_constants: whether it is asked at run time which constant of Python (None, a text) a
+            variable has.
+        tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
+        lost_constants: whether what one side gives was left out as the other one has a constant.
+        texts: the texts that a variable may have, with their numbers.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -84,10 +91,15 @@ class Session:
     choices: dict[Choice, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
+    truths: Truths = field(default_factory=Truths)
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
     fixed_places: int = 0
+    asks_constants: bool = False
+    tries_constants: bool = False
+    lost_constants: bool = False
+    texts: dict[str, int] = field(default_factory=dict)
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -112,6 +124,13 @@ class Session:
                 self.used.add(key)
                 return bool(value)
         return None
+
+
+def note_loss(error: RefusedError) -> None:
+    """Remember that a value of one side is left out, if the other one has a constant of Python."""
+    session = current()
+    if session is not None and error.of_constants:
+        session.lost_constants = True
 
 
 def equal_sides() -> bool | None:

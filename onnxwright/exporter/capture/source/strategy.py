@@ -5,22 +5,32 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
-from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
+from onnxwright.exporter.capture.source.errors import (
+    CannotRewriteError,
+    DisagreementError,
+    LoopChangeError,
+    RefusedError,
+)
 from onnxwright.exporter.capture.source.functions import (
     Rewritten,
+    Site,
     deciding_frame,
     deciding_lines,
     is_about_fixed_size,
     reads_value,
 )
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
-from onnxwright.exporter.capture.source.lists import ListFunctions
+from onnxwright.exporter.capture.source.optional_frames import frames_with_optionals
 from onnxwright.exporter.capture.source.session import Session, session
+from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.places import line_of
 
 # How many functions of one model are rewritten at most.
@@ -67,23 +77,33 @@ def by_source(
     changed = Rewritten() if changed is None else changed
     error = first
     best: Found | None = None
-    disagreements: dict[Span, DisagreementError] = {}
+    disagreements: dict[Span, RefusedError] = {}
     found: Session | None = None
     for _ in range(_LIMIT):
         if error is not None:
             _rewrite(error, changed, found)
             error = None
         found = Session(assume or {}, keeps_loops=keeps_loops)
+        found.asks_constants = bool(changed.asks_constants)
+        found.tries_constants = changed.asks_constants is False
+        frames: dict[CodeType, Site] = {}
         try:
             with (
                 changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
                 conversions_recorded() as conversions,
+                ConstantArguments() if found.asks_constants else nullcontext(),
+                frames_with_optionals() if found.asks_constants else nullcontext(frames) as frames,
             ):  # fmt: skip
-                best = Found(run(), found, changed)
+                made = Found(run(), found, changed)
+            if _adds_optionals(frames, changed):
+                continue
+            best = made
             if not _adds_conversions(conversions, changed):
                 return best
         except Exception as raised:  # noqa: BLE001 - torch raises many kinds
             try:
+                if _adds_optionals(frames, changed):
+                    continue
                 error = _mended(raised, conversions, changed, disagreements, found)
             except Exception as last:
                 # What works with numbers of the example may not with symbolic ones.
@@ -101,7 +121,7 @@ def _mended(
     raised: Exception,
     conversions: Conversions,
     changed: Rewritten,
-    disagreements: dict[Span, DisagreementError],
+    disagreements: dict[Span, RefusedError],
     found: Session,
 ) -> Exception | None:
     """Change how functions are rewritten, after a capture failed.
@@ -119,16 +139,32 @@ def _mended(
     Raises:
         Exception: the error; there is nothing to change.
     """
-    if isinstance(raised, DisagreementError) and raised.span is not None:
+    if isinstance(raised, (DisagreementError, LoopChangeError)) and raised.span is not None:
         before = disagreements.setdefault(raised.span, raised)
-        if changed.split_at(raised.span):
+        if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
+            return None
+        if raised.of_constants and changed.asks_constants is False:
+            changed.join_at(raised.span)
+            changed.ask_constants(True)
             return None
         raise before
     if reads_value(raised) is not None:
         return raised
     if _adds_conversions(conversions, changed) or _decide(raised, changed, found):
         return None
+    if found.lost_constants and changed.asks_constants is False:
+        changed.ask_constants(True)
+        return None
     raise raised
+
+
+def _adds_optionals(frames: Mapping[CodeType, Site], changed: Rewritten) -> bool:
+    """Rewrite functions that have variables that may be None; whether there are any."""
+    added = False
+    for frame in frames.values():
+        with contextlib.suppress(CannotRewriteError):
+            added |= changed.add(frame)
+    return added
 
 
 def _adds_conversions(conversions: Conversions, changed: Rewritten) -> bool:

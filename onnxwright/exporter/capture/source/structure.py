@@ -16,6 +16,7 @@ from onnxwright.converter import hir
 from onnxwright.converter.match_statements import UnsupportedPatternError, as_ifs
 from onnxwright.converter.normalize.exits import FlagNames, contains, may_pass, set_flag, thread
 from onnxwright.converter.normalize.loop_exits import loop_exits
+from onnxwright.converter.unpacking import unpacking_target
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.tries import decides_outside_body, without_decisions
@@ -59,7 +60,7 @@ class Structure:
             return [hir.If(span, self.piece(s.test), self.block(s.body), self.block(s.orelse))]
         if isinstance(s, ast.Match):
             try:
-                return list(self.block(as_ifs(s)))
+                return list(self.block(as_ifs(s, classes=True)))
             except UnsupportedPatternError:
                 return [hir.Evaluate(span, self.piece(s))]
         if isinstance(s, ast.While):
@@ -119,16 +120,7 @@ class Structure:
         if isinstance(node, ast.Name):
             return hir.NameTarget(span, node.id)
         if isinstance(node, (ast.Tuple, ast.List)):
-            items: list[hir.Target] = []
-            star = None
-            for n, item in enumerate(node.elts):
-                if isinstance(item, ast.Starred):
-                    star, item = n, item.value
-                made = self.target(item)
-                if made is None:
-                    return None
-                items.append(made)
-            return hir.TupleTarget(span, tuple(items), star)
+            return unpacking_target(node, span, self.target)
         return None
 
     def block_statement(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -29,22 +29,41 @@ class Text(str):  # noqa: SLOT000 - it has a number
     Fields:
         number: the number, a tensor of one element or a symbolic one.
         before, after: the text around it.
-        items: the texts that the number chooses from, from 0; None where it is written out.
+        items: the texts that the number chooses from, from 0; None where it is written out. Some
+            may be None: the number does not choose them.
     """
 
     number: Any
     before: str
     after: str
-    items: tuple[str, ...] | None
+    items: tuple[str | None, ...] | None
+    # Decides between two branches.
+    decide: Any = None
 
     @classmethod
     def of(
-        cls, number: Any, before: str = "", after: str = "", items: Sequence[str] | None = None
+        cls,
+        number: Any,
+        before: str = "",
+        after: str = "",
+        items: Sequence[str | None] | None = None,
     ) -> Text:
         """A text around a number, or around the one of `items` that it chooses."""
         made = cls(f"{before}{number}{after}")
         made.number, made.before, made.after = number, before, after
         made.items = None if items is None else tuple(items)
+        return made
+
+    @classmethod
+    def chosen(cls, number: Any, possible: Iterable[str], decide: Any) -> Any:
+        """One of several texts; `number` is that which the session has for it."""
+        session = current()
+        assert session is not None
+        wanted = set(possible)
+        if len(wanted) == 1:
+            return wanted.pop()
+        made = cls.of(number, items=[t if t in wanted else None for t in session.texts])
+        made.decide = decide
         return made
 
     def form(self) -> str:
@@ -71,9 +90,12 @@ class Text(str):  # noqa: SLOT000 - it has a number
         return found
 
     def __eq__(self, other: object) -> Any:
-        if isinstance(other, Text) or not isinstance(other, str):
-            return self is other
-        return self.is_text(other)
+        if isinstance(other, Text):
+            both = possible_texts(self), possible_texts(other)
+            if None in both or self is other:
+                return self is other
+            return self.number == other.number
+        return self.is_text(other) if isinstance(other, str) else False
 
     def __ne__(self, other: object) -> Any:
         same = self == other
@@ -90,6 +112,72 @@ class Text(str):  # noqa: SLOT000 - it has a number
 
     def __radd__(self, other: str) -> str:
         return Text.of(self.number, other + self.before, self.after, self.items)
+
+    def each(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a function gives for the text, of what it gives for each of several texts."""
+        possible = sorted(possible_texts(self) or ())
+        results = [function(text, *args, **kwargs) for text in possible]
+        first = results[0]
+        if all(type(r) is type(first) and r == first for r in results):
+            return first
+        if all(type(r) is str for r in results):
+            numbers = dict(zip(possible, map(number_of, results)))
+            return Text.chosen(self._picked(numbers), results, self.decide)
+        if all(isinstance(r, int) for r in results):
+            made = self._picked(dict(zip(possible, results)))
+            return made != 0 if isinstance(first, bool) else made
+        return function(str(self), *args, **kwargs)
+
+    def _picked(self, numbers: Mapping[str, int]) -> torch.Tensor:
+        """A tensor of the number that belongs to the text."""
+        found = torch.full((), 0)
+        for text, number in numbers.items():
+            found = torch.where(torch.as_tensor(self.is_text(text)), number, found)
+        return found
+
+
+def _of_each(name: str) -> Callable[..., Any]:
+    function = getattr(str, name)
+
+    def method(self: Text, *args: Any, **kwargs: Any) -> Any:
+        if self.decide is None:
+            return function(self, *args, **kwargs)
+        return self.each(function, *args, **kwargs)
+
+    return method
+
+
+for _name in (
+    "capitalize", "casefold", "count", "endswith", "find", "isalpha", "isdigit", "islower",
+    "isupper", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rstrip",
+    "startswith", "strip", "title", "upper", "__getitem__", "__contains__",
+):  # fmt: skip
+    setattr(Text, _name, _of_each(_name))
+
+
+def possible_texts(value: Any) -> set[str] | None:
+    """The texts that a variable may have by a number of the session; None for other texts.
+
+    Args:
+        value: a text.
+    """
+    if not isinstance(value, Text):
+        return {value}
+    session = current()
+    if session is None or value.items is None or value.before or value.after:
+        return None
+    found = {text for text in value.items if text is not None}
+    known = all(session.texts.get(t) == n for n, t in enumerate(value.items) if t is not None)
+    return found if known else None
+
+
+def number_of(text: str) -> Any:
+    """The number of a text among those that variables have in this session."""
+    session = current()
+    assert session is not None
+    if isinstance(text, Text):
+        return text.number
+    return session.texts.setdefault(text, len(session.texts))
 
 
 def shown(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -10,6 +10,13 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.logic import compared
+from onnxwright.exporter.capture.source.optional_values import (
+    MaybeNone,
+    plain,
+    present_of,
+    truth_of,
+)
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 
@@ -18,15 +25,22 @@ def decided(test: Any) -> bool | None:
     """The answer of Python to a test; None if it is known at run time only."""
     if isinstance(test, bool):
         return test
+    if isinstance(test, MaybeNone):
+        present = present_of(test)
+        if isinstance(present, bool):
+            return decided(plain(test)) if present else False
+        return None
     if isinstance(test, Grown):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
-        t = tracer()
-        if current() is None or t is None:
+        t, session = tracer(), current()
+        if session is None or t is None:
             return bool(test)
         proxy = t.tensor_tracker.get(test)
         if proxy is None:
             return bool(test)
+        if test in session.numbers and (known := session.truths.answer(test)) is not None:
+            return known
         if proxy.constant is not None:
             with _disable_current_modes(), torch._C.DisableTorchFunction():
                 return bool(proxy.constant)
@@ -78,6 +92,8 @@ def as_truth(value: Any) -> Any:
     Returns:
         A tensor without axes.
     """
+    if isinstance(value, MaybeNone):
+        return truth_of(value, as_truth)
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())
@@ -87,7 +103,7 @@ def as_truth(value: Any) -> Any:
             return torch.scalar_tensor(value.length) > 0
         return as_truth(value.length > 0)
     if isinstance(value, torch.SymBool):
-        return torch.scalar_tensor(value, dtype=torch.bool)
+        return compared(torch.scalar_tensor(value, dtype=torch.bool), value.node.expr)
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
     return torch.full((), bool(value), dtype=torch.bool)
@@ -97,29 +113,24 @@ def any_(values: Iterable[Any]) -> Any:
     """`any(values)`."""
     if isinstance(values, Grown):
         return (values.whole("any") != 0).any()
-    result: Any = False
-    for value in values:
-        answer = decided(value)
-        if answer:
-            return True
-        if answer is None:
-            result = (
-                as_truth(value) if result is False else torch.logical_or(result, as_truth(value))
-            )
-    return result
+    return _joined(values, torch.logical_or, settles=True)
 
 
 def all_(values: Iterable[Any]) -> Any:
     """`all(values)`."""
     if isinstance(values, Grown):
         return (values.whole("all") != 0).all()
-    result: Any = True
+    return _joined(values, torch.logical_and, settles=False)
+
+
+def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: bool) -> Any:
+    """Truths joined, until one of them is known to settle the result."""
+    result: Any = None
     for value in values:
         answer = decided(value)
-        if answer is False:
-            return False
+        if answer is settles:
+            return settles
         if answer is None:
-            result = (
-                as_truth(value) if result is True else torch.logical_and(result, as_truth(value))
-            )
-    return result
+            truth = as_truth(value)
+            result = truth if result is None else join(result, truth)
+    return not settles if result is None else result

@@ -1,0 +1,1 @@
+"""What a captured program assumes about sizes: guards, decisions, sizes that became numbers."""

@@ -1,0 +1,236 @@
+"""Decisions that Python makes by a size while it is captured, and that leave no guard.
+
+Torch takes dynamic sizes for 2 or more: `if n == 1` is decided by that alone, without a guard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+from torch._guards import TracingContext
+from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.sym_node import SymNode
+
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.places import HOME, TORCH, is_of_user
+
+# The files between a decision of Python and torch's answer; those of wrappers are added.
+_BETWEEN = {
+    f"{TORCH}/__init__.py",
+    f"{TORCH}/fx/experimental/sym_node.py",
+    f"{TORCH}/fx/experimental/symbolic_shapes.py",
+    __file__,
+}
+# What calls the comparison of two numbers that Python of the user compares.
+_COMPARING = (f"{TORCH}/__init__.py", f"{TORCH}/fx/experimental/sym_node.py")
+# What rewritten code of a capture by source calls.
+_REWRITTEN = f"{HOME}/exporter/capture/source/"
+# The files of it that decide for the user, and its function that asks whether a loop goes on.
+_DECIDING = ("/deciding.py", "/operators.py")
+_TEST_OF_LOOP = "going"
+# How functions of torch such as `torch._assert` are called while they are followed, and what stands
+# for `min` and `max`.
+_FOLLOWED = ("__torch_function__", "handle_torch_function", "_tensor_min_max")
+# What interprets the user's code in a strict capture.
+_STRICT = f"{TORCH}/_dynamo"
+# Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.
+_EXEC = "<string>"
+_GENERATED = ("<eval_with_key>", "<lambdifygenerated", "<frozen ", "<torch_package")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A condition that torch answered.
+
+    Fields:
+        expression: the condition that holds; a sympy expression of torch's symbols.
+        file, line: the line of Python that asked; no file for a guard of a program that was
+            captured before.
+        demand: whether other sizes are refused there.
+        answer: what Python was told; the condition is the negated one if that is False.
+    """
+
+    expression: Any
+    file: str
+    line: int
+    demand: bool = False
+    answer: bool = True
+
+
+@contextmanager
+def decisions_recorded(found: list[Decision]) -> Iterator[None]:
+    """Record the decisions that Python of the user makes inside.
+
+    Sizes are positive for torch: `n == 0` is false before it is asked.  Such a comparison is
+    recorded where it is made: the program is for sizes of 1 or more.
+
+    Args:
+        found: they are added here.
+    """
+    guard = SymNode.guard_bool
+    seen: set[Any] = set()
+
+    def guard_bool(self: Any, file: str, line: int) -> bool:
+        answer: bool = guard(self, file, line)
+        expression = self._expr
+        if getattr(expression, "free_symbols", None):
+            place = asking_line()
+            if place is not None and (expression, *place) not in seen:
+                seen.add((expression, *place))
+                expression = expression if answer else ~expression
+                demand = not place[0]
+                found.append(Decision(expression, *place, demand=demand, answer=answer))
+        return answer
+
+    def keeps(name: str) -> Callable[[Any, Any], Any]:
+        compare = getattr(SymNode, name)
+
+        def kept(self: Any, other: Any) -> Any:
+            made = compare(self, other)
+            symbolic = any(getattr(n._expr, "free_symbols", None) for n in (self, other))
+            if not symbolic or getattr(made._expr, "free_symbols", None):
+                return made
+            if current() is not None and _is_of_machinery(outside_of_torch(sys._getframe(1))):
+                return made
+            if sys._getframe(1).f_code.co_filename not in _COMPARING:  # an operator of torch asks
+                return made
+            for symbol in _other_if_empty(name, self._expr, other._expr, answer=bool(made._expr)):
+                place = asking_line()
+                if place is not None and (symbol, *place) not in seen:
+                    seen.add((symbol, *place))
+                    condition = sympy.Ge(symbol, 1, evaluate=False)
+                    found.append(Decision(condition, *place, demand=not place[0]))
+            return made
+
+        return kept
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(sym_node_wrapped("guard_bool", guard_bool))
+        for name in _COMPARISONS:
+            stack.enter_context(sym_node_wrapped(name, keeps(name)))
+        yield
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> Iterator[Any]:
+    """The symbols for which a comparison has another answer where they are 0, all others 2."""
+    symbols = left.free_symbols | right.free_symbols
+    for one in sorted(symbols, key=str):
+        sizes = {s: 0 if s == one else 2 for s in symbols}
+        try:
+            found = _COMPARISONS[name](int(left.subs(sizes)), int(right.subs(sizes)))
+        except (TypeError, ValueError, ZeroDivisionError):  # not a whole number
+            continue
+        if bool(found) != answer:
+            yield one
+
+
+@contextmanager
+def sym_node_wrapped(name: str, wrapper: Callable[..., Any]) -> Iterator[None]:
+    """While it lasts, torch's symbolic numbers have another method.
+
+    Args:
+        name: of the method.
+        wrapper: the function in its place.
+    """
+    before = getattr(SymNode, name)
+    # Torch names the line of a guard by the first frame that is of no file of its own.
+    file = inspect.getfile(wrapper)
+    _BETWEEN.add(file)
+    skipped = symbolic_shapes.uninteresting_files()
+    known = file in skipped
+    skipped.add(file)
+    setattr(SymNode, name, wrapper)
+    try:
+        yield
+    finally:
+        setattr(SymNode, name, before)
+        if not known:
+            skipped.discard(file)
+
+
+def _is_between(frame: FrameType) -> bool:
+    return frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name in _FOLLOWED
+
+
+def outside_of_torch(frame: FrameType | None) -> FrameType | None:
+    """The function that uses torch's symbolic numbers: not what torch and wrappers call for it.
+
+    Args:
+        frame: where it is asked.
+    """
+    while frame is not None and _is_between(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_of_machinery(frame: FrameType | None) -> bool:
+    """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
+
+    What the user decides by a size is asked by `decided` for `if_` and operators.
+    """
+    if frame is None:
+        return False
+    if frame.f_code.co_filename.startswith(_REWRITTEN):
+        caller = frame.f_back
+        if frame.f_code.co_name != "decided" or caller is None:
+            return True
+        if not caller.f_code.co_filename.endswith(_DECIDING):
+            return True
+    frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_REWRITTEN):
+        if frame.f_code.co_name == _TEST_OF_LOOP:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def asking_line() -> tuple[str, int] | None:
+    """The line that asks, if it is the user's; None for decisions within torch.
+
+    Guards of a program that was captured before are code that torch generated: they have no file.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and (
+        _is_between(frame) or frame.f_code.co_filename.startswith(_REWRITTEN)
+    ):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if file.startswith("<"):
+        if symbolic_shapes.SYMPY_INTERP.keys() <= frame.f_globals.keys():
+            return "", 0  # torch runs guards with the functions of sympy as globals
+        return None if _is_generated(frame) else (file, line)
+    if file.startswith(_STRICT):
+        # A strict capture interprets the user's code: that code has no frame of its own.
+        stack = TracingContext.extract_stack()
+        if not stack:
+            return None
+        file, line = stack[-1].filename, stack[-1].lineno or 1
+    # Code of the user that `exec` made has this name, too.
+    return (file, line) if file == _EXEC or is_of_user(file) else None
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether code without a file is of torch, of sympy or of Python, not of a text of the user."""
+    if frame.f_code.co_filename.startswith(_GENERATED):
+        return True
+    caller = frame.f_back
+    if caller is not None and caller.f_code.co_filename.startswith(_STRICT):
+        return True  # the guards of a compiled function
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("torch", "sympy")

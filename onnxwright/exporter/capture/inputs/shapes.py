@@ -1,0 +1,471 @@
+"""`dynamic_shapes` in every form torch takes, and names as strings; what became of them after."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.export.dynamic_shapes import _combine_args, _DimHint, _tree_map_with_path
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.exporter import checks
+from onnxwright.exporter.capture.inputs.caches import register_caches
+from onnxwright.exporter.signature import inputs_of
+
+# torch's named dimensions, derived ones too.
+_DIMS = (type(Dim("n")),)
+# For each flat input: axis -> what the user wrote (a string, or a torch Dim).
+Axes = list[dict[int, Any]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Example inputs and dynamic shapes, ready for torch.
+
+    Fields:
+        args, kwargs: the example inputs; those whose dynamic sizes are 1 are made larger, because
+            torch takes a size of 1 as fixed.
+        dynamic_shapes: in torch's form, without strings.
+        axes: for each flat input, what the user wrote for its axes.
+        given: the example inputs where a size of 1 with `Dim.AUTO` stays, for programs that
+            broadcast it; None where there is no such size.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    dynamic_shapes: Any
+    axes: Axes
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    def broadcasting(self) -> Wanted | None:
+        """The same, where torch takes a size of 1 with `Dim.AUTO` as fixed; None without one."""
+        if self.given is None:
+            return None
+        args, kwargs = self.given
+        return Wanted(args, kwargs, self.dynamic_shapes, self.axes)
+
+    def relaxed(self) -> Wanted | None:
+        """The same with `Dim.AUTO` for each torch `Dim`; None where there is none.
+
+        A `Dim` whose bounds torch finds too wide is an error there; with AUTO torch finds the
+        bounds, and the name is kept here.
+        """
+        written = [d for axes in self.axes for d in axes.values()]
+        if not any(isinstance(d, (str, *_DIMS)) for d in written):
+            return None
+        axes = [{n: getattr(d, "__name__", d) for n, d in one.items()} for one in self.axes]
+        shapes = _without_dims(self.dynamic_shapes)
+        return Wanted(self.args, self.kwargs, shapes, axes, self.given)
+
+
+def _without_dims(spec: Any) -> Any:
+    if isinstance(spec, _DIMS):
+        return _auto_within(spec)
+    if isinstance(spec, Mapping):
+        return {k: _without_dims(v) for k, v in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return _like(spec, [_without_dims(v) for v in spec])
+    return spec
+
+
+def _like(kind: Any, items: list[Any]) -> Any:
+    """Items in the type of a list, tuple or NamedTuple."""
+    return type(kind)(*items) if hasattr(kind, "_fields") else type(kind)(items)
+
+
+def _auto_within(dim: Any) -> Any:
+    """`Dim.AUTO` with the bounds of a `Dim`."""
+    low, high = range_of(dim)
+    if type(dim) is not type(Dim("n")) or (low == 0 and high is None) or not callable(Dim.AUTO):
+        return Dim.AUTO
+    return Dim.AUTO(min=low or None, max=high)
+
+
+def range_of(dim: Any) -> tuple[int, int | None]:
+    """The bounds of a torch `Dim`, both included; (0, None) where it has none or is no `Dim`."""
+    low, high = getattr(dim, "min", None), getattr(dim, "max", None)
+    bounds = [n if isinstance(n, int) and n < sys.maxsize - 1 else None for n in (low, high)]
+    return bounds[0] or 0, bounds[1]
+
+
+def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
+    """Torch's symbols by the names the user wrote, also of sizes torch found to be equal.
+
+    Args:
+        wanted: what was asked for.
+        places: (flattened input, axis) -> symbol.
+
+    Returns:
+        Symbol -> name.
+    """
+    found: dict[str, str] = {}
+    for (n, axis), symbol in places.items():
+        dim = wanted.axes[n].get(axis) if axis is not None and n < len(wanted.axes) else None
+        name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+        if name is not None:
+            found.setdefault(symbol, name)
+    return found
+
+
+def written_ranges(wanted: Wanted) -> dict[tuple[int, int | None], tuple[int, int | None]]:
+    """The bounds of the user's `Dim` objects by (flattened input, axis)."""
+    return {
+        (n, axis): range_of(dim)
+        for n, axes in enumerate(wanted.axes)
+        for axis, dim in axes.items()
+        if range_of(dim) != (0, None)
+    }
+
+
+def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
+    """The bounds that the user's `Dim` objects set.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        Torch's symbol -> the smallest and the largest size.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    found: dict[str, tuple[int, int | None]] = {}
+    for entry, axes in zip(entries, wanted.axes, strict=False):
+        fake = entry.node.meta.get("val")
+        for axis, dim in axes.items() if isinstance(fake, torch.Tensor) else ():
+            size = fake.shape[axis]
+            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                low, high = range_of(dim)
+                if low or high is not None:
+                    before = found.get(str(size.node.expr), (0, None))
+                    highs = [h for h in (before[1], high) if h is not None]
+                    low = max(low, before[0])
+                    found[str(size.node.expr)] = (low, min(highs) if highs else None)
+    return found
+
+
+def read(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
+) -> Wanted:
+    """Read the dynamic shapes of an export.
+
+    Args:
+        module: a module.
+        args, kwargs: example inputs.
+        dynamic_shapes: by argument name or by position, nested as the inputs; a dimension is a
+            torch `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, `Dim.STATIC`, a string, an int or None.
+
+    Returns:
+        What torch is given.
+
+    Raises:
+        ExportValueError: the shapes do not have the form of the inputs (OW825).
+    """
+    register_caches()
+    args, by_name = _apart(tuple(args), dict(kwargs))
+    given = _in_signature_order(module, by_name)
+    if not dynamic_shapes:
+        return Wanted(tuple(args), given, None, [])
+    combined = _combine_args(module, tuple(args), given)
+    shapes = _by_name(combined, dynamic_shapes, inspect.signature(module.forward).parameters)
+    axes: Axes = []
+    larger: list[Any] = []
+    kept: list[Any] = []
+    unused = _unused_size(combined)
+    dimensions: dict[str, Any] = {}
+    problems: list[tuple[Any, str]] = []
+
+    def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
+        try:
+            wanted = _axes(leaf, spec)
+        except (TypeError, ValueError) as error:
+            problems.append((path, str(error)))
+            return None
+        axes.append(wanted)
+        larger.append(_enlarged(leaf, wanted, unused))
+        named = {n: d for n, d in wanted.items() if not _is_hint(d, "AUTO")}
+        kept.append(_enlarged(leaf, named, unused))
+        return _for_torch(_from_front(leaf, spec), dimensions)
+
+    shapes = {name: _spread(combined[name], spec) for name, spec in shapes.items()}
+    cleaned, wrong = _mapped(visit, combined, shapes)
+    if wrong:
+        checks.raise_bad_argument(
+            "dynamic_shapes",
+            f"it does not have the form of the inputs ({wrong})",
+            "nest it as the inputs are, by argument name or by position; "
+            "None means inputs without dynamic dimensions",
+        )
+    _raise_first(problems)
+    flat, spec = pytree.tree_flatten((tuple(args), given))
+    if not isinstance(dynamic_shapes, Mapping):
+        cleaned = tuple(cleaned.values())
+    if len(flat) != len(larger):
+        return Wanted(tuple(args), given, cleaned, axes)
+    same = all(a is b or a.shape == b.shape for a, b in zip(larger, kept, strict=True))
+    broadcasting = None if same else pytree.tree_unflatten(kept, spec)
+    new_args, new_kwargs = pytree.tree_unflatten(larger, spec)
+    return Wanted(new_args, new_kwargs, cleaned, axes, broadcasting)
+
+
+def _mapped(visit: Any, combined: dict[str, Any], shapes: dict[str, Any]) -> tuple[Any, str]:
+    """What `visit` makes of each input and its spec; why they do not fit together, else."""
+    try:
+        return _tree_map_with_path(visit, combined, shapes, tree_name="inputs"), ""
+    except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
+        return None, str(error).splitlines()[0]
+
+
+def _spread(value: Any, spec: Any) -> Any:
+    """A spec in which None for a container is None for each input in it."""
+    if spec is None and not isinstance(value, torch.Tensor):
+        return pytree.tree_map(lambda _: None, value)
+    if type(value) is dict and isinstance(spec, Mapping) and set(spec) == set(value):
+        return {key: _spread(value[key], spec[key]) for key in value}
+    fields = getattr(value, "_fields", None) if isinstance(value, tuple) else None
+    if fields is not None and spec is not None:
+        if isinstance(spec, Mapping) and set(spec) <= set(fields):
+            spec = [spec.get(name) for name in fields]
+        if isinstance(spec, (list, tuple)) and len(spec) == len(value):
+            return _like(value, [_spread(v, s) for v, s in zip(value, spec, strict=True)])
+        return spec
+    if type(value) in (list, tuple) and isinstance(spec, (list, tuple)):
+        if len(spec) == len(value):
+            return type(value)(_spread(v, s) for v, s in zip(value, spec, strict=True))
+    return spec
+
+
+def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The inputs, where a tensor that is given twice is two.
+
+    Torch reads both places from one input otherwise, and the other is forgotten.
+    """
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    seen: set[int] = set()
+    for n, leaf in enumerate(flat):
+        if isinstance(leaf, torch.Tensor):
+            if id(leaf) in seen:
+                flat[n] = leaf.detach().clone().requires_grad_(leaf.requires_grad)
+            seen.add(id(leaf))
+    return pytree.tree_unflatten(flat, spec)
+
+
+def _in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments in the order of the parameters, as torch flattens them."""
+    order = list(inspect.signature(module.forward).parameters)
+    known = [n for n in order if n in kwargs]
+    return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
+
+
+def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) -> dict[str, Any]:
+    """Shapes for every argument by its name; None for those that are not mentioned.
+
+    A parameter that keeps its default may be mentioned with None.
+    """
+    if not isinstance(shapes, (Mapping, list, tuple)):
+        checks.raise_bad_argument(
+            "dynamic_shapes",
+            f"{shapes!r} is not a list, tuple or dict",
+            f"write it by name: `{{{next(iter(combined), 'x')!r}: {{0: 'batch'}}}}`",
+        )
+    if isinstance(shapes, Mapping):
+        defaults = [n for n, spec in shapes.items() if spec is None and n in parameters]
+        unknown = [n for n in shapes if n not in combined and n not in defaults]
+        if unknown:
+            checks.raise_bad_argument(
+                "dynamic_shapes",
+                f"there is no argument `{unknown[0]}`",
+                f"the arguments given are {', '.join(combined) or 'none'}",
+            )
+        return {name: shapes.get(name) for name in combined}
+    if len(shapes) != len(combined):
+        checks.raise_bad_argument(
+            "dynamic_shapes",
+            f"{len(shapes)} entries for {len(combined)} arguments",
+            f"the arguments given are {', '.join(combined)}",
+        )
+    return dict(zip(combined, shapes, strict=True))
+
+
+def _raise_first(problems: list[tuple[Any, str]]) -> None:
+    """Report the first input whose shapes are impossible, with its position."""
+    if problems:
+        path, reason = problems[0]
+        checks.raise_bad_argument(
+            f"dynamic_shapes{pytree.keystr(path)}",
+            reason,
+            "write the axes of a tensor as `{0: 'batch'}` or as a list with an entry for "
+            "each; an entry is a name, a `Dim`, `Dim.AUTO`, `Dim.DYNAMIC`, a size or None",
+        )
+
+
+def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
+    """Axis -> what is written for it, without those that are fixed."""
+    if spec is None:
+        return {}
+    if not isinstance(leaf, torch.Tensor):
+        if not isinstance(spec, (int, _DimHint)):
+            raise TypeError(f"{spec!r} for {leaf!r}, where None or `Dim.DYNAMIC` is expected")
+        return {}
+    if not isinstance(spec, (Mapping, list, tuple)):
+        raise TypeError(f"{spec!r} for a tensor, where a dict or list of its axes is expected")
+    if not isinstance(spec, Mapping) and len(spec) != leaf.ndim:
+        raise ValueError(f"{len(spec)} entries for a tensor of rank {leaf.ndim}")
+    items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
+    found = {}
+    for axis, dim in items:
+        if not isinstance(axis, int) or not -leaf.ndim <= axis < leaf.ndim:
+            raise ValueError(f"axis {axis!r} of a tensor of rank {leaf.ndim}")
+        _check_dimension(dim, int(leaf.shape[axis]))
+        if dim is not None and not isinstance(dim, int) and not _is_hint(dim, "STATIC"):
+            found[axis % max(leaf.ndim, 1)] = dim
+    return found
+
+
+def _from_front(leaf: Any, spec: Any) -> Any:
+    """A spec whose axes are counted from the front: torch forgets those below 0."""
+    if not isinstance(leaf, torch.Tensor) or not isinstance(spec, Mapping):
+        return spec
+    return {axis % max(leaf.ndim, 1): dim for axis, dim in spec.items()}
+
+
+def _is_hint(dim: Any, name: str) -> bool:
+    return isinstance(dim, _DimHint) and bool(dim.type.name == name)
+
+
+def _check_dimension(dim: Any, size: int) -> None:
+    if isinstance(dim, int) and not isinstance(dim, bool):
+        if dim != size:
+            raise ValueError(f"the size {dim}, where the example input has {size}")
+    elif not (dim is None or isinstance(dim, (_DimHint, *_DIMS)) or (isinstance(dim, str) and dim)):
+        raise TypeError(f"{dim!r} for a dimension, which is a name, a `Dim`, an int or None")
+
+
+def _for_torch(spec: Any, named: dict[str, Any]) -> Any:
+    """A spec without strings; one name is one torch `Dim`, and None for an axis is `Dim.STATIC`."""
+    if isinstance(spec, str):
+        if not spec.isidentifier():
+            return Dim.AUTO
+        return named.setdefault(spec, Dim(spec))
+    if isinstance(spec, Mapping):
+        return {k: _axis_for_torch(v, named) for k, v in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return _like(spec, [_axis_for_torch(v, named) for v in spec])
+    return spec
+
+
+def _axis_for_torch(dim: Any, named: dict[str, Any]) -> Any:
+    return Dim.STATIC if dim is None else _for_torch(dim, named)
+
+
+def _unused_size(inputs: Any) -> int:
+    """A size above 1 that no input has, so that torch does not take it for one of theirs."""
+    tensors = [x for x in pytree.tree_leaves(inputs) if isinstance(x, torch.Tensor)]
+    taken = {int(size) for x in tensors for size in x.shape}
+    return next(n for n in range(2, len(taken) + 3) if n not in taken)
+
+
+def _enlarged(leaf: Any, axes: dict[int, Any], unused: int) -> Any:
+    """An example input whose dynamic sizes are not 1."""
+    if not axes or not isinstance(leaf, torch.Tensor):
+        return leaf
+    repeats = [1] * leaf.ndim
+    for n, dim in axes.items():
+        if leaf.shape[n] == 1:
+            repeats[n] = min(unused, getattr(dim, "max", None) or unused)
+    if all(r == 1 for r in repeats):
+        return leaf
+    with torch.no_grad():
+        return leaf.detach().repeat(repeats)
+
+
+def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]]:
+    """The axes that were asked to be dynamic, and have one size.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+
+    Returns:
+        The name of the input and the axis, for each.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    return [
+        (entry.node.name, axis)
+        for entry, axes in zip(entries, wanted.axes, strict=False)
+        if isinstance(entry.node.meta.get("val"), torch.Tensor)
+        for axis in axes
+        if _is_fixed(entry.node.meta["val"].shape[axis])
+    ]
+
+
+def _is_fixed(size: Any) -> bool:
+    return isinstance(size, int) or bool(size.node.expr.is_number)
+
+
+def names_of(
+    program: ExportedProgram, wanted: Wanted, notes: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Torch's symbols under the strings the user wrote, with warnings for fixed dimensions.
+
+    Args:
+        program: the captured program.
+        wanted: what was asked for.
+        notes: what is known of the reasons for fixed dimensions.
+
+    Returns:
+        Symbol -> name; a name written for two symbols goes to the first, the second gets
+        `name_1`.
+    """
+    entries = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
+    names: dict[str, str] = {}
+    taken: dict[str, tuple[str, int]] = {}  # name -> the symbol it represents, its example size
+    for entry, axes in zip(entries, wanted.axes, strict=False):
+        fake = entry.node.meta.get("val")
+        if not isinstance(fake, torch.Tensor):
+            continue
+        for axis, dim in axes.items():
+            size = fake.shape[axis]
+            name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+            if _is_fixed(size):
+                _warn_fixed(entry.node.name, axis, name, int(size), notes)
+            elif isinstance(dim, str):
+                symbol = str(size.node.expr)
+                if symbol in names or not size.node.expr.is_Symbol:
+                    continue
+                chosen, n = dim, 0
+                example = size.node.hint
+                # Of one size in the example, they are equal as the user says; else they are not.
+                while chosen in taken and taken[chosen][1] != example:
+                    n += 1
+                    chosen = f"{dim}_{n}"
+                if chosen != dim:
+                    _warn_apart(dim, chosen, entry.node.name, axis)
+                names[symbol] = chosen
+                taken[chosen] = (symbol, example)
+    return names
+
+
+def _warn_apart(name: str, chosen: str, argument: str, axis: int) -> None:
+    warn(
+        messages.DimensionNameInUse(
+            name=name, chosen=chosen, place=f"dimension {axis} of `{argument}`", span=user_span()
+        )
+    )
+
+
+def _warn_fixed(
+    argument: str, axis: int, name: str | None, size: int, notes: tuple[str, ...]
+) -> None:
+    shown = f"dimension {axis} of `{argument}`"
+    if name is not None:
+        shown += f" (`{name}`)"
+    warn(messages.FixedDimension(dimension=shown, size=size, notes=notes, span=user_span()))

@@ -1,0 +1,1 @@
+"""Functions of libraries while capturing, in a form that torch can trace."""

@@ -1,0 +1,1 @@
+"""Decisions by sizes of which one side is right at all sizes."""

@@ -1,0 +1,159 @@
+"""What was captured compared with the module itself, at other sizes than it was captured with."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from onnxwright.exporter.capture.held_state import held_state_kept
+
+# Ten times torch.testing's tolerances of float32: whole networks add up rounding.
+_TOLERANCES = {torch.float16: (1e-2, 1e-3), torch.bfloat16: (3e-2, 1e-2)}
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-5
+_MOST_ELEMENTS = 1 << 26
+
+
+class Compared(enum.Enum):
+    """What a comparison found: the module itself may refuse some sizes."""
+
+    EQUAL = 0
+    DIFFERENT = 1
+    REFUSED = 2
+
+
+class Comparison:
+    """Runs a module and what was captured of it on the same inputs."""
+
+    def __init__(self, module: torch.nn.Module, captured: torch.nn.Module) -> None:
+        self.module, self.captured = module, captured
+        self.random = torch.Generator().manual_seed(0)
+
+    def run(self, flat: Sequence[Any], spec: Any, *, varied: bool = False) -> Compared:
+        """Compare results, and what is written into inputs.
+
+        Args:
+            flat: flattened inputs.
+            spec: their structure.
+            varied: compare with other values, too.
+
+        Returns:
+            Whether they are equal.
+        """
+        if sum(x.numel() for x in flat if isinstance(x, torch.Tensor)) > _MOST_ELEMENTS:
+            return Compared.REFUSED
+        others = [self._varied(x) for x in flat] if varied else None
+        found = Compared.REFUSED if others is None else self._once(others, spec)
+        return self._once(flat, spec) if found is Compared.REFUSED else found
+
+    def _once(self, flat: Sequence[Any], spec: Any) -> Compared:
+        try:
+            wanted = _results(self.module, flat, spec)
+        except Exception:  # noqa: BLE001 - the module does not take these inputs
+            return Compared.REFUSED
+        try:
+            found = _results(self.captured, flat, spec)
+        except Exception:  # noqa: BLE001 - whatever stops it, it does not do what the module does
+            return Compared.DIFFERENT
+        same = len(found) == len(wanted) and all(map(_is_same, found, wanted))
+        return Compared.EQUAL if same else Compared.DIFFERENT
+
+    def _varied(self, value: Any) -> Any:
+        """Other values of the same signs, and other truth values."""
+        if not isinstance(value, torch.Tensor) or not value.numel():
+            return value
+        drawn = torch.rand(value.shape, generator=self.random)
+        if value.is_floating_point():
+            return value * (0.5 + drawn).to(value.dtype)
+        if value.is_complex() or bool(((value != 0) & (value != 1)).any()):
+            return value
+        drawn[..., :1] = 1  # no row without any
+        return (drawn > 0.3).to(value.dtype)
+
+
+@contextmanager
+def compared(module: torch.nn.Module, program: ExportedProgram) -> Iterator[Comparison]:
+    """Compare a module with a program that was captured of it; both stay as they are.
+
+    Args:
+        module: the module.
+        program: the program.
+
+    Yields:
+        What compares them.
+    """
+    options = {"check_guards": False}
+    known = inspect.signature(program.module).parameters
+    captured = program.module(**{k: v for k, v in options.items() if k in known})
+    # They hold ranges that torch narrows for layouts, too; `Sizes.check` knows the others.
+    captured._forward_pre_hooks.clear()
+    _make_runnable(captured)
+    yield Comparison(module, captured)
+
+
+_ASSERTIONS = (
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+)
+
+
+def _make_runnable(part: torch.fx.GraphModule) -> None:
+    """Remove what an exported model does not have, and let conditions of loops give a tensor.
+
+    Assertions have ranges of values that torch narrows for layouts.
+    """
+    conditions = set()
+    for node in list(part.graph.nodes):
+        if node.target in _ASSERTIONS and not node.users:
+            part.graph.erase_node(node)
+        elif node.target is torch.ops.higher_order.while_loop:
+            conditions.add(node.args[0].target)
+    part.recompile()
+    for name, inner in list(part.named_children()):
+        if isinstance(inner, torch.fx.GraphModule):
+            own = torch.fx.GraphModule(inner, copy.deepcopy(inner.graph))
+            if name in conditions:
+                _give_one(own)
+            _make_runnable(own)
+            setattr(part, name, own)
+
+
+def _give_one(condition: torch.fx.GraphModule) -> None:
+    """The condition of a loop gives a tensor, not a tuple of one."""
+    output = condition.graph.output_node()
+    results = output.args[0]
+    if isinstance(results, (tuple, list)) and len(results) == 1:
+        output.args = (results[0],)
+
+
+def _results(module: torch.nn.Module, flat: Sequence[Any], spec: Any) -> list[Any]:
+    """The results of a module, and its inputs after it."""
+    buffers = [(b, b.detach().clone()) for b in module.buffers()]
+    copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in flat]
+    args, kwargs = pytree.tree_unflatten(copies, spec)
+    with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
+        torch.manual_seed(0)
+        try:
+            results = module(*args, **kwargs)
+        finally:
+            for buffer, value in buffers:
+                buffer.copy_(value)
+    return [*pytree.tree_leaves(results), *copies]
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
+        return type(one) is type(two) and bool(one == two)
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    relative, absolute = _TOLERANCES.get(two.dtype, (_RELATIVE, _ABSOLUTE))
+    return bool(torch.allclose(one, two, relative, absolute, equal_nan=True))

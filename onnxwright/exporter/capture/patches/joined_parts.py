@@ -1,0 +1,110 @@
+"""Parts of a tensor by sizes that are values, joined again: the tensor itself.
+
+`torch.cat(torch.split(x, sizes.tolist()))` is `x`.  How many sizes there are is not known where the
+length of `sizes` is dynamic; a list of Python would fix it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+
+class _ReadAsList:
+    """What Python reads as a list, which fixes the number of its items."""
+
+    def __iter__(self) -> Any:
+        return iter(self._as_list())
+
+    def __len__(self) -> int:
+        return len(self._as_list())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._as_list()[place]
+
+    def _as_list(self) -> Any:
+        """The list: what torch makes without a substitute."""
+        raise NotImplementedError
+
+
+class Lengths(_ReadAsList):
+    """What `sizes.tolist()` is, of a number of sizes that is known at run time."""
+
+    def __init__(self, sizes: Any) -> None:
+        self.sizes = sizes
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.sizes[place]
+        return Lengths(found) if isinstance(place, slice) else found.item()
+
+    def _as_list(self) -> Any:
+        return [item.item() for item in self.sizes]
+
+
+class Parts(_ReadAsList, tuple):  # type: ignore[type-arg]  # noqa: SLOT001 - a tuple for torch
+    """What `torch.split(x, Lengths)` is: of `x` alone for torch, of all parts for Python."""
+
+    whole: Any
+    lengths: Lengths
+    dim: int
+
+    def _as_list(self) -> Any:
+        return torch.split(self.whole, self.lengths._as_list(), self.dim)
+
+
+@contextmanager
+def lengths_open() -> Iterator[None]:
+    """While it lasts, `tolist` of a traced list of numbers of dynamic length is `Lengths`."""
+    own = FakeTensor.tolist
+
+    def tolist(self: Any) -> Any:
+        is_open = self.dim() == 1 and isinstance(self.shape[0], torch.SymInt)
+        if is_open and not self.is_complex():
+            # Numbers of Python are doubles.
+            return Lengths(self.double() if self.is_floating_point() else self)
+        return own(self)
+
+    FakeTensor.tolist = tolist
+    try:
+        yield
+    finally:
+        FakeTensor.tolist = own
+
+
+def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    if not isinstance(split_size_or_sections, Lengths):
+        return torch.split(tensor, split_size_or_sections, dim)
+    made = Parts((tensor,))
+    made.whole, made.lengths, made.dim = tensor, split_size_or_sections, dim
+    return made
+
+
+def _method_split(self: Any, split_size: Any, dim: int = 0) -> Any:
+    return _split(self, split_size, dim)
+
+
+def _joined(own: Callable[..., Any]) -> Callable[..., Any]:
+    def cat(*args: Any, **options: Any) -> Any:
+        tensors = args[0] if args else options.get("tensors")
+        if not isinstance(tensors, Parts):
+            return own(*args, **options)
+        dim = args[1] if len(args) > 1 else options.pop("axis", options.pop("dim", 0))
+        options.pop("tensors", None)
+        if not options and (dim - tensors.dim) % tensors.whole.dim() == 0:
+            return tensors.whole.clone()
+        return own(tensors._as_list(), dim, **options)
+
+    return cat
+
+
+JOINED_PARTS: dict[Any, Callable[..., Any]] = {
+    torch.split: _split,
+    torch.Tensor.split: _method_split,
+    torch.cat: _joined(torch.cat),
+    torch.concat: _joined(torch.concat),
+}
+"""Functions of torch -> the same, where the parts are only joined again."""

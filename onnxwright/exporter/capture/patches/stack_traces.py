@@ -1,0 +1,69 @@
+"""The lines of Python that nodes of a captured program remember: all of the user's, none of ours.
+
+PyTorch keeps only frames of functions called `forward`; a helper, or a plain function that is
+exported, would be nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch.fx.proxy import TracerBase
+
+from onnxwright.exporter.places import CAPTURE, HOME, STDLIB, TORCH
+
+_LAYERS = str(Path(TORCH) / "nn" / "modules")
+
+
+@contextlib.contextmanager
+def user_frames() -> Iterator[None]:
+    """Let nodes that are captured inside remember every line of the user's that led to them."""
+    torchs = TracerBase._filter_traceback_frames
+
+    def kept(tracer: Any, summary: Sequence[traceback.FrameSummary]) -> traceback.StackSummary:
+        return traceback.StackSummary.from_list(own_frames(summary))
+
+    TracerBase._filter_traceback_frames = kept
+    try:
+        yield
+    finally:
+        TracerBase._filter_traceback_frames = torchs
+
+
+def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """The frames that say where in the model something is.
+
+    Args:
+        frames: a stack, outermost first.
+
+    Returns:
+        Those after the call of `torch.export`: the user's, and the `forward` of torch's layers.
+
+    Example:
+        >>> import traceback
+        >>> stack = [
+        ...     ("main.py", "main"),
+        ...     (CAPTURE, "captured"),
+        ...     ("model.py", "forward"),
+        ...     (TORCH + "/nn/functional.py", "relu"),
+        ... ]
+        >>> found = own_frames([traceback.FrameSummary(f, 1, n, line="") for f, n in stack])
+        >>> [frame.filename for frame in found]
+        ['model.py']
+    """
+    calls = [n for n, frame in enumerate(frames) if frame.filename == CAPTURE]
+    inner = frames[calls[-1] + 1 :] if calls else frames
+    return [frame for frame in inner if _is_of_the_model(frame)]
+
+
+def _is_of_the_model(frame: traceback.FrameSummary) -> bool:
+    file = frame.filename
+    if file.startswith(_LAYERS):
+        return frame.name == "forward"
+    return not file.startswith((TORCH, HOME, "<frozen", "<string>")) and not (
+        file.startswith(STDLIB) and "site-packages" not in file
+    )

@@ -1,0 +1,49 @@
+"""`isinstance` and `type` of what stands for numbers, lists, texts and None of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.lists import Grown
+from onnxwright.exporter.capture.source.logic import negated
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import Text
+
+_CLASSES: dict[type, type] = {
+    torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool, Grown: list, Text: str,
+}  # fmt: skip
+
+
+def is_of_type(value: Any, kinds: Any) -> Any:
+    """`isinstance(value, kinds)`."""
+    found = _is_instance(plain(value), kinds)
+    if not isinstance(value, MaybeNone) or found is isinstance(None, kinds):
+        return found
+    absent = is_none(value)
+    return negated(absent) if found else absent
+
+
+def type_(*args: Any, **options: Any) -> Any:
+    """`type(value)`; of three arguments, a new class."""
+    return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)
+
+
+def _class_of(value: Any) -> type:
+    """The class of Python that a value has where the model runs."""
+    session = current()
+    if isinstance(value, torch.Tensor) and session is not None and value in session.numbers:
+        if value.dtype == torch.bool:
+            return bool
+        return float if value.dtype.is_floating_point else int
+    return _CLASSES.get(type(value), type(value))
+
+
+def _is_instance(value: Any, kinds: Any) -> bool:
+    found = _class_of(value)
+    if found is type(value):
+        return isinstance(value, kinds)
+    # Programs that are written for a capture ask for `torch.SymInt`.
+    return issubclass(found, kinds) or (type(value) in _CLASSES and isinstance(value, kinds))

@@ -1,0 +1,86 @@
+"""`not`, `and` and `or` of truth values of run time, and what follows from those around a line."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.session import current
+
+_JOINS = {"not": torch.logical_not, "and": torch.logical_and, "or": torch.logical_or}
+_BOTH = frozenset([False, True])
+
+
+def negated(truth: Any) -> Any:
+    """`not truth`, of a bool or a tensor of one truth value."""
+    return not truth if isinstance(truth, bool) else combined("not", truth)
+
+
+def combined(operation: str, *parts: Any) -> Any:
+    """A truth value made of others.
+
+    Args:
+        operation: "not", "and" or "or".
+        parts: tensors of one truth value.
+
+    Returns:
+        A tensor; it stands for a truth value of Python if the parts do.
+    """
+    found = _JOINS[operation](*parts)
+    session = current()
+    if session is not None and (operation == "not" or all(p in session.numbers for p in parts)):
+        session.numbers.add(found, _BOTH)
+    return defined(found, operation, *parts)
+
+
+def defined(result: Any, operation: str, *parts: Any) -> Any:
+    """A result of `not`, `and` or `or`, with what it is made of remembered.
+
+    Args:
+        result: what is as true as the operation says.
+        operation: "not", "and" or "or".
+        parts: what it is made of; tensors that an operator may change count as unknown.
+
+    Returns:
+        The result.
+    """
+    session = current()
+    if session is not None and isinstance(result, torch.Tensor):
+        known = [p in session.numbers or session.truths.has(p) for p in parts]
+        if any(known):
+            given = [p if k else object() for p, k in zip(parts, known)]
+            session.truths.define(result, operation, *given)
+    return result
+
+
+def compared(truth: torch.Tensor, condition: Any) -> torch.Tensor:
+    """The tensor of a comparison of sizes, with that remembered.
+
+    Args:
+        truth: the tensor.
+        condition: the comparison, of torch's symbols.
+
+    Returns:
+        The tensor.
+    """
+    session = current()
+    if session is not None:
+        session.numbers.add(truth, _BOTH)
+        session.truths.compare(truth, condition)
+    return truth
+
+
+def comparisons() -> dict[int, Any]:
+    """What is known of sizes by the decisions around the code that runs: truth -> condition."""
+    session = current()
+    return {} if session is None else session.truths.comparisons()
+
+
+def supposing(test: Any, answer: bool) -> AbstractContextManager[None]:
+    """While it lasts, a condition is true or false."""
+    session = current()
+    if session is None or not (test in session.numbers or session.truths.has(test)):
+        return nullcontext()
+    return session.truths.supposing(test, answer)

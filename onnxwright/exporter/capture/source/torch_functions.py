@@ -1,0 +1,109 @@
+"""Functions of torch that join the items of a list, or make one, of a run-time length."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.overrides import TorchFunctionMode
+
+from onnxwright.exporter.capture.source.lists import Grown, misused
+from onnxwright.exporter.capture.source.session import Session, current
+
+
+class ListFunctions(TorchFunctionMode):  # type: ignore[misc]
+    """While it lasts, functions of torch that join the items of a list take a `Grown`."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        kwargs = kwargs or {}
+        if func in _PARTS:
+            found = _PARTS[func](*args, **kwargs)
+            if found is not None:
+                return found
+        if args and isinstance(args[0], Grown):
+            joined = _JOINED.get(func)
+            if joined is None or args[0].growth is not None:
+                raise misused(getattr(func, "__name__", "a function"))
+            return joined(args[0].rows, *args[1:], **kwargs)
+        if getattr(func, "__name__", "") in _LOGIC:
+            args = [_truth_tensor(x) for x in args]
+        return func(*args, **kwargs)
+
+
+# Operators that PyTorch does not have for a tensor and a comparison of sizes.
+_LOGIC = frozenset(
+    form.format(name)
+    for name in ("and", "or", "xor")
+    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
+)
+
+
+def _truth_tensor(value: Any) -> Any:
+    """A comparison of sizes as a tensor; other values as they are."""
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        return torch.scalar_tensor(value, dtype=torch.bool)
+    return value
+
+
+def _iterated_rows(x: Any, dim: int = 0) -> Grown | None:
+    """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
+    session = current()
+    if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
+        return None
+    return Grown(x.movedim(dim, 0), x.shape[dim])
+
+
+def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Grown | None:
+    """The same for `x.split(1, dim)`."""
+    if not isinstance(split_size, int) or split_size != 1:
+        return None
+    rows = _iterated_rows(x, dim)
+    return None if rows is None else Grown(rows.rows.unsqueeze(dim % x.ndim + 1), rows.length)
+
+
+def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
+    """`torch.tensor(values)` of a list of numbers of run time."""
+    session = current()
+    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Grown):
+        return None
+    if not _has_number_of_run_time(values, session):
+        return None
+    items = [one if (one := _tensor_of(v)) is not None else torch.as_tensor(v) for v in values]
+    dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
+    made = torch.stack([item.to(dtype) for item in items])
+    return made.to(options.get("dtype") or dtype)
+
+
+def _has_number_of_run_time(values: Any, session: Session) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(_has_number_of_run_time(value, session) for value in values)
+    return isinstance(values, torch.Tensor) and values in session.numbers
+
+
+def _stacked(rows: Any, dim: int = 0) -> Any:
+    return rows.movedim(0, dim)
+
+
+def _joined(rows: Any, dim: int = 0) -> Any:
+    dim = dim % (rows.ndim - 1)
+    return rows.movedim(0, dim).flatten(dim, dim + 1)
+
+
+_PARTS: dict[Any, Callable[..., Any]] = {
+    torch.unbind: _iterated_rows,
+    torch.Tensor.unbind: _iterated_rows,
+    torch.split: _iterated_parts,
+    torch.tensor: _tensor_of,
+    torch.Tensor.split: _iterated_parts,
+}
+_JOINED: dict[Any, Callable[..., Any]] = {
+    torch.stack: _stacked,
+    torch.cat: _joined,
+    torch.concat: _joined,
+    torch.concatenate: _joined,
+    torch.tensor: lambda rows, **options: rows.to(options.get("dtype") or rows.dtype),
+}

@@ -1,0 +1,1 @@
+"""TorchScript modules and functions: from their Python, or from their graphs."""

@@ -1,0 +1,388 @@
+"""Programs whose loops change lists: items that are replaced, taken out, used while it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+
+
+MORE: dict[str, Callable[..., Any]] = {}
+
+
+def program(function: Any) -> Any:
+    """Add a program to the table: a function of one matrix, or a module."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def more(function: Any) -> Any:
+    """Add one that is tried in the slow share."""
+    MORE[function.__name__] = function
+    return function
+
+
+@more
+def iplus_two(x):
+    out = []
+    for r in x:
+        out += [r, -r]
+    return torch.stack(out)
+
+
+@more
+def stack_pop(x):
+    st = []
+    for r in x:
+        if r.sum() > 0:
+            st.append(r)
+        elif len(st) > 0:
+            st.pop()
+    if len(st) == 0:
+        return x[:1] * 0
+    return torch.stack(st)
+
+
+@program
+def pop_value(x):
+    st = [x[0]]
+    t = x[0] * 0
+    for r in x:
+        if r.max() > 1:
+            st.append(r)
+        elif len(st) > 1:
+            t = t + st.pop()
+    return t, torch.stack(st)
+
+
+@more
+def set_last(x):
+    out = [x[0]]
+    for r in x:
+        if r.sum() > 0:
+            out.append(r)
+        else:
+            out[-1] = out[-1] + r
+    return torch.stack(out)
+
+
+@more
+def set_at(x):
+    out = []
+    for i, r in enumerate(x):
+        out.append(r)
+        if r.sum() > 0:
+            out[i] = r * 2
+    return torch.stack(out)
+
+
+@program
+def merge_intervals(x):
+    s = x[:, 0].abs().sort().values
+    out = []
+    for v in s:
+        if len(out) > 0 and v - out[-1] < 0.5:
+            out[-1] = v
+        else:
+            out.append(v)
+    return torch.stack(out)
+
+
+@more
+def counts_item(x):
+    counts = [0] * 4
+    for i in range(x.shape[0]):
+        counts[int(x[i].argmax())] += 1
+    return counts
+
+
+@program
+def stack_while(x):
+    st = [x[0]]
+    t = x[0] * 0
+    n = 0
+    while len(st) > 0 and n < 20:
+        cur = st.pop()
+        n += 1
+        t = t + cur
+        if cur.abs().max() > 0.7:
+            st.append(cur / 2)
+            st.append(-cur / 3)
+    return t, n
+
+
+@program
+def last_while(x):
+    out = [x[0]]
+    while out[-1].abs().max() > 0.5:
+        out.append(out[-1] / 2)
+    return torch.stack(out)
+
+
+@more
+def mean_so_far(x):
+    hist = []
+    t = x[0] * 0
+    for r in x:
+        if r.sum() > -2:
+            hist.append(r)
+        if len(hist) > 0:
+            t = t * 0.5 + torch.stack(hist).mean(0)
+    return t
+
+
+@more
+def window(x):
+    hist = []
+    out = []
+    for r in x:
+        hist.append(r)
+        if len(hist) > 3:
+            hist.pop(0)
+        out.append(torch.stack(hist).mean(0))
+    return torch.stack(out)
+
+
+@program
+def window2(x):
+    hist = []
+    out = []
+    for r in x:
+        hist.append(r)
+        hist = hist[-3:]
+        out.append(sum(hist) / len(hist))
+    return torch.stack(out)
+
+
+@more
+def queue(x):
+    q = [x[0]]
+    n = 0
+    t = x[0] * 0
+    while len(q) > 0 and n < 15:
+        r = q.pop(0)
+        n += 1
+        t = t * 0.9 + r
+        if r.max() > 0.3:
+            q.append(r * 0.5)
+            q.append(r * 0.25)
+    return t, n
+
+
+@program
+def beam(x):
+    seqs = [x[0]]
+    scores = [x[0].sum()]
+    for r in x[1:]:
+        if r.sum() > scores[-1]:
+            seqs.append(r)
+            scores.append(r.sum())
+        elif len(seqs) > 1:
+            seqs.pop()
+            scores.pop()
+    return torch.stack(seqs), torch.stack(scores)
+
+
+@more
+def swap_sort(x):
+    a = [x[0, i] for i in range(4)]
+    for i in range(4):
+        for j in range(3 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+    return torch.stack(a)
+
+
+@program
+def swap_rt(x):
+    a = [x[0, i] for i in range(4)]
+    for k in x.argmax(1):
+        a[k], a[0] = a[0], a[k]
+    return torch.stack(a)
+
+
+@program
+def counts_list(x):
+    counts = [0, 0, 0]
+    for v in x.argmax(1) % 3:
+        counts[v] += 1
+    return torch.tensor(counts), counts[0], sum(counts), max(counts)
+
+
+@more
+def table_state(x):
+    trans = {0: [1, 2], 1: [0, 2], 2: [2, 0]}
+    s = 0
+    for r in x:
+        s = trans[s][int(r.sum() > 0)]
+    return s
+
+
+@program
+def dict_count(x):
+    c = {"a": 0, "b": 0, "c": 0}
+    for r in x:
+        k = "a" if r.sum() > 1 else ("b" if r.sum() > -1 else "c")
+        c[k] += 1
+    return c
+
+
+@program
+def dict_int(x):
+    c = {1: x[0] * 0, 2: x[0] * 0}
+    for r in x:
+        c[int(r.argmax()) % 2 + 1] = r
+    return c[1], c[2]
+
+
+@program
+def flush(x):
+    chunks = []
+    cur = []
+    for r in x:
+        cur.append(r)
+        if r.sum() > 0:
+            chunks.append(torch.stack(cur).sum(0))
+            cur = []
+    if len(cur) > 0:
+        chunks.append(torch.stack(cur).sum(0))
+    return torch.stack(chunks)
+
+
+@more
+def nested_lists(x):
+    out = []
+    for r in x:
+        for v in r:
+            if v > 0:
+                out.append(v)
+    return torch.stack(out) if len(out) > 0 else x[0, :1] * 0
+
+
+@program
+def nested_list_use(x):
+    out = [x[0, 0]]
+    for r in x:
+        for v in r:
+            if v > out[-1]:
+                out.append(v)
+            elif len(out) > 2:
+                out.pop()
+    return torch.stack(out)
+
+
+@program
+def del_last(x):
+    out = [x[0]]
+    for r in x:
+        out.append(r)
+        if r.sum() < 0:
+            del out[-1]
+    return torch.stack(out)
+
+
+@more
+def clear_it(x):
+    out = []
+    for r in x:
+        out.append(r)
+        if r.sum() < 0:
+            out.clear()
+    return len(out)
+
+
+@more
+def window3(x):
+    hist = []
+    out = []
+    for r in x:
+        hist = [*hist, r][-2:]
+        out.append(torch.stack(hist).sum(0))
+    return torch.stack(out)
+
+
+@more
+def concat_lists(x):
+    a = []
+    b = []
+    for r in x:
+        if r.sum() > 0:
+            a = a + [r]
+        else:
+            b = b + [r, r]
+    c = a + b
+    return torch.stack(c), len(a)
+
+
+@more
+def front(x):
+    a = [x[0]]
+    for r in x:
+        a = [r] + a
+        if r.sum() < 0:
+            a = a[1:]
+    return torch.stack(a)
+
+
+@more
+def w1(x):
+    hist = []
+    for r in x:
+        hist.append(r)
+        hist = hist[-3:]
+    return torch.stack(hist)
+
+
+@more
+def w2(x):
+    hist = [x[0]]
+    for r in x:
+        hist = (hist + [r])[-3:]
+    return torch.stack(hist)
+
+
+@program
+def one_row_or_none(x):
+    rows = []
+    if x.sum() > 4:
+        rows += [x[-1] * 0.5]
+    return len(rows), (torch.stack(rows).sum() if len(rows) > 0 else x.sum())
+
+
+@program
+def list_in_a_try(x):
+    rows = []
+    for r in x:
+        try:
+            if r.sum() > 0:
+                rows.append(r)
+        except Exception:  # noqa: BLE001 - it must not take what the capture refuses
+            x = x * 100
+    return x, len(rows)
+
+
+@program
+def list_that_a_loop_leaves_alone(x):
+    rows, n = [], 0
+    if x.sum() > 0:
+        rows.append(x[0])
+    while n < 3 and x.abs().max() > 1:
+        n += 1
+        x = x * 0.5
+        if len(rows) > 5:
+            rows.clear()
+    return torch.stack(rows) if len(rows) > 0 else x
+
+
+@more
+def list_made_anew_by_each_iteration(x):
+    rows, total = [], x[0] * 0
+    for r in x:
+        rows = []
+        if r.sum() > 0:
+            rows.append(r)
+        total = total + len(rows)
+    return total, len(rows)

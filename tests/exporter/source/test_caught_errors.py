@@ -1,0 +1,85 @@
+"""Errors that a model raises for some values: checks, and those that it catches itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import ExportError  # noqa: E402
+from tests.exporter.source.programs import as_module  # noqa: E402
+
+
+class LargeError(ValueError):
+    pass
+
+
+def checked(x):
+    if x.max() > 1:
+        raise LargeError("large")
+    return x * 2
+
+
+def in_a_try(x):
+    try:
+        if x.max() > 1:
+            raise LargeError("large")
+        return x * 2
+    except LargeError:
+        return x / x.max()
+
+
+def in_a_called_function(x):
+    try:
+        return checked(x)
+    except (KeyError, ValueError):
+        return x / x.max()
+
+
+def an_assertion(x):
+    try:
+        assert x.max() < 1
+        y = x * 2
+    except AssertionError:
+        y = x / x.max()
+    return y
+
+
+@pytest.mark.parametrize("function", [in_a_try, in_a_called_function, an_assertion])
+def test_an_error_that_the_model_catches_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(ExportError, match="OW862"):
+        ow.export(as_module(function), (torch.ones(3),))
+
+
+def raised_again(x):
+    try:
+        return checked(x)
+    except ValueError as error:
+        raise RuntimeError("not valid") from error
+
+
+def of_another_kind(x):
+    try:
+        return checked(x)
+    except (OSError, KeyError):
+        return x
+
+
+def outside_of_the_try(x):
+    try:
+        y = x + 1
+    except ValueError:
+        y = x
+    return checked(y * 0.1)
+
+
+@pytest.mark.parametrize("function", [raised_again, of_another_kind, outside_of_the_try])
+def test_an_error_that_leaves_the_model_is_a_check(function: Callable[..., Any]) -> None:
+    model = as_module(function)
+    program = ow.export(model, (torch.ones(3) / 2,))
+    x = torch.tensor([0.5, -1.0, 0.25])
+    torch.testing.assert_close(program(x), model(x))

@@ -1,0 +1,154 @@
+"""What Python asks of the objects that stand for numbers: `is True`, `type`, `isinstance`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.errors import OnnxwrightWarning  # noqa: E402
+from tests.exporter.source.programs import as_module  # noqa: E402
+
+
+def is_true(x):
+    ok = bool(x.sum() > 0)
+    if ok is True:
+        return x * 2
+    return x - 1
+
+
+def is_not_false(x):
+    ok = bool(x.sum() > 0)
+    if ok is not False:
+        return x * 2
+    return x - 1
+
+
+def item_is_true(x):
+    ok = (x.sum() > 0).item()
+    return x * 2 if ok is True else x - 1
+
+
+def negation_is_true(x):
+    calm = not x.max() > 1
+    both = calm and bool(x.sum() > 0)
+    return x * 2 if calm is True and both is not True else x - 1
+
+
+def a_tensor_is_never_true(x):
+    positive = x.sum() > 0
+    return x * 2 if positive is True else x - 1
+
+
+def cases_of_truth(x):
+    match bool(x.sum() > 0):
+        case True:
+            return x * 2
+        case False:
+            return x - 1
+
+
+def cases_of_two_truths(x):
+    match (bool(x.sum() > 0), bool(x.max() > 1)):
+        case (True, True):
+            return x * 2
+        case (True, False):
+            return x - 1
+        case (False, _):
+            return x + 7
+
+
+def all_sides_return(x):
+    positive, large = bool(x.sum() > 0), bool(x.max() > 1)
+    if positive and large:
+        return x * 2
+    elif positive:
+        return x - 1
+    elif not positive:
+        return x + 7
+
+
+def class_of_a_truth(x):
+    ok = bool(x.sum() > 0)
+    return x * 2 if type(ok) is bool and isinstance(ok, bool) and ok else x - 1
+
+
+def class_of_a_number(x):
+    n = x.sum().item()
+    if isinstance(n, torch.Tensor) or type(n) is int:
+        return x
+    return x + n if isinstance(n, float) else x - 1
+
+
+def class_of_a_chosen_number(x):
+    n = 2 if x.sum() > 0 else 3
+    return x * n if isinstance(n, int) and not isinstance(n, torch.Tensor) else x
+
+
+def cases_of_classes(x):
+    n = x.sum().item()
+    match n:
+        case int() | str():
+            return x
+        case float() if n > 1:
+            return x * 2
+        case float(v):
+            return x + v
+
+
+def class_of_a_list(x):
+    rows = []
+    for row in x.unsqueeze(1):
+        if row.sum() > 0:
+            rows.append(row)
+    return x * 2 if isinstance(rows, list) and len(rows) > 1 else x - 1
+
+
+PROGRAMS = (
+    is_true, is_not_false, item_is_true, negation_is_true, a_tensor_is_never_true, cases_of_truth,
+    cases_of_two_truths, all_sides_return, class_of_a_truth, class_of_a_number,
+    class_of_a_chosen_number, cases_of_classes, class_of_a_list,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_number_of_run_time_has_the_kind_that_it_has_in_python(
+    function: Callable[..., Any],
+) -> None:
+    model = as_module(function).eval()
+    inputs = [
+        torch.tensor(x)
+        for x in ([0.5, 2.0, 0.1], [-1.0, 0.2, 0.1], [0.5, 0.3, 0.1], [-9.0, 2.0, 0.1])
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OnnxwrightWarning)
+        program = ow.export(model, (inputs[0],))
+    for x in inputs:
+        torch.testing.assert_close(program(x), model(x))
+
+
+class OfSizes(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        large = x.shape[0] > 4
+        return x * 2 if large is True else x - 1
+
+
+def test_a_comparison_of_sizes_is_true_where_it_holds() -> None:
+    rows = torch.export.Dim("rows", min=2, max=32)
+    program = ow.export(
+        OfSizes(), (torch.ones(3),), dynamic_shapes=({0: rows},), size_branches=True
+    )
+    for n in (2, 4, 5, 9):
+        x = torch.ones(n)
+        torch.testing.assert_close(program(x), OfSizes()(x))
+
+
+def test_another_capture_warns() -> None:
+    model = as_module(item_is_true)
+    with pytest.warns(OnnxwrightWarning, match="OW861"):
+        ow.export(model, (torch.ones(3),), capture="non-strict")
