@@ -89,6 +89,14 @@ def keyword_inputs(x, y):
     return x * y
 
 
+@PROGRAMS(lambda: (randn(5, 3),), dynamic={"x": {0: "n"}})
+def classes_by_size(x):
+    """As many classes as rows, and one more."""
+    one_hot = torch.nn.functional.one_hot
+    places, n = x.argmax(0), x.shape[0]
+    return one_hot(places, n), one_hot(places, num_classes=n + 1)[:, :-1], one_hot(places, 30)
+
+
 @PROGRAMS(lambda: (randn(1, 3), randn(1, 3)), dynamic={"x": {0: "n"}, "y": {0: "n"}})
 def example_of_size_one(x, y):
     """The example batch is 1, and is not fixed."""

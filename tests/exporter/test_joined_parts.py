@@ -47,6 +47,20 @@ def test_any_number_of_parts(method: bool, dim: int, join: int) -> None:
         torch.testing.assert_close(torch.as_tensor(program(x, n)), model(x, n))
 
 
+@pytest.mark.parametrize("named", [{"axis": 1}, {"dim": 1}, {}])
+def test_joining_others_by_any_name(named: dict[str, int]) -> None:
+    """The capture by source has another function for `torch.cat`, with all its names."""
+
+    def join(x: Any) -> Any:
+        y = x * 2 if x.sum() > 0 else x
+        return torch.cat(tensors=[x, y], **named)
+
+    program = ow.export(join, (torch.ones(2, 3),))
+    for sign in (1, -1):
+        x = sign * torch.ones(2, 3)
+        torch.testing.assert_close(torch.as_tensor(program(x)), join(x))
+
+
 class Longest(torch.nn.Module):
     """The parts themselves are used."""
 

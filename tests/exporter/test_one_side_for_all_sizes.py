@@ -344,6 +344,42 @@ def test_two_sizes(function: Callable[..., Any], sizes: tuple[int, int]) -> None
             torch.testing.assert_close(program(x), function(x))
 
 
+def demanding(x: Any) -> Any:
+    """As Longformer: the windows demand what the padding gives; halves of numbers of run time."""
+    n = x.shape[0]
+    padding = (W - n % W) % W
+    if padding > 0:
+        x = functional.pad(x, (0, 0, 0, padding))
+    assert x.shape[0] % W == 0
+    count = torch.tensor(x.shape[0]) * (x.sum() < 1e9)
+    return windows(x)[:n] * torch.arange(int(count))[:n, None]
+
+
+def halved(x: Any) -> Any:
+    """Padding beside a loop that a value decides."""
+    x = remainder(x)
+    while x.abs().sum() > 5:
+        x = x / 2
+    return x
+
+
+def test_padding_beside_a_loop_by_values() -> None:
+    program = ow.export(halved, (torch.randn(5, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    assert [d.text for d in program.report.covered] == ["n % 4 != 0"]
+    for n in (1, 4, 7):
+        x = 9 * torch.randn(n, 3)
+        torch.testing.assert_close(program(x), halved(x))
+
+
+def test_demands_of_what_follows_are_kept() -> None:
+    """The side that does less agrees with itself at multiples only, and is not taken for all."""
+    program = ow.export(demanding, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)
+    assert [d.text for d in program.report.covered] == ["((4 + (-1)*(n % 4)) % 4) > 0"]
+    for n in (1, 3, 4, 5, 8, 10):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program(x), demanding(x))
+
+
 def small_images_apart(x: Any) -> Any:
     """Padding that is right at all sizes, beside a decision that is not."""
     n = x.shape[0]

@@ -342,3 +342,47 @@ def w2(x):
     for r in x:
         hist = (hist + [r])[-3:]
     return torch.stack(hist)
+
+
+@program
+def one_row_or_none(x):
+    rows = []
+    if x.sum() > 4:
+        rows += [x[-1] * 0.5]
+    return len(rows), (torch.stack(rows).sum() if len(rows) > 0 else x.sum())
+
+
+@program
+def list_in_a_try(x):
+    rows = []
+    for r in x:
+        try:
+            if r.sum() > 0:
+                rows.append(r)
+        except Exception:  # noqa: BLE001 - it must not take what the capture refuses
+            x = x * 100
+    return x, len(rows)
+
+
+@program
+def list_that_a_loop_leaves_alone(x):
+    rows, n = [], 0
+    if x.sum() > 0:
+        rows.append(x[0])
+    while n < 3 and x.abs().max() > 1:
+        n += 1
+        x = x * 0.5
+        if len(rows) > 5:
+            rows.clear()
+    return torch.stack(rows) if len(rows) > 0 else x
+
+
+@more
+def list_made_anew_by_each_iteration(x):
+    rows, total = [], x[0] * 0
+    for r in x:
+        rows = []
+        if r.sum() > 0:
+            rows.append(r)
+        total = total + len(rows)
+    return total, len(rows)

@@ -10,6 +10,7 @@ of two, and small, so that no rounding turns a decision.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import traceback
 import warnings
@@ -33,6 +34,8 @@ class Writer:
         seed: of the random choices.
     """
 
+    result = RESULT
+
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.lines: list[str] = []
@@ -43,6 +46,7 @@ class Writer:
         self.lines = ["import torch", ""]
         for n in range(2):
             self.lines += [f"def helper{n}(x, y):", "    s, k, flag = x.max(), 1, False"]
+            self.lines += self.locals(1)
             self.block(1, 1, returns="return x", helpers=n)
             self.lines += ["    return x - y", ""]
         self.lines += ["class Model(torch.nn.Module):"]
@@ -51,6 +55,7 @@ class Writer:
         self.lines += ["        self.count += 1", "        self.last = x * 0.5", "        return x"]
         self.lines += ["    def method(self, x, y):"]
         self.lines.append("        s, k, flag = y.sum(), 2, True")
+        self.lines += self.locals(2)
         self.block(2, 1, returns="return y", helpers=2)
         self.lines += ["        return y + x", "", "    def forward(self, x):"]
         self.lines += ["        x = x.clone()", "        y = x * 0.5", "        s = x.sum()"]
@@ -61,15 +66,20 @@ class Writer:
             "            seen += 1",
             "            held['a'] = y",
         ]
-        self.lines += ["            return value"]
-        self.block(2, 2, returns=RESULT, helpers=3)
-        self.lines.append(f"        {RESULT}")
+        self.lines += ["            return value", *self.locals(2)]
+        self.block(2, 2, returns=self.result, helpers=3)
+        self.lines.append(f"        {self.result}")
         return "\n".join(self.lines) + "\n"
+
+    def locals(self, indent: int) -> list[str]:
+        """Variables of a function, at its start."""
+        del indent
+        return []
 
     def add(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
 
-    def pick(self, *options: str) -> str:
+    def pick(self, *options: Any) -> Any:
         return self.random.choice(options)
 
     # -- expressions -------------------------------------------------------------------------------
@@ -204,9 +214,20 @@ class Writer:
             self.block(indent + 1, 0, returns, helpers)
 
 
+# From this seed on programs are those of `wide_programs`.
+WIDE = 1_000_000
+
+
 def model_of(seed: int) -> tuple[Any, str]:
     """A random module and its text."""
-    text = Writer(seed).program()
+    writer = Writer
+    if seed >= WIDE:
+        from tests.exporter.source.wide_programs import (  # noqa: PLC0415 - it imports this module
+            WideWriter,
+        )
+
+        writer = WideWriter
+    text = writer(seed).program()
     name = f"<random program {seed}>"
     register_source(name, text)
     space: dict[str, Any] = {"__name__": "random_program"}
@@ -227,6 +248,13 @@ def problem_of(seed: int) -> str:
     """What is wrong with the export of a random program; empty if nothing."""
     module, _ = model_of(seed)
     given = inputs(seed)
+    if seed >= WIDE:
+        with contextlib.suppress(Exception):
+            for x in given:
+                module(x.clone())
+            given = [*given, None]
+        if given.pop() is not None:
+            return ""  # PyTorch raises an error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -251,12 +279,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--wide", action="store_true", help="programs of `wide_programs`")
     parser.add_argument("--text", action="store_true", help="print each program that fails")
     parser.add_argument("-n", type=int, default=0, help="processes; 0 for this one")
     parser.add_argument("--scheduler", help="run on this dask scheduler")
     given = parser.parse_args()
     wrong = 0
-    seeds = {str(seed): seed for seed in range(given.seed, given.seed + given.count)}
+    first = given.seed + (WIDE if given.wide else 0)
+    seeds = {str(seed): seed for seed in range(first, first + given.count)}
     for name, problem in run_tasks(problem_of, seeds, Cluster(given.n, given.scheduler)):
         text = problem.why if isinstance(problem, Lost) else problem
         if text:

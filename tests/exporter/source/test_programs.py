@@ -412,7 +412,7 @@ def test_the_report_names_decisions_and_checks_that_are_left_out() -> None:
     assert text.count("check left out") == 2
 
 
-@pytest.mark.parametrize("seed", range(10, 16))
+@pytest.mark.parametrize("seed", [*range(10, 15), random_programs.WIDE + 108])
 def test_a_random_program(seed: int) -> None:
     """The fixed share of `python -m tests.exporter.source.random_programs`."""
     assert random_programs.problem_of(seed) == ""

@@ -56,12 +56,14 @@ class Decision:
         file, line: the line of Python that asked; no file for a guard of a program that was
             captured before.
         demand: whether other sizes are refused there.
+        answer: what Python was told; the condition is the negated one if that is False.
     """
 
     expression: Any
     file: str
     line: int
     demand: bool = False
+    answer: bool = True
 
 
 @contextmanager
@@ -85,7 +87,8 @@ def decisions_recorded(found: list[Decision]) -> Iterator[None]:
             if place is not None and (expression, *place) not in seen:
                 seen.add((expression, *place))
                 expression = expression if answer else ~expression
-                found.append(Decision(expression, *place, demand=not place[0]))
+                demand = not place[0]
+                found.append(Decision(expression, *place, demand=demand, answer=answer))
         return answer
 
     def keeps(name: str) -> Callable[[Any, Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import inspect
 from collections.abc import Iterator, Sequence
@@ -93,7 +94,45 @@ def compared(module: torch.nn.Module, program: ExportedProgram) -> Iterator[Comp
     captured = program.module(**{k: v for k, v in options.items() if k in known})
     # They hold ranges that torch narrows for layouts, too; `Sizes.check` knows the others.
     captured._forward_pre_hooks.clear()
+    _make_runnable(captured)
     yield Comparison(module, captured)
+
+
+_ASSERTIONS = (
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+)
+
+
+def _make_runnable(part: torch.fx.GraphModule) -> None:
+    """Remove what an exported model does not have, and let conditions of loops give a tensor.
+
+    Assertions have ranges of values that torch narrows for layouts.
+    """
+    conditions = set()
+    for node in list(part.graph.nodes):
+        if node.target in _ASSERTIONS and not node.users:
+            part.graph.erase_node(node)
+        elif node.target is torch.ops.higher_order.while_loop:
+            conditions.add(node.args[0].target)
+    part.recompile()
+    for name, inner in list(part.named_children()):
+        if isinstance(inner, torch.fx.GraphModule):
+            own = torch.fx.GraphModule(inner, copy.deepcopy(inner.graph))
+            if name in conditions:
+                _give_one(own)
+            _make_runnable(own)
+            setattr(part, name, own)
+
+
+def _give_one(condition: torch.fx.GraphModule) -> None:
+    """The condition of a loop gives a tensor, not a tuple of one."""
+    output = condition.graph.output_node()
+    results = output.args[0]
+    if isinstance(results, (tuple, list)) and len(results) == 1:
+        output.args = (results[0],)
 
 
 def _results(module: torch.nn.Module, flat: Sequence[Any], spec: Any) -> list[Any]:

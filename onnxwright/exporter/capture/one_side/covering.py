@@ -208,7 +208,7 @@ class _Search:
     def attempt(self, answers: Answers) -> _Try | None:
         """A capture with answers, with inputs whose sizes are of the sides that they lead to."""
         conditions: list[Any] = []
-        sizes = dict(self.now)
+        sizes = self.sizes_for(self.expected(answers)) or dict(self.now)
         others = 0
         for relaxed in (False, True) if not self.given.relaxed else (True,):
             inputs = self.wanted.relaxed() if relaxed else self.wanted
@@ -227,6 +227,16 @@ class _Search:
                     return None
                 sizes, others = other, others + 1
         return None
+
+    def expected(self, answers: Answers) -> list[Any]:
+        """The conditions that lead to answers, as far as the first capture asked for them."""
+        found: list[Any] = []
+        for decision in self.given.decisions:
+            answer = answers.get((decision.file, decision.line))
+            if answer is not None and self.prover.repeats(decision.expression):
+                held = decision.answer is answer
+                found.append(decision.expression if held else sympy.Not(decision.expression))
+        return found
 
     def sizes_for(self, conditions: Sequence[Any]) -> dict[Place, int] | None:
         """Sizes by place at which conditions hold."""
@@ -278,7 +288,7 @@ class _Search:
                     return None
                 if result is Compared.EQUAL:
                     agreed.append(sizes)
-        left = self.about_groups(g.expression for g in found.sizes.guards)
+        left = self.about_groups(g.expression for g in found.decisions())
         if not _both_sides_ran(conditions, agreed, self.values, self.bounds, left):
             return None
         decisions = tuple(
@@ -314,8 +324,8 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = Counter(_line_of(g) for g in self.first.decisions())
-        if Counter(_line_of(g) for g in found.decisions()) - before:
+        before = Counter(_line_of(g) for g in self.first.sizes.guards if not g.small)
+        if Counter(_line_of(g) for g in found.sizes.guards if not g.small) - before:
             return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):

@@ -88,9 +88,12 @@ def _method_split(self: Any, split_size: Any, dim: int = 0) -> Any:
 
 
 def _joined(own: Callable[..., Any]) -> Callable[..., Any]:
-    def cat(tensors: Any, dim: int = 0, **options: Any) -> Any:
+    def cat(*args: Any, **options: Any) -> Any:
+        tensors = args[0] if args else options.get("tensors")
         if not isinstance(tensors, Parts):
-            return own(tensors, dim, **options)
+            return own(*args, **options)
+        dim = args[1] if len(args) > 1 else options.pop("axis", options.pop("dim", 0))
+        options.pop("tensors", None)
         if not options and (dim - tensors.dim) % tensors.whole.dim() == 0:
             return tensors.whole.clone()
         return own(tensors._as_list(), dim, **options)

@@ -92,6 +92,8 @@ class SizeTensors(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if func in _MAKERS and args and isinstance(args[0], _SYMBOLS):
             return self._made(func, args[0], kwargs)
+        if func is torch.nn.functional.one_hot:
+            return _one_hot(*args, **kwargs)
         if func is torch.istft and isinstance(kwargs.get("length"), torch.SymInt):
             return _inverse_of_length(*args, **kwargs)
         if not self._numbers and not self._kept and func not in RULES:
@@ -198,6 +200,14 @@ def _kept_numbers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, in
         and type(buffer) in (torch.Tensor, torch.nn.Buffer)
         and buffer.device.type == "cpu"
     ]
+
+
+def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+    """`one_hot` with a dynamic number of classes; torch's operator takes an integer only."""
+    if not isinstance(num_classes, torch.SymInt):
+        return torch.nn.functional.one_hot(tensor, num_classes)
+    classes = torch.arange(num_classes, device=tensor.device)
+    return (tensor[..., None] == classes).to(torch.int64)
 
 
 def _inverse_of_length(

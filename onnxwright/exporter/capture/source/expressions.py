@@ -295,6 +295,15 @@ class Expressions(ast.NodeTransformer):
         value = call("augment", ast.Constant(OPERATORS[type(node.op)]), load, node.value)
         return ast.Assign([node.target], value)
 
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """What cannot be captured is not for the `except` of the model."""
+        self.generic_visit(node)
+        if node.handlers:
+            refused = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "REFUSED", ast.Load())
+            first = ast.ExceptHandler(refused, None, [ast.Raise()])
+            node.handlers.insert(0, _place_at(first, node.handlers[0]))  # type: ignore[arg-type]
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`assert`."""
         static = self.is_static(node.test) or is_fixed(node.test)

@@ -74,11 +74,6 @@ class _Carry:
     shape: tuple[Any, ...]
     is_number: bool
 
-    @property
-    def is_resized(self) -> bool:
-        """Whether iterations change a size."""
-        return any(isinstance(size, OwnSize) for size in self.shape)
-
     def sizes(self) -> list[Any]:
         """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
         return [1 if isinstance(n, OwnSize) else n for n in self.shape]
@@ -194,7 +189,7 @@ class Loop:
             with Region() as region:
                 values = self._start(region)
                 self.state.write(values)
-                self.body(self._count)
+                again = self.body(self._count)
                 effects.check(self.state)
                 after = rows_kept(values, self.state.read())
                 self.state.write(self.before)
@@ -213,7 +208,10 @@ class Loop:
                     if slot.live and after[n] is not values[n]:
                         changed |= self._align(n, values, after)
                         changed |= self._vary_or_leave(n, values, after)
-                region.discard()
+                if changed or any(g.added > g.most for g in self.growing.values()):
+                    region.discard()
+                else:
+                    self.iteration = self._closed(region, after, again)
         except MorePlacesError:
             self.state.write(self.before)
             raise
@@ -304,12 +302,16 @@ class Loop:
     def _is_rebound(self, n: int, values: list[Any], after: list[Any]) -> bool:
         """Whether a variable has a list of another length after an iteration; it is rows then."""
         old, new = values[n], after[n]
-        lists = type(old) is list and type(new) is list and len(old) != len(new)
-        lists &= self.state.owner(n) is None and old is not new
-        items = [*old, *new] if lists else []
-        if not items or not all(isinstance(item, (torch.Tensor, int, float)) for item in items):
+        if type(old) is not list or self.state.owner(n) is not None or old is new:
             return False
-        sample = row_like(items[-1])
+        if isinstance(new, Grown) and new.growth is None:
+            sample = new.sample()
+        else:
+            lists = type(new) is list and len(old) != len(new)
+            items = [*old, *new] if lists else []
+            if not items or not all(isinstance(x, (torch.Tensor, int, float)) for x in items):
+                return False
+            sample = row_like(items[-1])
         if not _is_known(sample, self.known):
             return False
         self.to_resize.append((n, old, sample))
@@ -414,36 +416,29 @@ class Loop:
 
     def _build(self) -> Any:
         carries = self._carries()
+        body, after, leaves = self.iteration
+        added = {n: growth.added for n, growth in self.growing.items()}
         with Region() as region:
             values = self._start(region)
             self.state.write(values)
             going = as_truth(self.test(self._count))
             self.state.write(self.before)
             test = region.close([going])
-        with Region() as region:
-            values = self._start(region)
-            self.state.write(values)
-            again = self.body(self._count)
-            after = rows_kept(values, self.state.read())
-            if asks_constants():
-                after = [aligned(a, b, conditional) for a, b in zip(after, self.before)]
-            leaves: list[Any] = [again] if self.numbers else []
-            for n, found in self.varying.items():
-                paths = dict(_leaf_paths(after[n], self.slots[n].name))
-                leaves += [paths.get(c.path, UNSET) for c in found]
-            self.state.write(self.before)
-            traced = (torch.Tensor, *SYMBOLS)
-            body = region.close([v for v in leaves if isinstance(v, traced)])
-            if self.only_counts and _draws(body.graph):
-                drawn = LoopChangeError("the list", "of an unknown length", "of another")
-                drawn.of_lists = True
-                raise drawn
+        for n, growth in self.growing.items():
+            growth.added = added[n]
+        if self.only_counts and _draws(body.graph):
+            drawn = LoopChangeError("the list", "of an unknown length", "of another")
+            drawn.of_lists = True
+            raise drawn
         results = self._emit(test, body, carries, leaves, going)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
         if self.only_counts:
             return count
+        for n, growth in self.growing.items():
+            if n not in self.varying:  # no iteration changes it
+                final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
             final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
@@ -455,6 +450,21 @@ class Loop:
                 close_other_names(value)
         self.state.write(final)
         return count
+
+    def _closed(
+        self, region: Region, after: list[Any], again: Any
+    ) -> tuple[Part, list[Any], list[Any]]:
+        """The graph of an iteration that changes what is carried and nothing else.
+
+        Returns:
+            It, the slots at its end, and what is carried then, in order.
+        """
+        leaves: list[Any] = [again] if self.numbers else []
+        for n, found in self.varying.items():
+            paths = dict(_leaf_paths(after[n], self.slots[n].name))
+            leaves += [paths.get(c.path, UNSET) for c in found]
+        traced = (torch.Tensor, *SYMBOLS)
+        return region.close([v for v in leaves if isinstance(v, traced)]), after, leaves
 
     def _emit(
         self, test: Part, body: Part, carries: list[_Carry], leaves: list[Any], going: Any
@@ -534,11 +544,7 @@ def _value(carry: _Carry) -> Any:
 
 def _input(region: Region, carry: _Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    if carry.is_resized:
-        made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    else:
-        made = _value(carry)
-        region.input(made)
+    made = region.new_input(carry.unknown_sizes(), carry.dtype)
     session = current()
     if session is not None and carry.is_number:
         session.numbers.add(made)

@@ -17,7 +17,11 @@ from torch.fx.experimental.symbolic_shapes import (
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.deciding import if_
 from onnxwright.exporter.capture.source.effects import MorePlacesError
-from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.source.errors import (
+    ListUseError,
+    LoopChangeError,
+    RefusedError,
+)
 from onnxwright.exporter.capture.source.lists import append
 from onnxwright.exporter.capture.source.looping import Loop, Trips
 from onnxwright.exporter.capture.source.operators import and_, not_
@@ -182,6 +186,9 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
+        if isinstance(error, (ListUseError, LoopChangeError)) and getattr(error, "of_lists", True):
+            if any(loop.growing and not loop.resizes for loop in session.loops):
+                raise  # the loop around this one carries its lists in another way
         session.unrolled.setdefault(asking_line(), error)
         session.choices = choices
         state.open()

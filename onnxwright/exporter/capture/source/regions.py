@@ -410,7 +410,8 @@ def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
     if exprs[0] == exprs[1] and (not free or free <= known_symbols()):
         return one
     least = min(_least(one), _least(two))
-    return new_size(least, int_oo if symbols else max(one, two))
+    # PyTorch takes a size of 0 or 1 for 1.
+    return new_size(least, int_oo if symbols or not least else max(one, two))
 
 
 def _least(size: Any) -> int:

@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.source.operators import (
     not_,
     or_,
 )
+from onnxwright.exporter.capture.source.refusals import REFUSED
 from onnxwright.exporter.capture.source.session import observe
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.texts import format_, percent, text
@@ -27,9 +28,9 @@ from onnxwright.exporter.capture.source.writing import augment_item, popped, set
 from onnxwright.exporter.capture.source.yields import yielded
 
 __all__ = [
-    "State", "and_", "append", "assert_", "attribute", "augment", "augment_item", "bound",
-    "builtin", "chain", "choose", "cleared", "contains", "extend", "for_", "format_", "generated",
-    "got", "has_attribute", "if_", "insert", "invert", "is_", "is_of_type", "is_unset", "item",
-    "listed", "math_", "not_", "observe", "or_", "percent", "popped", "set_item", "text",
-    "while_", "yielded",
+    "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
+    "bound", "builtin", "chain", "choose", "cleared", "contains", "extend", "for_", "format_",
+    "generated", "got", "has_attribute", "if_", "insert", "invert", "is_", "is_of_type",
+    "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent", "popped",
+    "set_item", "text", "while_", "yielded",
 ]  # fmt: skip
