@@ -103,7 +103,7 @@ def to_compare(
             yield sizes
 
 
-def raised(sizes: Sizes, conditions: Sequence[Any], now: Mapping[str, int]) -> Sizes:
+def raised(sizes: Mapping[str, int], conditions: Sequence[Any], now: Mapping[str, int]) -> Sizes:
     """Sizes of the same remainders that are not less than those of the example.
 
     Args:

@@ -8,7 +8,6 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -324,9 +323,13 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = Counter(_line_of(g) for g in self.first.sizes.guards if not g.small)
-        if Counter(_line_of(g) for g in found.sizes.guards if not g.small) - before:
-            return True
+        guards = [*self.first.sizes.guards, *found.sizes.guards]
+        conditions = self.about_groups(g.expression for g in guards)
+        for sizes in (self.values, *to_compare(conditions, self.values, self.bounds)):
+            for tried in (sizes, class_sizes.raised(sizes, conditions, self.values)):
+                values = resized(self.flat, self.by_place(tried))
+                if found.sizes.check(values) and not self.first.sizes.check(values):
+                    return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
             return True
@@ -370,10 +373,6 @@ class _Search:
     def by_place(self, sizes: Mapping[str, int]) -> dict[Place, int]:
         """Sizes of groups as those of their places."""
         return {p: sizes[s] for s, places in self.groups.items() for p in places}
-
-
-def _line_of(guard: SizeGuard) -> Line | str:
-    return guard.text if guard.span is None else (guard.span.file, guard.span.line)
 
 
 def _both_sides_ran(
