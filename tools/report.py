@@ -30,7 +30,7 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
     ("builder/simplify.py", "_reshape"): "the pattern of a rewrite",
     ("ir/validation/model.py", "_BODIES"): "attributes that have to hold a graph",
     (
-        "ir/validation/running.py",
+        "ir/validation/nodes.py",
         "_EXTRA",
     ): "inputs and outputs that a body has beside those of its node",
     ("optimizer/transpose_moves.py", "_REDUCTIONS"): "operators that the pass moves",

@@ -26,6 +26,7 @@ from onnxwright.opset.op import Op
 from onnxwright.semantics.backend import is_value
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.shapes import Shape, unify
@@ -307,10 +308,10 @@ def _scan(
     site: _Body, inputs: Sequence[GraphValue | None], attributes: Mapping[str, object]
 ) -> tuple[GraphValue, ...]:
     body: Any = attributes["body"]
-    count: Any = attributes["num_scan_inputs"]
     values = [v for v in inputs if v is not None]
-    state, sequences = values[: len(values) - count], values[len(values) - count :]
-    axes = _numbers(attributes, "scan_input_axes", count)
+    ranks = [None if v.shape is None else len(v.shape) for v in values]
+    layout = scan_layout(attributes, ranks, site.b.here())
+    state, sequences, axes = values[: layout.states], values[layout.states :], layout.axes
     said = "each state, and one slice of each sequence"
 
     def run(*given: GraphValue) -> list[GraphValue]:
@@ -337,17 +338,15 @@ def _scan(
         kinds = wider
         _forget(site.b, graph, mark)
     rows = results[len(state) :]
-    out_axes = _numbers(attributes, "scan_output_axes", len(rows))
+    out_axes = per_value(attributes, "scan_output_axes", len(rows), site.b.here())
+    for row, axis in zip(rows, out_axes, strict=True):
+        rank = None if row.shape is None else len(row.shape) + 1
+        check_axis("scan_output_axes", axis, rank, site.b.here())
     length = _scan_length(sequences, axes)
     types = [_with_axis(r.kind, a, length) for r, a in zip(rows, out_axes)]
     others = {k: v for k, v in attributes.items() if k != "body"}
     attrs = [_graph_attr("body", graph), *site.b._attributes(site.op, others)]
     return site.node(inputs, attrs, [*kinds, *types])
-
-
-def _numbers(attributes: Mapping[str, object], name: str, count: int) -> list[int]:
-    given: Any = attributes.get(name)
-    return [0] * count if given is None else [int(v) for v in given]
 
 
 def _without(kind: OnnxType | None, axis: int) -> OnnxType | None:

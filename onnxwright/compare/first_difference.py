@@ -77,11 +77,13 @@ def _quantization(
     """Annotations of quantized tensors, by the values that were matched."""
     if not a.quantization_annotation and not b.quantization_annotation:
         return None
-    names = {x.name: y.name for x, y in search.matched_values().items()}
+    # An annotation is about values of its own graph: those of graphs inside may share a name.
+    pairs = search.matched_values().items()
+    names = {x.name: y.name for x, y in pairs if x.graph is search.a}
 
     def entry(t: onnx.TensorAnnotation, known: dict[str, str]) -> Any:
-        pairs = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
-        return (known.get(t.tensor_name, t.tensor_name), tuple(sorted(pairs.items())))
+        named = {p.key: known.get(p.value, p.value) for p in t.quant_parameter_tensor_names}
+        return (known.get(t.tensor_name, t.tensor_name), tuple(sorted(named.items())))
 
     left = sorted(entry(t, names) for t in a.quantization_annotation)
     right = sorted(entry(t, {}) for t in b.quantization_annotation)

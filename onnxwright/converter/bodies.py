@@ -15,11 +15,15 @@ from onnxwright.converter.state import Lowering
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
+from onnxwright.opset.attributes import is_reference
 from onnxwright.opset.op import Op
 from onnxwright.semantics.graph_backend import GraphValue
 from onnxwright.semantics.literals import as_value
+from onnxwright.semantics.scan_layout import scan_layout
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType, refine_types
+
+_LAYOUT = ("num_scan_inputs", "scan_input_axes", "scan_input_directions")
 
 
 def body_graph(
@@ -33,7 +37,7 @@ def body_graph(
 ) -> Any:
     """A graph attribute from a Python callable: its parameters become the graph's inputs."""
     recorder = low.b.recorder
-    kinds = _body_inputs(op, body, inputs, kwargs)
+    kinds = _body_inputs(op, inputs, kwargs, span)
     names = _parameter_names(body)
     if kinds is None or len(kinds) != len(names):
         loose = kinds is None or not low.handlers.checked
@@ -71,9 +75,9 @@ def body_graph(
 
 def _body_inputs(
     op: Op,
-    body: Any,
     inputs: Sequence[GraphValue | None],
     kwargs: dict[str, Any],
+    span: Span,
 ) -> list[OnnxType | None] | None:
     """The types of a body's inputs, as the operator gives them."""
     kinds = [None if v is None else v.kind for v in inputs]
@@ -83,16 +87,22 @@ def _body_inputs(
         carried = [_any_shape(k) for k in kinds[2:]]
         return [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     if op.name == "Scan" and not op.domain:
-        count = kwargs.get("num_scan_inputs", 1)
-        if not isinstance(count, int):
-            return None  # whoever binds the attributes says what is wrong
-        states = len(kinds) - count
-        axes = list(kwargs.get("scan_input_axes") or [0] * count)
-        scanned = [_without_axis(k, a) for k, a in zip(kinds[states:], axes, strict=False)]
-        return [*kinds[:states], *scanned]
+        named = {n: kwargs[n] for n in _LAYOUT if kwargs.get(n) is not None}
+        given = {"num_scan_inputs": 1} | {n: op.attribute(n, v) for n, v in named.items()}
+        if any(map(is_reference, given.values())):
+            return None
+        layout = scan_layout(given, [_rank(k) for k in kinds], span)
+        scanned = map(_without_axis, kinds[layout.states :], layout.axes)
+        return [*kinds[: layout.states], *scanned]
     if op.name == "SequenceMap" and not op.domain:
         return [k.elem if isinstance(k, SequenceType) else k for k in kinds]
     return None
+
+
+def _rank(kind: OnnxType | None) -> int | None:
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return None
+    return len(kind.shape)
 
 
 def _body_outputs(

@@ -192,13 +192,13 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
     if kind is ir.AttributeType.FLOAT:
         return float(value)
     if kind is ir.AttributeType.STRING:
-        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+        return _text(value)
     if kind is ir.AttributeType.INTS:
         return [int(v) for v in value]
     if kind is ir.AttributeType.FLOATS:
         return [float(v) for v in value]
     if kind is ir.AttributeType.STRINGS:
-        return [v.decode() if isinstance(v, bytes) else str(v) for v in value]
+        return [_text(v) for v in value]
     if kind is ir.AttributeType.TENSOR:
         return _tensor_value(value)
     if kind is ir.AttributeType.TENSORS:
@@ -215,6 +215,14 @@ def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:
     if kind is ir.AttributeType.GRAPH and not isinstance(value, ir.Graph):
         raise TypeError(f"a function or a graph is needed, not {type(value).__name__}")
     return value
+
+
+def _text(value: Any) -> str:
+    """A text; onnx_ir holds no others, where a file can hold any bytes."""
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError as error:
+        raise ValueError("its bytes are not text in UTF-8") from error
 
 
 def _type_value(value: Any) -> Any:

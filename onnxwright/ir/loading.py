@@ -20,12 +20,13 @@ from onnxwright.errors import ModelNotFoundError
 from onnxwright.ir.model_protos import located_proto, named_weights
 from onnxwright.ir.plain_form import plain_form
 from onnxwright.ir.validation import Damage, check_model
+from onnxwright.ir.validation.endless import check_endless
 from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.model import Model
+from onnxwright.ir.validation.nodes import check_nodes
 from onnxwright.ir.validation.order import check_sorted
 from onnxwright.ir.validation.running import runnable
 from onnxwright.ir.validation.schemas import check_graph_parameters, check_schemas
-from onnxwright.ir.validation.splits import check_splits
 from onnxwright.ir.validation.tensors import Value, check_tensor, check_value
 from onnxwright.ir.validation.untyped import check_types_in_functions
 
@@ -214,19 +215,20 @@ def checked(
 
 
 def checked_for_runtime(proto: Model, *, more_operators: bool = False) -> None:
-    """Refuse a model that ends the process of a runtime which infers its types.
+    """Refuse a model that ends the process of a runtime, or never lets it end.
 
     Args:
         proto: the model, checked already.
         more_operators: whether the runtime may have operators that are not known here.
 
     Raises:
-        ModelError: a node in a function reads a value whose type nobody knows, or a Split has
-            another number of outputs than it states (OW744).
+        ModelError: a node does not keep what the schema of its operator promises, or one in a
+            function reads a value whose type nobody knows, or a Loop never ends (OW744).
     """
     if isinstance(proto, onnx.ModelProto):
         try:
-            check_splits(proto)
+            check_nodes(proto, runs=True)
+            check_endless(proto)
             check_types_in_functions(proto, more_operators=more_operators)
         except Damage as damage:
             raise_damage(damage)

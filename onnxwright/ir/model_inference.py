@@ -7,17 +7,21 @@ from collections.abc import Iterator
 import onnx
 
 from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.ir.validation.nodes import is_sound, versions_of
 from onnxwright.operators import facts
 
 _HIDDEN = "onnxwright.hidden."
 """What the domain of a node begins with while inference is not asked about the node."""
+_INVALID = f"{_HIDDEN}invalid."
+"""The same for a node that inference is never asked about."""
 
 
 def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.ModelProto | None:
     """A model with the types that ONNX infers.
 
-    Inference of some operators reads the type of an input that has none, which ends the process.
-    It is asked about them only where the types of their inputs are known.
+    Inference of some operators reads the type of an input that has none, or an input that is not
+    there, which ends the process.  It is asked about them only where the types of their inputs are
+    known, and never about nodes that do not keep what their schema promises.
 
     Args:
         model: the model; it stays as it is.
@@ -33,17 +37,18 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
         >>> [info.name for info in infer_model(parser.parse_model(text)).graph.value_info]
         ['a']
     """
-    if not any(_reads_types(node) for node in _all_nodes(model)):
+    invalid = _invalid(model)
+    if not invalid and not any(_reads_types(node) for node in _all_nodes(model)):
         return _inferred(model, data_prop)
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    _hide(made)
+    _hide(made, invalid)
     found = _inferred(made, data_prop)
     while found is not None and _show(made.graph, found.graph, frozenset()):
         found = _inferred(made, data_prop)
     if found is not None:
         for node in _all_nodes(found):
-            node.domain = node.domain.removeprefix(_HIDDEN)
+            node.domain = node.domain.removeprefix(_INVALID).removeprefix(_HIDDEN)
         for owner in (found, *found.functions):
             kept = [o for o in owner.opset_import if not o.domain.startswith(_HIDDEN)]
             del owner.opset_import[:]
@@ -68,12 +73,27 @@ def _reads_types(node: onnx.NodeProto) -> bool:
     return facts(node.op_type, node.domain).needs_input_types
 
 
-def _hide(model: onnx.ModelProto) -> None:
+def _invalid(model: onnx.ModelProto) -> set[int]:
+    """The places, among all nodes, of those that do not keep what their schema promises."""
+    functions = {(f.domain, f.name, f.overload) for f in model.functions}
+    found: set[int] = set()
+    place = 0
+    for owner in (model, *model.functions):
+        versions = versions_of(owner)
+        for node in nodes_of(owner.graph.node if owner is model else owner.node):
+            if (node.domain, node.op_type, node.overload) not in functions:
+                if not is_sound(node, versions):
+                    found.add(place)
+            place += 1
+    return found
+
+
+def _hide(model: onnx.ModelProto, invalid: set[int]) -> None:
     """Give nodes that inference may not be asked about a domain that it does not know."""
     domains: dict[str, None] = {}
-    for node in _all_nodes(model):
-        if _reads_types(node):
-            node.domain = _HIDDEN + node.domain
+    for place, node in enumerate(_all_nodes(model)):
+        if place in invalid or _reads_types(node):
+            node.domain = (_INVALID if place in invalid else _HIDDEN) + node.domain
             domains[node.domain] = None
     for owner in (model, *model.functions):
         for domain in domains:
@@ -91,7 +111,8 @@ def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str])
     known = typed | (around - inside)
     changed = False
     for node, inferred in zip(made.node, found.node, strict=True):
-        if node.domain.startswith(_HIDDEN) and node.input and known.issuperset(node.input):
+        hidden = node.domain.startswith(_HIDDEN) and not node.domain.startswith(_INVALID)
+        if hidden and node.input and known.issuperset(node.input):
             node.domain = node.domain.removeprefix(_HIDDEN)
             changed = True
         for attr, other in zip(node.attribute, inferred.attribute, strict=True):

@@ -72,8 +72,14 @@ def _conv_transpose_flops(n: Sized) -> int:
 FACTS = (
     OperatorFacts("CausalConvWithState", heavy=True),
     OperatorFacts("Col2Im"),
-    OperatorFacts("Conv", heavy=True, infer=_conv_shape, flops=_conv_flops(weight=1, bias=2)),
-    OperatorFacts("ConvInteger", heavy=True, flops=_conv_flops(weight=1)),
+    OperatorFacts(
+        "Conv",
+        heavy=True,
+        least_ranks=(2, 2),
+        infer=_conv_shape,
+        flops=_conv_flops(weight=1, bias=2),
+    ),
+    OperatorFacts("ConvInteger", heavy=True, least_ranks=(2, 2), flops=_conv_flops(weight=1)),
     OperatorFacts(
         "ConvTranspose",
         heavy=True,
@@ -81,7 +87,9 @@ FACTS = (
         flops=_conv_transpose_flops,
     ),
     OperatorFacts("DeformConv", heavy=True),
-    OperatorFacts("QLinearConv", heavy=True, flops=_conv_flops(weight=3, bias=8)),
+    OperatorFacts(
+        "QLinearConv", heavy=True, least_ranks=(2, 0, 0, 2), flops=_conv_flops(weight=3, bias=8)
+    ),
 )
 
 __all__ = ["FACTS"]

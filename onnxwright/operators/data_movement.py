@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onnxwright.operators.attribute_faults import block_fault
 from onnxwright.operators.dims_rules import unchanged
 from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
@@ -256,6 +257,7 @@ FACTS = (
     ),
     OperatorFacts(
         "DepthToSpace",
+        attribute_fault=block_fault,
         copies=True,
         moves_data=True,
         cheap=True,
@@ -263,7 +265,9 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts("Pad", copies=True, cheap=True, infer=_pad_shape, flops=free),
-    OperatorFacts("ReverseSequence", copies=True, moves_data=True, cheap=True, flops=free),
+    OperatorFacts(
+        "ReverseSequence", least_ranks=(2, 1), copies=True, moves_data=True, cheap=True, flops=free
+    ),
     OperatorFacts(
         "Slice",
         copies=True,
@@ -277,6 +281,7 @@ FACTS = (
     ),
     OperatorFacts(
         "SpaceToDepth",
+        attribute_fault=block_fault,
         copies=True,
         moves_data=True,
         cheap=True,

@@ -50,6 +50,7 @@ FACTS = (
     OperatorFacts("AffineGrid"),
     OperatorFacts(
         "GridSample",
+        least_ranks=(3, 3),
         changes={20: Change("the modes bilinear and bicubic are called linear and cubic")},
     ),
     OperatorFacts("ImageDecoder", folding=NEVER),

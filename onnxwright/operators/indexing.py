@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onnxwright.operators.attribute_faults import batch_fault
 from onnxwright.operators.broadcasting import first_input
 from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
@@ -83,7 +84,13 @@ FACTS = (
         flops=free,
     ),
     OperatorFacts(
-        "GatherND", copies=True, moves_data=True, cheap=True, infer=_gather_nd_shape, flops=free
+        "GatherND",
+        copies=True,
+        moves_data=True,
+        cheap=True,
+        infer=_gather_nd_shape,
+        flops=free,
+        attribute_fault=batch_fault,
     ),
     OperatorFacts("NonZero", exact_on_integers=True, flops=free),
     OperatorFacts(

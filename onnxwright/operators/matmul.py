@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from onnxwright.operators.attribute_faults import equation_fault, equation_ranks
 from onnxwright.operators.broadcasting import broadcast
 from onnxwright.operators.flops import Sized, UnknownSizeError
 from onnxwright.operators.op_call import OpCall, UnknownError, same
@@ -73,7 +74,13 @@ def _einsum_flops(n: Sized) -> int:
 
 FACTS = (
     OperatorFacts("Det"),
-    OperatorFacts("Einsum", heavy=True, flops=_einsum_flops),
+    OperatorFacts(
+        "Einsum",
+        heavy=True,
+        attribute_fault=equation_fault,
+        least_ranks=equation_ranks,
+        flops=_einsum_flops,
+    ),
     OperatorFacts(
         "Gemm", modular=True, heavy=True, infer=_gemm_shape, folding=ALWAYS, flops=_gemm_flops
     ),

@@ -55,10 +55,11 @@ FACTS = (
         infer=_pool_types,
         flops=_pool_flops,
     ),
-    OperatorFacts("MaxRoiPool"),
+    OperatorFacts("MaxRoiPool", least_ranks=(4, 2)),
     OperatorFacts("MaxUnpool"),
     OperatorFacts(
         "RoiAlign",
+        least_ranks=(4, 2, 1),
         changes={
             16: Change(
                 "coordinate_transformation_mode is half_pixel by default; before, output_half_pixel"

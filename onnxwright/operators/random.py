@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onnxwright.operators.attribute_faults import normal_fault, uniform_fault
 from onnxwright.operators.flops import free
 from onnxwright.operators.op_call import OpCall
 from onnxwright.operators.record import NEVER, Change, OperatorFacts
@@ -34,10 +35,10 @@ FACTS = (
         },
     ),
     OperatorFacts("Multinomial", random=True, folding=NEVER),
-    OperatorFacts("RandomNormal", random=True, folding=NEVER),
-    OperatorFacts("RandomNormalLike", random=True, folding=NEVER),
-    OperatorFacts("RandomUniform", random=True, folding=NEVER),
-    OperatorFacts("RandomUniformLike", random=True, folding=NEVER),
+    OperatorFacts("RandomNormal", random=True, folding=NEVER, attribute_fault=normal_fault),
+    OperatorFacts("RandomNormalLike", random=True, folding=NEVER, attribute_fault=normal_fault),
+    OperatorFacts("RandomUniform", random=True, folding=NEVER, attribute_fault=uniform_fault),
+    OperatorFacts("RandomUniformLike", random=True, folding=NEVER, attribute_fault=uniform_fault),
 )
 
 __all__ = ["FACTS"]

@@ -18,6 +18,8 @@ InferRule: TypeAlias = Callable[[OpCall], "Shape | list[OnnxType | None]"]
 DimsRule: TypeAlias = Callable[[OpCall], Shape]
 CompareRule: TypeAlias = Callable[[Dim, Dim], "bool | None"]
 FoldRule: TypeAlias = Callable[[OpCall], Any]
+LeastRanks: TypeAlias = "tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]"
+AttributeFault: TypeAlias = Callable[[Mapping[str, Any]], "str | None"]
 
 
 # Runtime -> the module that says what it lacks: read when somebody asks.
@@ -92,6 +94,11 @@ class OperatorFacts:
             that every runtime gives the same bits; operators that move data do anyway.
         needs_input_types: whether ONNX's inference of it reads the types of its inputs without
             asking whether they are known: where one is not, the process ends.
+        attribute_fault: what is wrong with the values of its attributes, None where nothing is;
+            it has one where runtimes end the process for values that its page rules out.
+        least_ranks: the fewest axes that each of its inputs must have where ONNX Runtime reads a
+            length without asking whether there is one, and ends the process; 0 for any rank.  A
+            function where the attributes say it.
         takes_sizes: whether an input holds sizes, which may be constants of a fixed shape.
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
@@ -124,6 +131,8 @@ class OperatorFacts:
     exact_on_integers: bool = False
     correctly_rounded: bool = False
     needs_input_types: bool = False
+    attribute_fault: AttributeFault | None = None
+    least_ranks: LeastRanks = ()
     takes_sizes: bool = False
     cheap: bool = False
     heavy: bool = False

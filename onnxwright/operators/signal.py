@@ -26,6 +26,7 @@ FACTS = (
     OperatorFacts("BlackmanWindow"),
     OperatorFacts(
         "DFT",
+        least_ranks=(1,),
         changes={
             20: Change("the axis is an input, -2 by default; before, an attribute, 1 by default")
         },
@@ -33,7 +34,7 @@ FACTS = (
     OperatorFacts("HammingWindow"),
     OperatorFacts("HannWindow"),
     OperatorFacts("MelWeightMatrix"),
-    OperatorFacts("STFT", infer=_stft_shape),
+    OperatorFacts("STFT", least_ranks=(2, 0, 1), infer=_stft_shape),
 )
 
 __all__ = ["FACTS"]

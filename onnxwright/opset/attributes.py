@@ -20,13 +20,19 @@ from onnxwright.types.kinds import AttrKind, OnnxType
 from onnxwright.types.roles import AttributeReference, BackendValue
 from onnxwright.types.tensors import Tensor, TensorMeta
 
+MOST_OUTPUTS = 100_000
+"""The most outputs that one node may have: a larger number would only fill the memory."""
+
+ELEMENT_TYPES = {"to": 1, "dtype": 1, "output_dtype": 0, "precision": 0, "softmax_precision": 0}
+"""Attributes of standard operators that hold an element type; where 0 is one, it is "not given"."""
+
 
 class WrongTypeError(Exception):
     """The value is of another type than the attribute."""
 
 
 class OutOfRangeError(Exception):
-    """The number is too large for the attribute."""
+    """The number is not one that the attribute can have; the text says which ones are."""
 
 
 _INT_MAX = 2**63 - 1
@@ -183,6 +189,48 @@ def to_one_element(value: Any) -> object:
     return np.reshape(np.asarray(made), (1,)) if is_number else made
 
 
+def _to_element_type(lowest: int) -> Callable[[Any], object]:
+    def to_element_type(value: Any) -> object:
+        made = _to_int(value)
+        if is_reference(made) or made in _ELEMENTS or made == lowest == 0:
+            return made
+        raise OutOfRangeError("an element type is one of the numbers of `onnx.TensorProto`")
+
+    return to_element_type
+
+
+def _to_output_count(value: Any) -> object:
+    made = _to_int(value)
+    if is_reference(made) or (isinstance(made, int) and 1 <= made <= MOST_OUTPUTS):
+        return made
+    raise OutOfRangeError(f"a node has from 1 to {MOST_OUTPUTS:,} outputs")
+
+
+def special_normalizer(domain: str, op: str, name: str) -> Callable[[Any], object] | None:
+    """The function for an attribute that takes less, or more, than others of its kind.
+
+    Args:
+        domain: the domain of the operator.
+        op: its name.
+        name: the attribute.
+
+    Returns:
+        A function as those of `normalizer`; None for an attribute that is like others.
+
+    Source:
+        The schemas of ONNX: `to` and `dtype` are element types, `num_outputs` counts outputs.
+    """
+    if domain:
+        return None
+    if (op, name) == ("ConstantOfShape", "value"):
+        return to_one_element
+    if (op, name) == ("Split", "num_outputs"):
+        return _to_output_count
+    return _to_element_type(ELEMENT_TYPES[name]) if name in ELEMENT_TYPES else None
+
+
+_ELEMENTS = frozenset(map(int, DType))
+
 # numpy, torch, onnx_ir and values of ours; DLPack; TensorProto; AttributeProto.
 _MARKS_OF_TENSORS = ("dtype", "__array__", "__dlpack__", "data_type", "ref_attr_name")
 
@@ -280,11 +328,13 @@ def describe(value: object) -> str:
 
 
 __all__ = [
+    "ELEMENT_TYPES",
+    "MOST_OUTPUTS",
     "OutOfRangeError",
     "WrongTypeError",
     "describe",
     "is_reference",
     "is_tensor_value",
     "normalizer",
-    "to_one_element",
+    "special_normalizer",
 ]

@@ -26,12 +26,13 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import check_text
 from onnxwright.opset import registry
 from onnxwright.opset.attributes import (
+    MOST_OUTPUTS,
     OutOfRangeError,
     WrongTypeError,
     describe,
     is_tensor_value,
     normalizer,
-    to_one_element,
+    special_normalizer,
 )
 from onnxwright.opset.describe import ANY_SIGNATURE, did_you_mean, document, python_signature
 from onnxwright.opset.registry import AttrParam, OpSignature
@@ -111,8 +112,10 @@ class _Plan:
         self.attributes: dict[str, tuple[AttrParam, Callable[[Any], object]]] = {
             a.name: (a, normalizer(a.kind)) for a in sig.attributes.values()
         }
-        if (sig.domain, sig.name) == ("", "ConstantOfShape"):
-            self.attributes["value"] = (sig.attributes["value"], to_one_element)
+        for name, attr in sig.attributes.items():
+            special = special_normalizer(sig.domain, sig.name, name)
+            if special is not None:
+                self.attributes[name] = (attr, special)
         # NOTE: required ones first, so that `op.Cast(x, FLOAT)` means `to=FLOAT`.
         self.order = tuple(sorted(sig.attributes, key=lambda n: not sig.attributes[n].required))
         self.needed = tuple(name for name in self.order if sig.attributes[name].required)
@@ -293,6 +296,31 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                 self._fail_unknown(key)
         return inputs, outputs, name
 
+    def attribute(self, name: str, value: object) -> object:
+        """One attribute value in its normal form.
+
+        Args:
+            name: an attribute of the operator.
+            value: what a call gives for it; not None.
+
+        Returns:
+            The value as the kind of the attribute has it.
+
+        Raises:
+            ScriptTypeError: the value does not fit the attribute.
+            ScriptValueError: a number is too large for it.
+
+        Example:
+            >>> from onnxwright.opset import opset18
+            >>> opset18.Concat.attribute("axis", True)
+            1
+        """
+        signature = self.signature
+        if signature is None or name not in signature.attributes:
+            return value
+        plan = self._plan = self._plan or _Plan(signature)
+        return self._normal(plan.attributes[name], value)
+
     def _normal(self, known: tuple[AttrParam, Callable[[Any], object]], value: Any) -> Any:
         """An attribute value in its normal form."""
         attr, convert = known
@@ -319,8 +347,13 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
                     signature=str(self.signature),
                 )
             )
-        except OutOfRangeError:
-            fail(AttributeOutOfRange(op=self.name, name=attr.name, given=describe(value)))
+        except OutOfRangeError as error:
+            limit = str(error) or "an int attribute has 64 bits, a float attribute 32"
+            fail(
+                AttributeOutOfRange(
+                    op=self.name, name=attr.name, given=describe(value), limit=limit
+                )
+            )
 
     def _spill(self, plan: _Plan, given: list[Any], attributes: dict[str, Any]) -> list[Any]:
         """The inputs among positional arguments; the rest goes to attributes."""
@@ -368,10 +401,12 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
     def _count(self, value: object) -> int:
         """The value of `_outputs=`."""
         sig = self.signature
-        most = registry.UNLIMITED if sig is None else sig.max_output
+        most = min(MOST_OUTPUTS, registry.UNLIMITED if sig is None else sig.max_output)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return value
-        limit = "from 1" if most == registry.UNLIMITED else f"from 1 to {most}"
+        limit = "from 1" if most == MOST_OUTPUTS else f"from 1 to {most}"
+        if isinstance(value, int) and value > most:
+            limit = f"from 1 to {most:,}"
         fail(BadReservedKeyword(op=self.name, name="_outputs", given=describe(value), range=limit))
 
     def _node_name(self, value: object) -> str | None:

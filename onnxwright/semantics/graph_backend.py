@@ -22,6 +22,7 @@ from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
+from onnxwright.semantics.scan_layout import check_axis, per_value
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, SequenceType, TensorType
 from onnxwright.types.roles import AttributeReference
@@ -349,12 +350,15 @@ class GraphBackend:
             given = {a.name: a for a in attributes if not a.is_ref()}
             scanned = given["num_scan_inputs"].as_int() if "num_scan_inputs" in given else 0
             axes = given.get("scan_output_axes")
-            states = inputs - scanned
-            places = [0] * max(0, count - states) if axes is None else axes.as_ints()
-            return [
-                k if n < states else _stacked(k, places[n - states])
-                for n, k in enumerate(types[0][:count])
-            ]
+            states = max(0, inputs - scanned)
+            stated = {} if axes is None else {"scan_output_axes": list(axes.as_ints())}
+            rows = types[0][states:count]
+            places = per_value(stated, "scan_output_axes", len(rows), self.span)
+            for kind, axis in zip(rows, places, strict=True):
+                ranked = isinstance(kind, TensorType) and kind.shape is not None
+                rank = len(kind.shape) + 1 if ranked else None  # type: ignore[union-attr, arg-type]
+                check_axis("scan_output_axes", axis, rank, self.span)
+            return [*types[0][: min(states, count)], *map(_stacked, rows, places)]
         if op.name == "SequenceMap":
             return [SequenceType(k) for k in types[0][:count]]
         return [None] * count

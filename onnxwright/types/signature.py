@@ -288,6 +288,9 @@ def kind_of_default(default: object) -> AttrKind | None:
     return None
 
 
+_PLAIN = (AttrKind.BOOL, AttrKind.INT, AttrKind.FLOAT, AttrKind.STRING)
+
+
 def _default_fits(default: object, kind: AttrKind) -> bool:
     """Whether a default is a value of the annotated kind (what is not plain is believed)."""
     if isinstance(default, complex):
@@ -298,11 +301,19 @@ def _default_fits(default: object, kind: AttrKind) -> bool:
         return False
     if default is Ellipsis or type(default) is object:
         return False
-    if actual is None or actual is kind:
+    if isinstance(default, bytes) and not _is_utf8(default):
+        return False
+    if actual is kind and kind in _PLAIN:
         return True
-    if isinstance(default, (list, tuple)) and not default:
-        return kind.is_list
     if kind.element is AttrKind.TENSOR:
+        return True
+    if isinstance(default, np.ndarray) and kind.element in _PLAIN:
+        return default.ndim == kind.is_list and _default_fits(default.tolist(), kind)
+    if isinstance(default, (list, tuple)) and (kind.is_list or kind in _PLAIN):
+        return kind.is_list and all(
+            item is not None and _default_fits(item, kind.element) for item in default
+        )
+    if actual is None:
         return True
     ladder = [AttrKind.BOOL, AttrKind.INT, AttrKind.FLOAT]
     if kind.is_list != actual.is_list or kind.element not in ladder:
@@ -310,6 +321,14 @@ def _default_fits(default: object, kind: AttrKind) -> bool:
     if kind.element is AttrKind.BOOL:
         return actual.element is AttrKind.INT
     return actual.element in ladder[: ladder.index(kind.element)]
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read_returns(

@@ -20,8 +20,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
+from tests.fuzzing.entries import STOPPED
 from tests.fuzzing.runs import KINDS, one
 from tests.harness.node_cases import node_cases
 
@@ -131,11 +134,19 @@ def _child(kind: str, seed: int, end: float, write: int) -> None:
         for number in range(seed, seed + BATCH[kind]):
             out.write(json.dumps([number, "started", ""]) + "\n")
             out.flush()
+            STOPPED[:] = [partial(_left, out, number)]
             how, text = one(kind, number)
             out.write(json.dumps([number, how, text]) + "\n")
             out.flush()
             if time.monotonic() > end:
                 break
+    os._exit(0)
+
+
+def _left(out: TextIO, number: int) -> None:
+    """Report a case whose Loop does not end, and end its process: nothing else ends it."""
+    out.write(json.dumps([number, "endless", ""]) + "\n")
+    out.flush()
     os._exit(0)
 
 

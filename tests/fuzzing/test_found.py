@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +205,213 @@ def test_shapes_that_no_array_has(dims: list[int]) -> None:
         weight.ClearField("float_data")
     with pytest.raises(ModelError, match="OW751"):
         ow.debug(proto, [np.zeros(1, np.float32)])
+
+
+def _scan_call(**layout: Any) -> Callable[[], Any]:
+    @script()
+    def scanned(x: FLOAT["N"]):
+        def body(total, item):
+            total = total + item
+            return total, total
+
+        return op.Scan(op.Identity(0.0), x, body=body, **layout)
+
+    return scanned
+
+
+SCANS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"num_scan_inputs": 1 << 31}, "OW620"),
+    ({"num_scan_inputs": 3}, "OW620"),
+    ({"num_scan_inputs": 0}, "OW620"),
+    ({"num_scan_inputs": -5}, "OW620"),
+    ({"num_scan_inputs": 10**30}, "OW513"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [5]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [1 << 70]}, "OW513"),
+    ({"num_scan_inputs": 1, "scan_input_axes": 5}, "OW511"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [None]}, "OW511"),
+    ({"num_scan_inputs": 1, "scan_input_axes": [0, 0]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_input_directions": [7]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_output_axes": [7]}, "OW620"),
+    ({"num_scan_inputs": 1, "scan_output_axes": [0, 0]}, "OW620"),
+)
+
+
+@pytest.mark.parametrize(("layout", "code"), SCANS)
+def test_scans_that_do_not_fit_their_inputs(layout: dict[str, Any], code: str) -> None:
+    made: Any = _scan_call(**layout)
+    for run in (made.to_model_proto, lambda: made(np.ones(2, np.float32))):
+        with pytest.raises(OnnxwrightError, match=code):
+            run()
+
+
+def test_a_scan_of_nothing_gives_its_state() -> None:
+    made: Any = _scan_call(num_scan_inputs=1, scan_output_axes=[0])
+    np.testing.assert_array_equal(made(np.zeros(0, np.float32)), 0)
+
+
+COUNTS: dict[str, Callable[[Any], Any]] = {
+    "outputs": lambda x: op.Split(x, num_outputs=1 << 31),
+    "no outputs": lambda x: op.Split(x, num_outputs=0),
+    "an element type": lambda x: op.Cast(x, to=1 << 40),
+    "element type 0": lambda x: op.Cast(x, to=0),
+    "the type of random numbers": lambda x: op.RandomNormal(shape=[2], dtype=99),
+}
+
+
+@pytest.mark.parametrize("what", COUNTS)
+def test_attribute_values_that_the_operator_cannot_have(what: str) -> None:
+    call = COUNTS[what]
+
+    @script()
+    def f(x: FLOAT["N"]):
+        return call(x)
+
+    for run in (f.to_model_proto, lambda: f(np.ones(2, np.float32)),
+                lambda: call(np.ones(2, np.float32))):  # fmt: skip
+        with pytest.raises(ScriptValueError, match="OW513"):
+            run()
+
+
+DEFAULTS: tuple[tuple[Any, Any], ...] = (
+    (int, [None]),
+    (int, np.array([1, 2])),
+    (Sequence[int], (None,)),
+    (Sequence[int], ((1,),)),
+    (Sequence[int], np.array([[1, 2]])),
+    (Sequence[int], (1, 10**30)),
+    (Sequence[int], (1, 1.5)),
+    (Sequence[float], (None,)),
+    (Sequence[float], (1.0, "a")),
+    (Sequence[str], ("a", 1)),
+    (Sequence[str], (b"\xff",)),
+    (str, b"\xff"),
+)
+
+
+@pytest.mark.parametrize(("kind", "default"), DEFAULTS)
+def test_defaults_that_their_annotation_does_not_take(kind: Any, default: Any) -> None:
+    def callee(x, a=default):
+        return x + 1.0
+
+    callee.__annotations__ |= {"x": FLOAT["N"], "a": kind}
+    with pytest.raises(ScriptTypeError, match="OW446"):
+        script()(callee).to_function_proto()
+
+
+FITTING: tuple[tuple[Any, Any], ...] = (
+    (Sequence[int], np.array([1, 2])),
+    (Sequence[float], (1, 2.5)),
+    (Sequence[int], ()),
+    (int, np.int64(2)),
+)
+
+
+@pytest.mark.parametrize(("kind", "default"), FITTING)
+def test_defaults_that_fit(kind: Any, default: Any) -> None:
+    def callee(x, a=default):
+        return x + 1.0
+
+    callee.__annotations__ |= {"x": FLOAT["N"], "a": kind}
+    made = script()(callee).to_function_proto()
+    assert [a.name for a in made.attribute_proto] == ["a"]
+
+
+def test_bytes_that_are_not_text_are_not_an_attribute() -> None:
+    @script()
+    def f():
+        return op.Constant(value_strings=[b"\xff"])
+
+    with pytest.raises(ScriptTypeError, match="OW532"):
+        f.to_model_proto()
+
+
+def edited(body: str, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+    """A model of one node, changed."""
+    made = model(body)
+    change(made)
+    return made
+
+
+def nth(body: str, n: int, value: str) -> onnx.ModelProto:
+    """A model whose first node has another name as one of its inputs."""
+    return edited(body, lambda m: m.graph.node[0].input.__setitem__(n, value))
+
+
+INVALID: dict[str, Callable[[], onnx.ModelProto]] = {
+    "an absent variadic input": lambda: nth("{ y = Sum (x, x) }", 1, ""),
+    "an absent input": lambda: nth("{ y = Add (x, x) }", 1, ""),
+    "too few inputs": lambda: edited("{ y = Add (x, x) }", lambda m: m.graph.node[0].input.pop()),
+    "too many outputs": lambda: edited(
+        "{ y = Relu (x) }", lambda m: m.graph.node[0].output.append("z")
+    ),
+    "an output without a name": lambda: edited(
+        "{ y, m = Dropout (x)  z = Neg(m) }", lambda m: m.graph.node[0].output.__setitem__(0, "")
+    ),
+    "a missing attribute": lambda: model("{ y = Concat (x, x) }"),
+    "an attribute of another kind": lambda: model("{ y = Softmax <axis = 1.0> (x) }"),
+    "another number of parts": lambda: model("{ y, z = Split <num_outputs = 3> (x) }"),
+    "an empty range": lambda: model("{ y = RandomUniformLike <low = 2.0> (x) }"),
+    "no deviation": lambda: model("{ y = RandomNormalLike <scale = 0.0> (x) }"),
+    "blocks too large": lambda: model("{ y = DepthToSpace <blocksize = 4611686018427387904> (x) }"),
+    "negative batch dimensions": lambda: model(
+        "{ i = Constant <value_ints = [0]> () y = GatherND <batch_dims = -2> (x, i) }"
+    ),
+    "an equation that cannot be read": lambda: edited(
+        '{ y = Einsum <equation = "i"> (x) }',
+        lambda m: setattr(m.graph.node[0].attribute[0], "s", b"\0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", INVALID)
+def test_nodes_that_end_the_process_of_a_runtime_do_not_reach_it(what: str) -> None:
+    made = INVALID[what]()
+    with pytest.raises(ModelError, match="OW744"):
+        ow.CompiledModel(made)
+    assert str(ow.show(made))
+
+
+FUNCTION = """<ir_version: 9, opset_import: ["" : 18, "f" : 1]>
+g (float[2] x) => (float[N] y) { y = f.k (x) }
+<domain: "f", opset_import: ["" : 18, "f" : 1]> k (x, b) => (y) { y = f.l (x, b) }
+<domain: "f", opset_import: ["" : 18]> l (x, b) => (y) { CALL }"""
+BRANCHES = """c = OptionalHasElement (b) y = If (c) <
+    then_branch = t () => (z) { z = Concat <axis = 0> (x, b) },
+    else_branch = e () => (w) { w = Neg (x) }>"""
+
+
+@pytest.mark.parametrize("call", ["y = Add (x, b)", "y = Max (x, b)"])
+def test_inputs_that_a_call_leaves_out_and_a_node_needs(call: str) -> None:
+    with pytest.raises(ModelError, match=r"OW744.*a call of the function omits"):
+        ow.CompiledModel(onnx.parser.parse_model(FUNCTION.replace("CALL", call)))
+
+
+@pytest.mark.parametrize("call", ["y = Clip (x, b)", BRANCHES])
+def test_inputs_that_a_call_may_leave_out(call: str) -> None:
+    made = onnx.parser.parse_model(FUNCTION.replace("CALL", call))
+    assert ow.run_model(made, [np.ones(2, np.float32)])[0].shape == (2,)
+
+
+ONE = np.float32(1)
+RANKS: dict[str, Callable[[], Any]] = {
+    "Conv": lambda: op.Conv(ONE, ONE),
+    "ConvInteger": lambda: op.ConvInteger(np.uint8(1), np.uint8(1)),
+    "DFT": lambda: op.DFT(ONE),
+    "GridSample": lambda: op.GridSample(ONE, ONE),
+    "MaxRoiPool": lambda: op.MaxRoiPool(ONE, ONE, pooled_shape=[1, 1]),
+    "ReverseSequence": lambda: op.ReverseSequence(np.ones(3, np.float32), np.array([1])),
+    "RoiAlign": lambda: op.RoiAlign(ONE, ONE, np.array([5])),
+    "STFT": lambda: op.STFT(ONE, np.int64(1)),
+    "STFT, window": lambda: op.STFT(np.ones((1, 4, 1), np.float32), np.int64(1), ONE),
+    "Einsum": lambda: op.Einsum(np.ones(2, np.float32), equation="ij"),
+    "Einsum, second": lambda: op.Einsum(np.ones((2, 2), np.float32), ONE, equation="ij, j -> i"),
+    "RandomUniform": lambda: op.RandomUniform(shape=[2], low=3.0),
+    "RandomNormal": lambda: op.RandomNormal(shape=[2], scale=-1.0),
+    "GatherND": lambda: op.GatherND(np.ones(3, np.float32), np.array([[1]]), batch_dims=-2),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_eager_calls_that_end_the_process_of_the_runtime_do_not_reach_it(name: str) -> None:
+    with pytest.raises(OnnxwrightError, match="OW612"):
+        RANKS[name]()

@@ -275,7 +275,8 @@ def with_graph_parameter() -> onnx.ModelProto:
     """A function whose node reads its graph from an attribute of the function."""
     made = parser.parse_model(
         f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
-        '<domain: "f", opset_import: ["" : 18]> one <body> (a) => (c) { c = Scan(a) }'
+        '<domain: "f", opset_import: ["" : 18]> one <body> (a) => (c) '
+        "{ c = Scan<num_scan_inputs = 1>(a) }"
     )
     made.functions[0].node[0].attribute.add(name="body", type=5, ref_attr_name="body")
     return made
@@ -496,3 +497,40 @@ def test_damaged_values_for_a_run_are_refused(
     err = capsys.readouterr().err
     assert "bug" not in err
     assert ".pb" in err
+
+
+LOOP = """{HEAD} g (float[2] x) => (float[2] y) {{
+    t = Constant<value = bool {{{start}}}>()  n = Constant<value = int64 {{3}}>()
+    y = Loop({given}, x) <body = b (int64 i, bool c, float[2] v) => (bool {d}, float[2] w)
+        {{ {how}  w = Relu(v) }}> }}"""
+
+
+def loop(given: str, how: str = "d = Identity(c)", start: int = 1) -> onnx.ModelProto:
+    """A Loop with its trip count and condition, and how its body computes the next condition."""
+    d = "d" if how else "c"
+    return parser.parse_model(LOOP.format(HEAD=HEAD, given=given, how=how, start=start, d=d))
+
+
+ENDLESS = {
+    "a condition that is passed on": loop('"", ""', ""),
+    "a condition that is copied": loop('"", ""'),
+    "a constant": loop('"", t', "d = Constant<value = bool {1}>()"),
+}
+ENDING = {
+    "a trip count": loop('n, ""'),
+    "a constant that ends it": loop('"", ""', "d = Constant<value = bool {0}>()"),
+    "a condition that is false": loop('"", t', start=0),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_loop_that_never_ends_is_not_run(what: str) -> None:
+    with pytest.raises(ModelError, match=r"OW744.*`Loop`: it never ends"):
+        ow.CompiledModel(ENDLESS[what])
+    assert "Loop" in str(ow.show(ENDLESS[what]))
+
+
+@pytest.mark.parametrize("what", ENDING)
+def test_a_loop_that_ends_is_run(what: str) -> None:
+    found = ow.run_model(ENDING[what], [np.ones(2, np.float32)])
+    np.testing.assert_array_equal(found[0], np.ones(2))

@@ -206,17 +206,18 @@ class TensorAsAttribute(Diagnostic):
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeOutOfRange(Diagnostic):
-    """A number does not fit into the 64 bits of an INT attribute or the 32 of a FLOAT one."""
+    """A number does not fit into an attribute, or is not one that the attribute can have."""
 
     code: ClassVar[str] = "OW513"
     title: ClassVar[str] = "attribute `{name}` of `{op}` cannot hold {given}"
-    label: ClassVar[str] = "too large"
-    help: ClassVar[str] = "an int attribute has 64 bits, a float attribute 32"
+    label: ClassVar[str] = "out of range"
+    help: ClassVar[str] = "{limit}"
     error: ClassVar[type[OnnxwrightError]] = ScriptValueError
 
     op: str
     name: str
     given: str
+    limit: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from onnxwright.eager.tensor import Tensor, as_array, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value
 from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
+from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 
 _BODIES = ("then_branch", "else_branch", "body")
 
@@ -226,17 +227,16 @@ def _scan(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple
     if op.since_version < 9:
         _bad(op, "Scan-8 has a batch axis", "use opset 9 or newer with a Python body")
     body = attributes["body"]
-    count = int(attributes["num_scan_inputs"])
-    state, sequences = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
-    axes = _per_value(op, attributes, "scan_input_axes", count)
-    backward = _per_value(op, attributes, "scan_input_directions", count)
-    length = _scan_length(op, sequences, axes)
+    ranks = [len(x.shape) if isinstance(x, Tensor) else None for x in inputs]
+    layout = scan_layout(attributes, ranks, user_span())
+    state, sequences = list(inputs[: layout.states]), list(inputs[layout.states :])
+    length = _scan_length(op, sequences, layout.axes)
     names = "each state, and one slice of each sequence"
     columns: list[list[Any]] | None = None
     for step in range(length):
         slices = [
             wrap(np.take(s.value, length - 1 - step if back else step, axis=axis))
-            for s, axis, back in zip(sequences, axes, backward, strict=True)
+            for s, axis, back in zip(sequences, layout.axes, layout.backward, strict=True)
         ]
         results = _call(op, "body", body, (*state, *map(_arrayed, slices)), names)
         if len(results) < len(state):
@@ -260,9 +260,12 @@ def _scan(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple
             )
         for column, row in zip(columns, rows, strict=True):
             column.append(row)
-    columns = columns or []
-    out_axes = _per_value(op, attributes, "scan_output_axes", len(columns))
-    out_backward = _per_value(op, attributes, "scan_output_directions", len(columns))
+    if columns is None:
+        return tuple(state)
+    out_axes = per_value(attributes, "scan_output_axes", len(columns), user_span())
+    out_backward = per_value(attributes, "scan_output_directions", len(columns), user_span())
+    for column, axis in zip(columns, out_axes, strict=True):
+        check_axis("scan_output_axes", axis, column[0].value.ndim + 1, user_span())
     stacked = [
         _stack(op, column[::-1] if back else column, axis)
         for column, axis, back in zip(columns, out_axes, out_backward, strict=True)
@@ -273,15 +276,6 @@ def _scan(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple
 def _arrayed(x: Tensor) -> Tensor:
     """A slice of a one-dimensional tensor is a numpy number: make it an array again."""
     return wrap(np.asarray(x.value)) if type(x.value) is not np.ndarray else x
-
-
-def _per_value(op: Op, attributes: Mapping[str, Any], name: str, count: int) -> list[int]:
-    given = attributes.get(name)
-    if given is None:
-        return [0] * count
-    if len(given) != count:
-        _bad(op, f"`{name}` has {len(given)} numbers for {count} values", "give one for each value")
-    return [int(v) for v in given]
 
 
 def _scan_length(op: Op, sequences: Sequence[Any], axes: Sequence[int]) -> int:

@@ -91,11 +91,31 @@ class Prepared(sessions.Entry):
             k is not None and k.onnx_name.startswith("tensor(") for k in self.kinds
         )
 
+    def require_ranks(self, ranks: Sequence[int]) -> None:
+        """Refuse inputs with fewer axes than these: the runtime would end the process."""
+        if any(ranks):
+            self.run = _with_ranks(self.run, ranks)
+
     def __call__(self, inputs: Sequence[Value]) -> list[Value]:
         """Run on values in schema order."""
         feed = {n: x for n, x in zip(self.names, inputs, strict=True) if n is not None}
         results = self.run(self.outputs, feed, None)
         return [from_runtime(r, k) for r, k in zip(results, self.kinds, strict=True)]
+
+
+def _with_ranks(run: Any, ranks: Sequence[int]) -> Any:
+    """The `run` of a session that refuses inputs with too few axes."""
+    least = {f"i{n}": rank for n, rank in enumerate(ranks) if rank}
+
+    def checked(outputs: Any, feed: Mapping[str, Any], options: Any = None) -> Any:
+        for name, rank in least.items():
+            found = getattr(feed.get(name), "ndim", rank)
+            if found < rank:
+                axes = f"{found} {'axis' if found == 1 else 'axes'}"
+                raise ValueError(f"its input {name[1:]} has {axes}, and it takes {rank} or more")
+        return run(outputs, feed, options)
+
+    return checked
 
 
 class FastCall:
@@ -190,6 +210,9 @@ class Interpreted(Prepared):
         self.older = self.defined = False
         self.names = ()
         self.kinds = ()
+
+    def require_ranks(self, ranks: Sequence[int]) -> None:
+        """The calls that it makes check their own inputs."""
 
     def body(self, inputs: Sequence[Value]) -> Any | None:
         """The function that defines the operator, for these inputs."""

@@ -272,6 +272,10 @@ class OrtEvaluator:
         attributes: Mapping[str, Any],
         outputs: int,
     ) -> Prepared:
+        record = facts(op.name, op.domain)
+        fault = record.attribute_fault(attributes) if record.attribute_fault is not None else None
+        if fault is not None:
+            self.failed(op, inputs, attributes, ValueError(fault))
         types = declared_types(op, [without_shape(type_of_value(x)) for x in inputs])
         present = [x is not None for x in inputs]
         first: tuple[bool, BaseException] | None = None
@@ -299,6 +303,8 @@ class OrtEvaluator:
             break
         if prepared is None:
             prepared = self._interpreted(op, inputs, attributes, outputs, first)
+        ranks = record.least_ranks
+        prepared.require_ranks(ranks(attributes) if callable(ranks) else ranks)
         kept = self.cache.add(key, prepared)
         if self.cache.evictions != self._evictions:
             self._evictions = self.cache.evictions

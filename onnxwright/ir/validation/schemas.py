@@ -75,14 +75,6 @@ def _nodes(
                 _nodes(graph.node, versions, functions, inner)
 
 
-def _given(names: Sequence[str]) -> int:
-    """How many inputs are given: absent ones at the end do not count."""
-    count = len(names)
-    while count and not names[count - 1]:
-        count -= 1
-    return count
-
-
 def _check_hidden(
     graph: onnx.GraphProto, around: frozenset[str], where: str, *, top: bool = True
 ) -> None:
@@ -113,17 +105,6 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int], where: str) -> None
     sig = signature(domain, node.op_type, version)
     if sig is None:
         raise Damage("structure", where, f"version {version} of its opset has no such operator")
-    for count, low, high, word in (
-        (_given(node.input), sig.min_input, sig.max_input, "input"),
-        (len(node.output), sig.min_output, sig.max_output, "output"),
-    ):
-        if not low <= count <= high:
-            takes = f"{low}" if low == high else f"{low} to {high}"
-            raise Damage("structure", where, f"it has {count} {word}s, the operator has {takes}")
-    held = {a.name for a in node.attribute}
-    for name, attr in sig.attributes.items():
-        if attr.required and name not in held:
-            raise Damage("structure", where, f"its attribute {quoted(name)} is missing")
 
 
 __all__ = ["check_graph_parameters", "check_schemas"]

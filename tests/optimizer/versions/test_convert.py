@@ -142,6 +142,8 @@ def test_everything_that_cannot_be_converted_is_reported_at_once():
     body = model.graph.node[2].attribute
     for attr, name in zip(body, ("BitCast", "Col2Im")):
         attr.g.node[0].op_type = name
+    body[0].g.node[0].attribute.add(name="to", type=2, i=6)
+    body[1].g.node[0].input.extend(["x", "x"])
     body[1].g.node[0].metadata_props.add(key="onnxwright.origin", value="net.py:7:3")
     before = model.SerializeToString()
     with pytest.raises(ConversionError) as caught:

@@ -189,7 +189,7 @@ class Loop:
             with Region() as region:
                 values = self._start(region)
                 self.state.write(values)
-                self.body(self._count)
+                again = self.body(self._count)
                 effects.check(self.state)
                 after = rows_kept(values, self.state.read())
                 self.state.write(self.before)
@@ -208,7 +208,10 @@ class Loop:
                     if slot.live and after[n] is not values[n]:
                         changed |= self._align(n, values, after)
                         changed |= self._vary_or_leave(n, values, after)
-                region.discard()
+                if changed or any(g.added > g.most for g in self.growing.values()):
+                    region.discard()
+                else:
+                    self.iteration = self._closed(region, after, again)
         except MorePlacesError:
             self.state.write(self.before)
             raise
@@ -413,30 +416,20 @@ class Loop:
 
     def _build(self) -> Any:
         carries = self._carries()
+        body, after, leaves = self.iteration
+        added = {n: growth.added for n, growth in self.growing.items()}
         with Region() as region:
             values = self._start(region)
             self.state.write(values)
             going = as_truth(self.test(self._count))
             self.state.write(self.before)
             test = region.close([going])
-        with Region() as region:
-            values = self._start(region)
-            self.state.write(values)
-            again = self.body(self._count)
-            after = rows_kept(values, self.state.read())
-            if asks_constants():
-                after = [aligned(a, b, conditional) for a, b in zip(after, self.before)]
-            leaves: list[Any] = [again] if self.numbers else []
-            for n, found in self.varying.items():
-                paths = dict(_leaf_paths(after[n], self.slots[n].name))
-                leaves += [paths.get(c.path, UNSET) for c in found]
-            self.state.write(self.before)
-            traced = (torch.Tensor, *SYMBOLS)
-            body = region.close([v for v in leaves if isinstance(v, traced)])
-            if self.only_counts and _draws(body.graph):
-                drawn = LoopChangeError("the list", "of an unknown length", "of another")
-                drawn.of_lists = True
-                raise drawn
+        for n, growth in self.growing.items():
+            growth.added = added[n]
+        if self.only_counts and _draws(body.graph):
+            drawn = LoopChangeError("the list", "of an unknown length", "of another")
+            drawn.of_lists = True
+            raise drawn
         results = self._emit(test, body, carries, leaves, going)
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
@@ -457,6 +450,21 @@ class Loop:
                 close_other_names(value)
         self.state.write(final)
         return count
+
+    def _closed(
+        self, region: Region, after: list[Any], again: Any
+    ) -> tuple[Part, list[Any], list[Any]]:
+        """The graph of an iteration that changes what is carried and nothing else.
+
+        Returns:
+            It, the slots at its end, and what is carried then, in order.
+        """
+        leaves: list[Any] = [again] if self.numbers else []
+        for n, found in self.varying.items():
+            paths = dict(_leaf_paths(after[n], self.slots[n].name))
+            leaves += [paths.get(c.path, UNSET) for c in found]
+        traced = (torch.Tensor, *SYMBOLS)
+        return region.close([v for v in leaves if isinstance(v, traced)]), after, leaves
 
     def _emit(
         self, test: Part, body: Part, carries: list[_Carry], leaves: list[Any], going: Any
