@@ -467,6 +467,28 @@ class SharedWrite(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TooManyCopies(Diagnostic):
+    """What follows several decisions would have more copies than the limit allows."""
+
+    code: ClassVar[str] = "OW894"
+    title: ClassVar[str] = (
+        "`{name}` is {left} on one side of this decision, {right} on the other, and what follows "
+        "has {copies} copies already"
+    )
+    label: ClassVar[str] = "this decision would double them"
+    help: ClassVar[str] = (
+        "what follows has a copy for each side, as the variable has values of two kinds: give it "
+        "the same number of axes on both sides, or use it up on each side and go on with a tensor "
+        "of one kind"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    name: str
+    left: str
+    right: str
+    copies: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListOfRunTimeLength(Diagnostic):
     """A list that grew in a loop of a run-time length is used as only a Python list can be."""
 

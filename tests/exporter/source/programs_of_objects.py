@@ -787,3 +787,49 @@ def rows_of_two_kinds(x):
     if len(positive) == 0 or len(negative) == 0:
         return x.new_zeros(())
     return torch.cdist(positive[:, None], negative[:, None]).min(1).values.mean()
+
+
+@program
+def attributes_by_name(x):
+    class Settings:
+        pass
+
+    found = Settings()
+    found.scale = x
+    if x.sum() > 0:
+        setattr(found, "scale", x * 2)  # noqa: B010 - what is tested
+    else:
+        found.extra = 1
+    return found.scale * (2 if hasattr(found, "extra") else 1) + getattr(found, "extra", 3)
+
+
+@program
+def a_context_manager_of_its_own(x):
+    log = []
+
+    @contextlib.contextmanager
+    def logged():
+        log.append(1)
+        try:
+            yield
+        finally:
+            log.append(2)
+
+    with logged():
+        if x.sum() > 0:
+            return x * len(log)
+        x = x + 1
+    return x * len(log)
+
+
+@program
+def decisions_in_the_other_side(x):
+    n = int(x.sum())
+    y = x * 3 if n in [1, 2, 3] else x * 5 if n not in {0: 1, -1: 2} else x
+    return y + divmod(n, 4)[1] + ~n + (1 if 0 <= n < 2 else 2 if -1 <= n <= 0 else 3)
+
+
+@program
+def the_largest_by_a_number(x):
+    rows = [x, -x, x * 2 - 1]
+    return max(rows, key=lambda r: r.sum()) - min(rows, key=lambda r: float(r.max()))

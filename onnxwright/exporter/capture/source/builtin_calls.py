@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.optional_values import plain
-from onnxwright.exporter.capture.source.regions import tracer
+from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
 from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
@@ -64,7 +64,7 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         if key is None and len(items) > 1 and is_of_sizes(items):
             return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
         keys = items if key is None else [key(item) for item in items]
-        if not any(isinstance(k, torch.Tensor) and k.numel() == 1 for k in keys):
+        if not any(map(_is_of_run_time, keys)):
             return items[function(range(len(keys)), key=keys.__getitem__)]
         best, best_key = items[0], keys[0]
         for item, own in zip(items[1:], keys[1:]):
@@ -73,6 +73,18 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
         return best
 
     return found
+
+
+def _is_of_run_time(key: Any) -> bool:
+    if isinstance(key, torch.Tensor):
+        return bool(key.numel() == 1)
+    return isinstance(key, SYMBOLS) and bool(free_unbacked_symbols(key))
+
+
+def _divmod(one: Any, other: Any) -> Any:
+    """`divmod(one, other)`."""
+    plain_numbers = all(isinstance(n, (int, float)) for n in (one, other))
+    return divmod(one, other) if plain_numbers else (one // other, one % other)
 
 
 def _by_key(items: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]) -> Any:
@@ -171,6 +183,7 @@ AT_RUN_TIME: dict[str, Callable[..., Any]] = {
     "range": ranges.range_,
     "reversed": ranges.reversed_,
     "enumerate": ranges.enumerate_,
+    "divmod": _divmod,
     "isinstance": is_of_type,
     "type": type_,
     "int": lambda *args: _number_of(int, args),

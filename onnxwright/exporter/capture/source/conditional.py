@@ -37,7 +37,7 @@ from onnxwright.exporter.capture.source.regions import (
     operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.source.session import current, note_loss, refused_here
+from onnxwright.exporter.capture.source.session import asking_line, current, note_loss, refused_here
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
@@ -141,6 +141,8 @@ def _conditional(
     builds = []
     for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
         owner = state.owner(n)
+        if (left is UNSET) != (right is UNSET):
+            _note_one_sided(*state.place(n))
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.is_of_a_call(n):
             lost = state.without_value(n, left if left is not old else right)
@@ -158,6 +160,13 @@ def _conditional(
             )
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
+
+
+def _note_one_sided(owner: Any, name: str | None) -> None:
+    """Remember an attribute that only one side of the decision that is asked now sets."""
+    session = current()
+    if session is not None and owner is not None and name is not None:
+        session.one_sided[id(owner), name] = owner, asking_line()
 
 
 def _merged_effect(merger: Merger, lost: Any, left: Any, right: Any, path: str) -> Build:

@@ -12,8 +12,8 @@ RUNTIME = "_ow_rt"
 
 # Builtins that decide, count or read a number; `runtime.builtin` chooses at run time.
 BUILTINS = (
-    "all", "any", "bool", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min",
-    "next", "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
+    "all", "any", "bool", "divmod", "enumerate", "float", "int", "isinstance", "len", "list",
+    "max", "min", "next", "range", "reversed", "sorted", "str", "sum", "tuple", "type", "zip",
 )  # fmt: skip
 # Functions of `math`; `runtime.math_` computes them of numbers of run time.
 MATH = frozenset(
@@ -130,9 +130,11 @@ class Expressions(ast.NodeTransformer):
         return call("percent", left, node.right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        """`not`."""
+        """`not`, `~`."""
         static = self.is_static(node)
         self.generic_visit(node)
+        if isinstance(node.op, ast.Invert):
+            return call("invert", node.operand)
         return node if static or not isinstance(node.op, ast.Not) else call("not_", node.operand)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:

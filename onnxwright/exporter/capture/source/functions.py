@@ -47,6 +47,8 @@ EQUAL: dict[tuple[str, str], Any] = {
 """Functions that choose between equal results by values -> what answers without a look."""
 
 
+# What follows decisions in one function has at most this many copies.
+MOST_COPIES = 32
 # A line has a copy for each of at most this many values of a variable.
 _MOST_VALUES = 8
 
@@ -178,9 +180,11 @@ class Rewritten:
                 around it.
 
         Returns:
-            Whether that is something new.
+            Whether that is something new; not if there would be too many copies.
         """
         around = self._around(span.file, span.line)
+        if around and 2 * self.copies(span) > MOST_COPIES:
+            return False
         for line in decisions_around(*around[-1], span.line) if around else ():
             if (span.file, line) not in self.split:
                 self.split.add((span.file, line))
@@ -189,6 +193,25 @@ class Rewritten:
                     self._rewrite(code, module)
                 return True
         return False
+
+    def copies(self, span: Span) -> int:
+        """How many copies of what follows a line there are at most, in the function around it.
+
+        Args:
+            span: the line.
+        """
+        around = self._around(span.file, span.line)
+        if not around:
+            return 1
+        code, module = around[-1]
+        count = 1
+        for file, line in self.split:
+            if file == code.co_filename and has_line(code, line, module):
+                count *= 2
+        for (file, line, _), values in self.decided.items():
+            if file == code.co_filename and has_line(code, line, module):
+                count *= len(values)
+        return count
 
     def join_at(self, span: Span) -> None:
         """Undo what `split_at` did for a decision.
@@ -212,7 +235,9 @@ class Rewritten:
         """
         for name, values in choices.items():
             key = (file, line, name)
-            if key not in self.decided and 1 < len(values) <= _MOST_VALUES:
+            few = 1 < len(values) <= _MOST_VALUES
+            few = few and len(values) * self.copies(Span(file, line, 0, line, 0)) <= MOST_COPIES
+            if key not in self.decided and few:
                 self.decided[key] = tuple(sorted(values))
                 for code, module in self._around(file, line):
                     self._rewrite(code, module)

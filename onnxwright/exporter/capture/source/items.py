@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.conditional import conditional
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
 from onnxwright.exporter.capture.source.optional_values import plain
@@ -16,6 +16,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.capture.source.truth import any_, is_number, is_unknown
+from onnxwright.exporter.places import line_of
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -50,6 +51,8 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
     session, name, value = current(), rest[0] if rest else None, plain(value)
     if session is None or function is not getattr or not isinstance(name, Text):
+        if session is not None and function is getattr and len(rest) > 1:
+            _refuse_one_sided(value, name)
         return function(value, *rest)
     known = [key for key in dir(value) if name.number_of(key)]
     if len(rest) > 1 or not known:
@@ -61,8 +64,20 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`."""
     value = plain(value)
     if current() is None or function is not hasattr or not isinstance(name, Text):
+        if current() is not None and function is hasattr:
+            _refuse_one_sided(value, name)
         return function(value, name)
     return any_(name == key for key in dir(value))
+
+
+def _refuse_one_sided(value: Any, name: Any) -> None:
+    """Refuse an attribute that only one side of a decision sets: each side then goes on alone."""
+    session = current()
+    found = session.one_sided.get((id(value), name)) if session is not None else None
+    if found is not None:
+        error = DisagreementError(str(name), "an attribute", "not set")
+        error.span = line_of(*found[1])
+        raise error
 
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:

@@ -40,6 +40,11 @@ def not_(value: Any) -> Any:
     return not answer if answer is not None else combined("not", as_truth(value))
 
 
+def invert(value: Any) -> Any:
+    """`~value`; PyTorch's symbolic integers have no such operator."""
+    return -value - 1 if isinstance(value, torch.SymInt) else ~value
+
+
 def and_(*parts: Callable[[], Any]) -> Any:
     """`a and b and ...`."""
     return _logic(parts, stop=False)

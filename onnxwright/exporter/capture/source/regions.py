@@ -297,7 +297,15 @@ def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
         Tensors and numbers.
     """
     known = live_values(tracer())
-    return [known[n] if n in known else n.meta["val"] for n in nodes]
+    return [known[n] if n in known else _number(n) for n in nodes]
+
+
+def _number(node: fx.Node) -> Any:
+    """A number for a node of the trace, which Python may have no number of any more."""
+    t, found = tracer(), node.meta["val"]
+    if isinstance(found, SYMBOLS) and t.unwrap_proxy(found) is found:
+        track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
+    return found
 
 
 def _storage(value: Any) -> Any:

@@ -13,7 +13,7 @@ import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from onnxwright.converter.analyze.liveness import liveness
 from onnxwright.converter.hir import RESULT, Assign, Literal, NameTarget
@@ -32,7 +32,11 @@ from onnxwright.exporter.capture.source.generating import Generator
 from onnxwright.exporter.capture.source.inserting import Inserted, covers, insert, place_of
 from onnxwright.exporter.capture.source.names import names_of
 from onnxwright.exporter.capture.source.structure import Structure, python_name
-from onnxwright.exporter.capture.source.yields import is_generator, without_yields
+from onnxwright.exporter.capture.source.yields import (
+    is_context_manager,
+    is_generator,
+    without_yields,
+)
 
 _MODULE = "onnxwright.exporter.capture.source"
 _Function = Union[ast.FunctionDef, ast.Lambda]
@@ -163,8 +167,11 @@ def _function(
     """A function with its decisions rewritten."""
     body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
     body = [ast.copy_location(s, node) if not hasattr(s, "lineno") else s for s in body]
+    body = cast("list[ast.stmt]", [_Attributes().visit(s) for s in body])
     flags = FlagNames()
     structure = Structure(file, flags)
+    if is_context_manager(node):
+        raise CannotRewriteError("a context manager", structure.span(node))
     yields = is_generator(body)
     body = bound_lists(without_yields(body, structure.span(node)))
     block = structure.block(body)
@@ -173,6 +180,8 @@ def _function(
     block = (start, *liveness(normalize(block, flags), structure.outer))
 
     def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
+        if is_context_manager(f):
+            return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
         made = _function(f, file, owner, name, asks_constants, nested=True)
@@ -211,6 +220,23 @@ def _function(
             if "lineno" in x._attributes and not hasattr(x, "lineno"):
                 ast.copy_location(x, node)
     return ast.fix_missing_locations(made)
+
+
+class _Attributes(ast.NodeTransformer):
+    """`setattr(x, "name", value)` as `x.name = value`, `delattr(x, "name")` as `del x.name`."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        made: ast.stmt
+        match node.value:
+            case ast.Call(ast.Name("setattr"), [owner, ast.Constant(str(name)), value], []):
+                made = ast.Assign([ast.Attribute(owner, name, ast.Store())], value)
+            case ast.Call(ast.Name("delattr"), [owner, ast.Constant(str(name))], []):
+                made = ast.Delete([ast.Attribute(owner, name, ast.Del())])
+            case _:
+                return node
+        if not name.isidentifier() or name.startswith("__"):  # those have the name of their class
+            return node
+        return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def _parameters(args: ast.arguments) -> set[str]:

@@ -15,6 +15,7 @@ from onnxwright.exporter.capture.source.operators import (
     augment,
     chain,
     contains,
+    invert,
     is_,
     not_,
     or_,
@@ -29,7 +30,7 @@ from onnxwright.exporter.capture.source.yields import yielded
 __all__ = [
     "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
     "bound", "builtin", "chain", "choose", "cleared", "contains", "extend", "for_", "format_",
-    "generated", "got", "has_attribute", "if_", "insert", "is_", "is_of_type", "is_unset", "item",
-    "listed", "math_", "not_", "observe", "or_", "percent", "popped", "set_item", "text",
-    "while_", "yielded",
+    "generated", "got", "has_attribute", "if_", "insert", "invert", "is_", "is_of_type",
+    "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent", "popped",
+    "set_item", "text", "while_", "yielded",
 ]  # fmt: skip

@@ -75,6 +75,7 @@ class Session:
         used: the keys of `assume` that answered.
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         truths: what follows from the decisions around the line that runs now.
+        one_sided: attributes that only one side of a decision sets -> the object, and the decision.
         loops: the loops of which an iteration is traced now.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
@@ -92,6 +93,7 @@ class Session:
     used: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)
+    one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
     loops: list[Any] = field(default_factory=list)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)

@@ -121,10 +121,14 @@ class State:
             return value
         return UNSET
 
+    def place(self, n: int) -> tuple[Any, str | None]:
+        """The object and the attribute of a slot; None and nothing for variables."""
+        return self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
+
     def owner(self, n: int) -> Any:
         """The container of a slot; None for other slots."""
-        found = self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
-        return found[0] if found[1] is None else None
+        owner, name = self.place(n)
+        return owner if name is None else None
 
     def owns(self, container: Any) -> bool:
         """Whether a container is one of the slots."""

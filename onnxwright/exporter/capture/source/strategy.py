@@ -18,8 +18,10 @@ from onnxwright.exporter.capture.source.errors import (
     DisagreementError,
     LoopChangeError,
     RefusedError,
+    TooManyCopiesError,
 )
 from onnxwright.exporter.capture.source.functions import (
+    MOST_COPIES,
     Rewritten,
     Site,
     deciding_frame,
@@ -144,9 +146,14 @@ def _mended(
         if isinstance(raised, DisagreementError) and changed.split_at(raised.span):
             return None
         if raised.of_constants and changed.asks_constants is False:
-            changed.join_at(raised.span)
+            for span, other in disagreements.items():
+                if other.of_constants:
+                    changed.join_at(span)
             changed.ask_constants(True)
             return None
+        copies = changed.copies(raised.span)
+        if isinstance(before, DisagreementError) and 2 * copies > MOST_COPIES:
+            raise TooManyCopiesError(before, copies) from raised
         raise before
     if reads_value(raised) is not None:
         return raised

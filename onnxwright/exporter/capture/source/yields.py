@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
+from onnxwright.exporter.capture.source.names import names_of
 
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -20,6 +21,15 @@ _LIST = "_ow_yielded"
 def is_generator(body: list[ast.stmt]) -> bool:
     """Whether a function with this body is a generator."""
     return any(isinstance(n, _YIELDS) for s in body for n in _own_nodes(s))
+
+
+def is_context_manager(node: ast.AST) -> bool:
+    """Whether a function is a generator for `contextlib.contextmanager`.
+
+    What follows its `yield` runs after the block of `with`: it is not rewritten.
+    """
+    decorators = getattr(node, "decorator_list", [])
+    return any(ast.unparse(d).endswith("contextmanager") for d in decorators)
 
 
 def without_yields(body: list[ast.stmt], span: Span) -> list[ast.stmt]:
@@ -38,7 +48,8 @@ def without_yields(body: list[ast.stmt], span: Span) -> list[ast.stmt]:
     if not is_generator(body):
         return body
     nodes = [n for s in body for n in _own_nodes(s)]
-    if any(map(_is_visible, nodes)):
+    own = set(names_of(*body).bound)
+    if any(_is_visible(n) or _is_effect(n, own) for n in nodes):
         raise CannotRewriteError("a generator that changes what is not its own", span)
     if any(isinstance(n, ast.While) and _is_endless(n) for n in nodes):
         raise CannotRewriteError("a generator that does not end", span)
@@ -68,6 +79,18 @@ def _is_visible(node: ast.AST) -> bool:
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return isinstance(node.ctx, (ast.Store, ast.Del))
     return isinstance(node, (ast.Global, ast.Nonlocal))
+
+
+def _is_effect(node: ast.AST, own: set[str]) -> bool:
+    """Whether a statement calls a method of what is not the generator's: `log.append(x)`."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    owner: ast.AST = node.value.func
+    if not isinstance(owner, ast.Attribute):
+        return False
+    while isinstance(owner, (ast.Attribute, ast.Subscript)):
+        owner = owner.value
+    return isinstance(owner, ast.Name) and owner.id not in own
 
 
 def _is_endless(loop: ast.While) -> bool:
