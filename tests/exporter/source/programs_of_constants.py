@@ -538,3 +538,17 @@ def several_that_are_none(x):
         if mask is not None:
             total = total + mask * 0.5
     return total
+
+
+@more
+def sums_of_runs(x):
+    words, current = [], None
+    for v in x.flatten():
+        if v > 0:
+            current = v if current is None else current + v
+        elif current is not None:
+            words.append(current)
+            current = None
+    if current is not None:
+        words.append(current)
+    return torch.stack(words) if words else x.new_zeros(0)

@@ -19,6 +19,8 @@ _OF_ONE, _IN_ALL, _LOOKED_AT = 16, 40, 20_000
 # Modules are not run at larger sizes, unless the example is half as large.
 _LARGEST = 4_096
 _CLOSE = 12
+# The longest period of remainders by which sizes are raised.
+_LONGEST = 1024
 
 
 def holds(condition: Any, sizes: Mapping[str, int]) -> bool | None:
@@ -103,7 +105,7 @@ def to_compare(
             yield sizes
 
 
-def raised(sizes: Sizes, conditions: Sequence[Any], now: Mapping[str, int]) -> Sizes:
+def raised(sizes: Mapping[str, int], conditions: Sequence[Any], now: Mapping[str, int]) -> Sizes:
     """Sizes of the same remainders that are not less than those of the example.
 
     Args:
@@ -115,6 +117,8 @@ def raised(sizes: Sizes, conditions: Sequence[Any], now: Mapping[str, int]) -> S
         {'n': 11}
     """
     period = math.lcm(1, *(period_of(c) for c in conditions))
+    if period > _LONGEST:
+        return dict(sizes)
     return {s: n + period * max(0, -(-(now[s] - n) // period)) for s, n in sizes.items()}
 
 

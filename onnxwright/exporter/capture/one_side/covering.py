@@ -8,7 +8,6 @@ compared with the module at sizes of both sides.  Only what agrees at all of the
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +40,8 @@ from onnxwright.exporter.capture.outcomes import Outcome
 
 # How many captures are tried: at most, of a large program, and nodes of all of them.
 _CAPTURES, _OF_LARGE, _NODES = 12, 3, 6_000
+# Up to which multiple of the example, and some more, sizes are compared.
+_TIMES, _LARGEST = 4, 4096
 # How often one that ends at a decision of the other side is tried again with other sizes.
 _OTHERS = 8
 
@@ -307,10 +308,22 @@ class _Search:
             for tried in (sizes, larger):
                 if tried in seen:
                     break
-                if not found.sizes.check(resized(self.flat, self.by_place(tried))):
+                if self.is_possible(tried) and not self.refuses(found, tried):
                     seen.append(tried)
                     yield tried
                     break
+
+    def refuses(self, found: _Try, sizes: Mapping[str, int]) -> bool:
+        """Whether a capture is not right for sizes."""
+        by_place = self.by_place(sizes)
+        places = found.sizes.places
+        return bool(
+            found.sizes.violation({s: by_place[p] for p, s in places.items() if p in by_place})
+        )
+
+    def is_possible(self, sizes: Mapping[str, int]) -> bool:
+        """Whether inputs of sizes fit into memory, as those of the example do."""
+        return all(n <= _TIMES * self.values[s] + _LARGEST for s, n in sizes.items())
 
     def _text(self, conditions: Iterable[Any]) -> str:
         names = self.first.sizes.names
@@ -324,9 +337,12 @@ class _Search:
 
     def is_worse(self, found: _Try) -> bool:
         """Whether a capture is right for fewer sizes, but for the decisions that are answered."""
-        before = Counter(_line_of(g) for g in self.first.sizes.guards if not g.small)
-        if Counter(_line_of(g) for g in found.sizes.guards if not g.small) - before:
-            return True
+        guards = [*self.first.sizes.guards, *found.sizes.guards]
+        conditions = self.about_groups(g.expression for g in guards)
+        for sizes in (self.values, *to_compare(conditions, self.values, self.bounds)):
+            for tried in (sizes, class_sizes.raised(sizes, conditions, self.values)):
+                if self.refuses(found, tried) and not self.refuses(self.first, tried):
+                    return True
         old, new = self.given.program, found.capture.program
         if len(fixed_values(new)) > len(fixed_values(old)):
             return True
@@ -370,10 +386,6 @@ class _Search:
     def by_place(self, sizes: Mapping[str, int]) -> dict[Place, int]:
         """Sizes of groups as those of their places."""
         return {p: sizes[s] for s, places in self.groups.items() for p in places}
-
-
-def _line_of(guard: SizeGuard) -> Line | str:
-    return guard.text if guard.span is None else (guard.span.file, guard.span.line)
 
 
 def _both_sides_ran(

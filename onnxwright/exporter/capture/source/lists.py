@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.source.errors import (
     words,
 )
 from onnxwright.exporter.capture.source.functions import model_frame
+from onnxwright.exporter.capture.source.optional_values import settled
 from onnxwright.exporter.capture.source.regions import depth, empty
 from onnxwright.exporter.places import line_of
 
@@ -317,6 +318,7 @@ def length_of(items: Any) -> Any:
 
 def append(items: Any, item: Any) -> Any:
     """`items.append(item)`; gives the list."""
+    item = settled(item)
     if isinstance(items, Grown):
         return items.with_item(item)
     items.append(item)
