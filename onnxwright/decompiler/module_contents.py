@@ -21,6 +21,7 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.validation import Damage, Files
 from onnxwright.ir.validation.damage import quoted
+from onnxwright.ir.validation.external import without_links
 from onnxwright.ir.validation.tensors import check_tensor
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
@@ -264,7 +265,7 @@ class Module:
         where = f"initializer {quoted(name)}"
         try:
             check_tensor(tensor, where, Files(self.options.folder))
-            return tensor_array(tensor, str(self.options.folder))
+            return tensor_array(*without_links(tensor, self.options.folder, where))
         except Damage as damage:
             raise_damage(damage)
         except (OSError, ValueError, onnx.checker.ValidationError) as error:

@@ -88,7 +88,7 @@ class Plan:
                 if made is None or value.graph is not graph or value in final:
                     return
                 final.append(value)
-                copies = made.key == ("", "Identity", "") and len(made.proto.input) == 1
+                copies = made.key == ("", "Identity", "") and len(made.inputs) == 1
                 source = made.inputs[0] if copies else None
                 if source is None or value.uses or not self.module.sugar.allows(self.number[made]):
                     continue

@@ -63,6 +63,11 @@ MODELS = {
         away=lambda m: setattr(m.graph.initializer[0], "data_location", 1),
     ),
 }
+MODELS["an Identity of nothing in a loop"] = model(
+    """{ n = Constant <value_int = 3> ()  c = Constant <value = bool {1}> ()
+    y = Loop (n, c, x) <body = b (int64 i, bool k, float[N] v) => (bool m, float[N] r)
+        { m = Identity ("")  r = Neg (v) }> }"""
+)
 CALLS: dict[str, Callable[[onnx.ModelProto], object]] = {
     "set_shapes": lambda m: ow.set_shapes(m, {"x": ["M"]}),
     "extract": lambda m: ow.extract(m, ["x"], ["y"]),

@@ -534,3 +534,18 @@ def test_a_loop_that_never_ends_is_not_run(what: str) -> None:
 def test_a_loop_that_ends_is_run(what: str) -> None:
     found = ow.run_model(ENDING[what], [np.ones(2, np.float32)])
     np.testing.assert_array_equal(found[0], np.ones(2))
+
+
+def test_data_behind_a_link_inside_the_folder_is_read_everywhere(tmp_path: Path) -> None:
+    made = parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Add(x, w) }}")
+    weight = made.graph.initializer.add(name="w", data_type=1, dims=[2], data_location=1)
+    weight.external_data.add(key="location", value="link.bin")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "w.bin").write_bytes(np.array([3, 4], np.float32).tobytes())
+    (tmp_path / "link.bin").symlink_to(Path("data") / "w.bin")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    given = [np.zeros(2, np.float32)]
+    np.testing.assert_array_equal(ow.run_model(str(path), given)[0], [3, 4])
+    np.testing.assert_array_equal(np.asarray(ow.debug(str(path), given).outputs["y"]), [3, 4])
+    assert "3.0, 4.0" in ow.to_script(str(path))

@@ -40,6 +40,7 @@ from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model, raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
+from onnxwright.ir.validation.external import without_links
 from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
@@ -253,16 +254,17 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
     opened = open_model(model, external="needed", runs=True)
     if not isinstance(opened.proto, ModelProto):
         not_a_model(opened.proto)
-    base = str(opened.folder)
 
     def read(tensor: TensorProto) -> Any:
         if tensor.data_location == TensorProto.EXTERNAL:
             if not any(entry.key == "length" for entry in tensor.external_data):
                 tensor = _with_length(tensor)
+        where = f"tensor {quoted(tensor.name)}"
         try:
-            return numpy_helper.to_array(tensor, base)
+            return numpy_helper.to_array(*without_links(tensor, opened.folder, where))
+        except Damage as damage:
+            raise_damage(damage)
         except UnicodeDecodeError:
-            where = f"tensor {quoted(tensor.name)}"
             raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
 
     return opened.proto, read

@@ -177,4 +177,35 @@ def check_range(path: Path, offset: int, length: int | None, nbytes: int, where:
         raise Damage("external", where, what, "the data file is cut short, or of another model")
 
 
-__all__ = ["Files", "check_location", "entries_of"]
+def without_links(
+    tensor: onnx.TensorProto, folder: Path, where: str
+) -> tuple[onnx.TensorProto, str]:
+    """A tensor in a file that is named as onnx reads it: links inside the folder are followed.
+
+    Args:
+        tensor: the tensor; it stays as it is.
+        folder: the folder of the model.
+        where: where the tensor is, for messages.
+
+    Returns:
+        The tensor, or a copy that names the file behind the link, and the folder of the file.
+
+    Raises:
+        Damage: the file is not inside the folder, or not a regular file.
+    """
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        return tensor, str(folder)
+    entries = entries_of(tensor, where)
+    path = Files(folder).find(entries.get("location", ""), where)
+    real = path.resolve()
+    if real == folder.resolve() / entries["location"]:
+        return tensor, str(folder)
+    made = onnx.TensorProto()
+    made.CopyFrom(tensor)
+    for entry in made.external_data:
+        if entry.key == "location":
+            entry.value = real.name
+    return made, str(real.parent)
+
+
+__all__ = ["Files", "check_location", "entries_of", "without_links"]

@@ -2,6 +2,7 @@
 """Random PyTorch programs that decide by values, against eager PyTorch at other values and sizes.
 
     python -m tests.exporter.source.random_programs --count 100 --seed 7 -n 2
+    python -m tests.exporter.source.random_programs --wide --count 100
 
 prints each program that differs or is refused, with its seed.  All numbers are multiples of powers
 of two, and small, so that no rounding turns a decision.

@@ -423,3 +423,13 @@ def test_a_random_program(seed: int) -> None:
 def test_five_thousand_random_programs(start: int) -> None:
     wrong = [seed for seed in range(start, start + 100) if random_programs.problem_of(seed)]
     assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 500, 100))
+def test_five_hundred_random_programs_with_lists_none_and_texts(start: int) -> None:
+    """None is wrong; a few are refused, as lists under two names are."""
+    first = random_programs.WIDE + start
+    problems = [random_programs.problem_of(seed) for seed in range(first, first + 100)]
+    assert not [text for text in problems if text.startswith("result")]
+    assert len(list(filter(None, problems))) < 8

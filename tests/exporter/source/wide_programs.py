@@ -78,7 +78,7 @@ class WideWriter(Writer):
         test, change = self.pick(
             ("best is None", f"best = {row}"),
             (f"best is None or best.sum() < ({row}).sum()", f"best = {row}"),
-            (f"best is not None and {self.condition(1)}", f"{a} = {a} - best * 0.5"),
+            (f"best is not None and ({self.condition(1)})", f"{a} = {a} - best * 0.5"),
             ("best is not None", "best = None"),
             (self.condition(1), f"best = {row}"),
             (self.condition(1), "best = None"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,15 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.carries import (
+    Carry,
+    input_of,
+    leaf_paths,
+    mark_numbers,
+    stands_for_number,
+    start_of,
+    with_leaves,
+)
 from onnxwright.exporter.capture.source.conditional import Outputs, conditional
 from onnxwright.exporter.capture.source.effects import Effects, MorePlacesError
 from onnxwright.exporter.capture.source.errors import (
@@ -29,13 +38,10 @@ from onnxwright.exporter.capture.source.lists import (
 )
 from onnxwright.exporter.capture.source.merging import (
     Merger,
-    Pair,
     aligned,
     asks_constants,
     common_dtype,
-    is_leaf,
     leaves_of,
-    parts_of,
 )
 from onnxwright.exporter.capture.source.regions import (
     SYMBOLS,
@@ -44,43 +50,15 @@ from onnxwright.exporter.capture.source.regions import (
     emit,
     empty,
     known_symbols,
-    new_size,
     operand_values,
 )
-from onnxwright.exporter.capture.source.resizing import OwnSize, carried_shape, is_same_shape
+from onnxwright.exporter.capture.source.resizing import carried_shape, is_same_shape
 from onnxwright.exporter.capture.source.session import current, note_loss
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 
 # How often the types of what a loop carries may change until they stay.
 _TRIES = 6
-
-
-@dataclass
-class _Carry:
-    """One tensor that a loop carries.
-
-    Fields:
-        path: what the user calls it.
-        start: its value before the loop; `UNSET` if it has none.
-        dtype: its type.
-        shape: its sizes; an `OwnSize` where iterations change them.
-        is_number: whether it stands for a number of Python.
-    """
-
-    path: str
-    start: Any
-    dtype: torch.dtype
-    shape: tuple[Any, ...]
-    is_number: bool
-
-    def sizes(self) -> list[Any]:
-        """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
-        return [1 if isinstance(n, OwnSize) else n for n in self.shape]
-
-    def unknown_sizes(self) -> list[Any]:
-        """The sizes in any iteration: numbers that are known at run time where they change."""
-        return [new_size(n.least) if isinstance(n, OwnSize) else n for n in self.shape]
 
 
 @dataclass(frozen=True)
@@ -127,16 +105,16 @@ class Loop:
         # Slots whose list grows -> how.
         self.growing: dict[int, Growth] = {}
         # Slots whose value is another object after an iteration -> their leaves.
-        self.varying: dict[int, list[_Carry]] = {}
+        self.varying: dict[int, list[Carry]] = {}
         for n, (slot, value) in enumerate(zip(self.slots, self.before)):
             if slot.live and isinstance(value, Grown) and value.growth is None:
                 self._start_growth(n, None, value, value.sample(), 1)
         # Slots that cannot be carried, with what an iteration leaves in them.
         self.left: dict[int, Any] = {}
-        self.numbers: list[_Carry] = []
+        self.numbers: list[Carry] = []
         if counter is not None:
             number = not isinstance(counter, torch.Tensor)
-            self.numbers = [_Carry("the counter", counter, torch.int64, (), number)]
+            self.numbers = [Carry("the counter", counter, torch.int64, (), number)]
 
     def run(self) -> Any:
         """Build the loop; the state has its results afterwards.
@@ -357,7 +335,7 @@ class Loop:
         known = {c.path: c for c in self.varying.get(n, ())}
         changed = False
         carries = list(known.values())
-        start = dict(_leaf_paths(self.before[n], name))
+        start = dict(leaf_paths(self.before[n], name))
         for pair in merger.pairs:
             wanted = common_dtype(pair.left, pair.right)
             carry = known.get(pair.path)
@@ -365,7 +343,9 @@ class Loop:
             shape = carried_shape(pair.path, pair.left, pair.right, last, self.known)
             if carry is None:
                 first = start.get(pair.path, UNSET)
-                carries.append(_Carry(pair.path, first, wanted, shape, _is_number(first, pair)))
+                carries.append(
+                    Carry(pair.path, first, wanted, shape, stands_for_number(first, pair))
+                )
                 changed = True
             elif carry.dtype != wanted or not is_same_shape(carry.shape, shape):
                 carry.dtype, carry.shape, changed = wanted, shape, True
@@ -402,14 +382,14 @@ class Loop:
         for growth in self.growing.values():
             growth.added = 0
         for carry in self.numbers:
-            self._count = _input(region, carry)
+            self._count = input_of(region, carry)
         values = list(self.before)
         for n, carries in self.varying.items():
-            made = {c.path: _input(region, c) for c in carries}
-            values[n] = _replaced(values[n], self.slots[n].name, made)
+            made = {c.path: input_of(region, c) for c in carries}
+            values[n] = with_leaves(values[n], self.slots[n].name, made)
         return values
 
-    def _carries(self) -> list[_Carry]:
+    def _carries(self) -> list[Carry]:
         return [*self.numbers, *(c for carries in self.varying.values() for c in carries)]
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -441,7 +421,7 @@ class Loop:
                 final[n] = growth.head if growth.owner is None else growth.owner
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
-            final[n] = self._list_of(n, _replaced(after[n], self.slots[n].name, made))
+            final[n] = self._list_of(n, with_leaves(after[n], self.slots[n].name, made))
             mark_numbers((c.is_number for c in found), made.values())
         for n, value in enumerate(final):
             owner = self.state.owner(n)
@@ -461,13 +441,13 @@ class Loop:
         """
         leaves: list[Any] = [again] if self.numbers else []
         for n, found in self.varying.items():
-            paths = dict(_leaf_paths(after[n], self.slots[n].name))
+            paths = dict(leaf_paths(after[n], self.slots[n].name))
             leaves += [paths.get(c.path, UNSET) for c in found]
         traced = (torch.Tensor, *SYMBOLS)
         return region.close([v for v in leaves if isinstance(v, traced)]), after, leaves
 
     def _emit(
-        self, test: Part, body: Part, carries: list[_Carry], leaves: list[Any], going: Any
+        self, test: Part, body: Part, carries: list[Carry], leaves: list[Any], going: Any
     ) -> list[Any]:
         """`while_loop` of the two parts."""
         first, second = list(test.read)[: len(carries)], list(body.read)[: len(carries)]
@@ -483,7 +463,7 @@ class Loop:
                 if n not in first and n not in second and n not in written]  # fmt: skip
         one = test.module([*first, *written, *rest], truth.nodes)
         two = body.module([*second, *written, *rest], made.nodes)
-        begun = [_value(c) for c in carries]
+        begun = [start_of(c) for c in carries]
         values = operand_values([*written, *rest])
         targets = values[: len(written)]
         begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
@@ -510,62 +490,3 @@ def _draws(graph: torch.fx.Graph) -> bool:
         torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         for node in graph.nodes
     )
-
-
-def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
-    """Remember which tensors stand for numbers of Python."""
-    session = current()
-    for is_number, result in zip(are_numbers, results):
-        if session is not None and is_number:
-            session.numbers.add(result)
-
-
-def _is_number(start: Any, pair: Pair) -> bool:
-    """Whether what is carried is a number of Python; without a start, what iterations give is."""
-    session = current()
-    first = pair.right if start is UNSET and asks_constants() else start
-    is_tensor = isinstance(first, torch.Tensor)
-    return not is_tensor or (start is UNSET and session is not None and first in session.numbers)
-
-
-def _value(carry: _Carry) -> Any:
-    """What a carried tensor is before the loop."""
-    start = carry.start
-    if isinstance(start, torch.Tensor):
-        value = start if start.dtype == carry.dtype else start.to(carry.dtype)
-        if value.ndim != len(carry.shape):
-            value = value.expand(carry.sizes())
-        return value.clone(memory_format=torch.contiguous_format)
-    number = 0 if start is UNSET else start
-    if isinstance(number, SYMBOLS):
-        return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.sizes()).clone()
-    return torch.full(carry.sizes(), number, dtype=carry.dtype)
-
-
-def _input(region: Region, carry: _Carry) -> Any:
-    """A tensor that stands for a carried one in an iteration."""
-    made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    session = current()
-    if session is not None and carry.is_number:
-        session.numbers.add(made)
-    return made
-
-
-def _leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
-    """The leaves of a value with what the user calls them."""
-    if is_leaf(value):
-        return [(path, value)]
-    parts = parts_of(value)
-    if parts is None:
-        return []
-    return [leaf for k, v in zip(parts[0], parts[1]) for leaf in _leaf_paths(v, f"{path}{k}")]
-
-
-def _replaced(value: Any, path: str, leaves: dict[str, Any]) -> Any:
-    """A value with other leaves in the place of some."""
-    if path in leaves:
-        return leaves[path]
-    parts = parts_of(value)
-    if parts is None:
-        return value
-    return parts[2]([_replaced(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])])

@@ -1,0 +1,106 @@
+"""What loops carry from one iteration to the next: each tensor, and where it is in a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.source.merging import (
+    Pair,
+    asks_constants,
+    is_leaf,
+    parts_of,
+)
+from onnxwright.exporter.capture.source.regions import SYMBOLS, Region, new_size
+from onnxwright.exporter.capture.source.resizing import OwnSize
+from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.state import UNSET
+
+
+@dataclass
+class Carry:
+    """One tensor that a loop carries.
+
+    Fields:
+        path: what the user calls it.
+        start: its value before the loop; `UNSET` if it has none.
+        dtype: its type.
+        shape: its sizes; an `OwnSize` where iterations change them.
+        is_number: whether it stands for a number of Python.
+    """
+
+    path: str
+    start: Any
+    dtype: torch.dtype
+    shape: tuple[Any, ...]
+    is_number: bool
+
+    def sizes(self) -> list[Any]:
+        """The sizes of a number before the loop: 1, as in broadcasting, where they change."""
+        return [1 if isinstance(n, OwnSize) else n for n in self.shape]
+
+    def unknown_sizes(self) -> list[Any]:
+        """The sizes in any iteration: numbers that are known at run time where they change."""
+        return [new_size(n.least) if isinstance(n, OwnSize) else n for n in self.shape]
+
+
+def mark_numbers(are_numbers: Iterable[bool], results: Iterable[Any]) -> None:
+    """Remember which tensors stand for numbers of Python."""
+    session = current()
+    for is_number, result in zip(are_numbers, results):
+        if session is not None and is_number:
+            session.numbers.add(result)
+
+
+def stands_for_number(start: Any, pair: Pair) -> bool:
+    """Whether what is carried is a number of Python; without a start, what iterations give is."""
+    session = current()
+    first = pair.right if start is UNSET and asks_constants() else start
+    is_tensor = isinstance(first, torch.Tensor)
+    return not is_tensor or (start is UNSET and session is not None and first in session.numbers)
+
+
+def start_of(carry: Carry) -> Any:
+    """What a carried tensor is before the loop."""
+    start = carry.start
+    if isinstance(start, torch.Tensor):
+        value = start if start.dtype == carry.dtype else start.to(carry.dtype)
+        if value.ndim != len(carry.shape):
+            value = value.expand(carry.sizes())
+        return value.clone(memory_format=torch.contiguous_format)
+    number = 0 if start is UNSET else start
+    if isinstance(number, SYMBOLS):
+        return torch.scalar_tensor(number, dtype=carry.dtype).expand(carry.sizes()).clone()
+    return torch.full(carry.sizes(), number, dtype=carry.dtype)
+
+
+def input_of(region: Region, carry: Carry) -> Any:
+    """A tensor that stands for a carried one in an iteration."""
+    made = region.new_input(carry.unknown_sizes(), carry.dtype)
+    session = current()
+    if session is not None and carry.is_number:
+        session.numbers.add(made)
+    return made
+
+
+def leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
+    """The leaves of a value with what the user calls them."""
+    if is_leaf(value):
+        return [(path, value)]
+    parts = parts_of(value)
+    if parts is None:
+        return []
+    return [leaf for k, v in zip(parts[0], parts[1]) for leaf in leaf_paths(v, f"{path}{k}")]
+
+
+def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
+    """A value with other leaves in the place of some."""
+    if path in leaves:
+        return leaves[path]
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    return parts[2]([with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])])
