@@ -39,7 +39,7 @@ def test_dynamic_shapes_of_a_named_tuple(spec: Any) -> None:
 
 class Decides(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
-        return x if x.sum() > 0 else None  # no way takes it
+        return x if x.sum() > 0 else (x, x)  # no way takes it
 
 
 class Contains(torch.nn.Module):  # type: ignore[misc]

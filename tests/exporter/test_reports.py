@@ -221,7 +221,7 @@ def test_what_torch_prints_of_a_failed_way_is_in_the_report_only(
     """A way to capture that fails prints its graph; the user's terminal stays clean."""
 
     def choose(x: Any) -> Any:
-        return x if x.sum() > 0 else None
+        return x if x.sum() > 0 else (x, x)
 
     with pytest.raises(errors.ExportError) as caught:
         ow.export(choose, (X,))

@@ -308,7 +308,7 @@ def test_a_model_without_numbers_is_shown_and_not_run(tmp_path: Path) -> None:
 def test_a_function_is_searched_for_what_fails() -> None:
     class Bad(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
-            return x if x.sum() > 0 else None  # no way takes it
+            return x if x.sum() > 0 else (x, x)  # no way takes it
 
     good, bad = torch.nn.Linear(32, 32), Bad()
     found = ow.export_bisect(lambda x: bad(good(x)), (X,))

@@ -186,10 +186,8 @@ def _is_of_machinery(frame: FrameType | None) -> bool:
     if frame is None:
         return False
     if frame.f_code.co_filename.startswith(_REWRITTEN):
-        caller = frame.f_back
-        if frame.f_code.co_name != "decided" or caller is None:
-            return True
-        if not caller.f_code.co_filename.endswith(_DECIDING):
+        asks = frame.f_back if frame.f_code.co_name == "decided" else frame
+        if asks is None or not asks.f_code.co_filename.endswith(_DECIDING):
             return True
     frame = frame.f_back
     while frame is not None and frame.f_code.co_filename.startswith(_REWRITTEN):

@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
@@ -164,6 +165,27 @@ def _length(items: Any) -> Any:
     """`len(items)`."""
     several = isinstance(items, Text) and items.decide is not None
     return items.each(len) if several else length_of(items)
+
+
+def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any:
+    """`len(items) > 0`, and other questions whether there are items.
+
+    PyTorch takes the sizes of inputs for 1 or more: rows of run-time number are asked themselves.
+
+    Args:
+        length: `len`, if the name means that.
+        items: what is counted.
+        name: the operator in Python's tree, such as "Gt".
+        number: what the length is compared with.
+        empty: whether the comparison is true for no items.
+
+    Returns:
+        A truth value.
+    """
+    if length is len and isinstance(items, Grown):
+        found = bool_(items)
+        return not_(found) if empty else found
+    return chain((name,), lambda: builtin("len", length)(items), lambda: number)
 
 
 def bound(value: Any) -> Any:

@@ -73,6 +73,13 @@ def call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(function, list(args), [])
 
 
+def as_test(node: ast.expr) -> ast.expr:
+    """A test as a comparison if it is `len(items)`."""
+    if not _is_length(node):
+        return node
+    return _place_at(ast.Compare(node, [ast.NotEq()], [ast.Constant(0)]), node)  # type: ignore[return-value]
+
+
 def thunk(node: ast.expr) -> ast.Lambda:
     """`lambda: node`."""
     empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -132,6 +139,8 @@ class Expressions(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`, `~`."""
         static = self.is_static(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = as_test(node.operand)
         self.generic_visit(node)
         if isinstance(node.op, ast.Invert):
             return call("invert", node.operand)
@@ -139,6 +148,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         """`a if test else b`."""
+        node.test = as_test(node.test)
         if self.is_static(node.test) or is_fixed(node.body) or is_fixed(node.orelse):
             return self.generic_visit(node)
         self.generic_visit(node)
@@ -148,6 +158,13 @@ class Expressions(ast.NodeTransformer):
         """Chains and `in`."""
         static = self.is_static(node)
         fixed = is_fixed(node) and not (self.constants and len(node.ops) == 1)
+        empty = _asks_empty(node) if "len" not in self.local else None
+        if empty is not None:
+            length, number = node.left, node.comparators[0]
+            assert isinstance(length, ast.Call)
+            items = self.visit(length.args[0])
+            name = ast.Constant(type(node.ops[0]).__name__)
+            return call("counted", length.func, items, name, number, ast.Constant(empty))
         self.generic_visit(node)
         if static or fixed:
             return node
@@ -377,6 +394,24 @@ def may_be_number(index: ast.expr) -> bool:
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return not isinstance(index, others) and not isinstance(index, ast.Constant)
+
+
+def _is_length(node: ast.expr) -> bool:
+    """Whether an expression is `len(items)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    one = len(node.args) == 1 and not node.keywords and not _is_starred(node.args[0])
+    return one and node.func.id == "len"
+
+
+def _asks_empty(node: ast.Compare) -> bool | None:
+    """Whether a comparison is true for no items; None if it is no such question."""
+    number = node.comparators[0]
+    if len(node.ops) > 1 or not _is_length(node.left) or not isinstance(number, ast.Constant):
+        return None
+    asked = {(ast.Eq, 0): True, (ast.LtE, 0): True, (ast.Lt, 1): True}
+    asked |= {(ast.NotEq, 0): False, (ast.Gt, 0): False, (ast.GtE, 1): False}
+    return asked.get((type(node.ops[0]), number.value)) if type(number.value) is int else None
 
 
 def _is_starred(node: ast.expr) -> bool:

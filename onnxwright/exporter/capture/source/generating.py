@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from onnxwright.converter import hir
@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expressions import (
     RUNTIME,
     Expressions,
+    as_test,
     call,
     thunk,
 )
@@ -119,6 +120,8 @@ class Generator:
     def decision(self, s: hir.If) -> list[ast.stmt]:
         """An `if`; a statement with a block; or a decision at run time."""
         test = s.test
+        if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):
+            test = replace(test, node=as_test(test.node))
         if isinstance(test, hir.Verbatim) and isinstance(test.node, (ast.With, ast.Try)):
             return [self.with_block(test.node, s.then)]
         if isinstance(test, hir.Verbatim) and isinstance(test.node, ast.expr):

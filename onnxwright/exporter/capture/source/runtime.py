@@ -3,7 +3,7 @@
 Outside a capture by source, and for plain values, each does what Python does.
 """
 
-from onnxwright.exporter.capture.source.builtin_calls import bound, builtin
+from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, counted
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
 from onnxwright.exporter.capture.source.kinds import is_of_type
@@ -29,8 +29,8 @@ from onnxwright.exporter.capture.source.yields import yielded
 
 __all__ = [
     "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
-    "bound", "builtin", "chain", "choose", "cleared", "contains", "extend", "for_", "format_",
-    "generated", "got", "has_attribute", "if_", "insert", "invert", "is_", "is_of_type",
-    "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent", "popped",
-    "set_item", "text", "while_", "yielded",
+    "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "extend", "for_",
+    "format_", "generated", "got", "has_attribute", "if_", "insert", "invert", "is_",
+    "is_of_type", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
+    "popped", "set_item", "text", "while_", "yielded",
 ]  # fmt: skip
