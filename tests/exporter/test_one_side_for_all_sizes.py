@@ -371,6 +371,30 @@ def test_padding_beside_a_loop_by_values() -> None:
         torch.testing.assert_close(program(x), halved(x))
 
 
+def by_value_first(x: Any) -> Any:
+    """In rewritten code; the windows demand a multiple on the side that does not pad."""
+    if x.sum() > 0:
+        x = x * 2
+    must_pad = x.shape[0] % W != 0 and x.ndim == 2
+    if must_pad:
+        x = functional.pad(x, (0, 0, 0, W - x.shape[0] % W))
+    return x.view(x.shape[0] // W, W, 3).cumsum(1).reshape(-1, 3)
+
+
+def test_demands_of_operators_hide_no_decision() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(by_value_first, (torch.ones(8, 3),), dynamic_shapes=({0: "n"},))
+    for n in (1, 4, 6, 8):
+        x = torch.rand(n, 3)
+        if n % W and not program.report.covered:
+            assert "OW833" in " ".join(str(w.message) for w in found)
+            with pytest.raises(ow.errors.ExportTypeError, match="OW826"):
+                program(x)
+        else:
+            torch.testing.assert_close(program(x), by_value_first(x))
+
+
 def test_demands_of_what_follows_are_kept() -> None:
     """The side that does less agrees with itself at multiples only, and is not taken for all."""
     program = ow.export(demanding, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},), strict=True)

@@ -833,3 +833,20 @@ def decisions_in_the_other_side(x):
 def the_largest_by_a_number(x):
     rows = [x, -x, x * 2 - 1]
     return max(rows, key=lambda r: r.sum()) - min(rows, key=lambda r: float(r.max()))
+
+
+@program
+class RowsOfExperts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        chosen = (x[:, :1] > x[:, 1:2]).long()
+        for n, layer in enumerate(self.layers):
+            rows, _ = torch.where(chosen == n)
+            if rows.numel() == 0:
+                continue
+            out[rows] += layer(x[rows])
+        return out

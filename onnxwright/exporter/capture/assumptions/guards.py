@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -325,7 +326,7 @@ def _guards(
             continue
         text = guard_text(guard.expr, names)
         found.setdefault(text, SizeGuard(guard.expr, text, span, _is_demand(span)))
-    demands = list(_equalities(program, known, larger=True))
+    demands = [d for d in _equalities(program, known, larger=True) if not _is_multiple(d)]
     for decision in decisions:
         expression = decision.expression
         span = line_of(decision.file, decision.line) if decision.file else None
@@ -341,6 +342,13 @@ def _guards(
         elif excludes_small(one, ranges, others):
             found[text] = dataclasses.replace(one, small=True)
     return list(found.values())
+
+
+def _is_multiple(demand: SizeGuard) -> bool:
+    """Whether a size has to be a multiple; on the other side of a decision it may be padded."""
+    parts = sympy.preorder_traversal(demand.expression)
+    divided = any(type(p).__name__ in ("FloorDiv", "Mod", "PythonMod", "CleanDiv") for p in parts)
+    return divided and len(demand.expression.free_symbols) == 1
 
 
 def _is_one_name(expression: Any, names: Mapping[str, str]) -> bool:

@@ -24,7 +24,7 @@ from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
-from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
+from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided, has_one_element
 
 
 def bool_(value: Any = False) -> Any:
@@ -77,7 +77,7 @@ def _extreme(function: Any, greater: bool) -> Callable[..., Any]:
 
 def _is_of_run_time(key: Any) -> bool:
     if isinstance(key, torch.Tensor):
-        return bool(key.numel() == 1)
+        return has_one_element(key)
     return isinstance(key, SYMBOLS) and bool(free_unbacked_symbols(key))
 
 
@@ -171,7 +171,7 @@ def bound(value: Any) -> Any:
     if not isinstance(value, torch.Tensor) or current() is None or tracer() is None:
         return value
     whole = not value.dtype.is_floating_point and not value.dtype.is_complex
-    return _number_of(int, (value,)) if whole and value.numel() == 1 else value
+    return _number_of(int, (value,)) if whole and has_one_element(value) else value
 
 
 AT_RUN_TIME: dict[str, Callable[..., Any]] = {

@@ -65,8 +65,13 @@ def is_unknown(number: Any) -> bool:
     if not isinstance(number, torch.Tensor):
         return bool(free_unbacked_symbols(number))
     t = tracer()
-    proxy = None if t is None or number.numel() != 1 else t.tensor_tracker.get(number)
+    proxy = t.tensor_tracker.get(number) if t is not None and has_one_element(number) else None
     return proxy is not None and proxy.constant is None
+
+
+def has_one_element(x: torch.Tensor) -> bool:
+    """Whether a tensor has one element at all sizes; sizes that are not known are not asked."""
+    return all(type(n) is int and n == 1 for n in x.shape)
 
 
 def is_number(value: Any) -> bool:
