@@ -19,7 +19,7 @@ from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import raise_damage
-from onnxwright.ir.validation.damage import Damage
+from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op, require_attributes
@@ -151,7 +151,7 @@ class Interpreter:
             path: where the nodes are.
         """
         for node in nodes:
-            inputs = tuple(scope[name] if name else None for name in node.input)
+            inputs = _inputs(node, scope)
             start = time.perf_counter()
             try:
                 outputs = tuple(self.node(node, inputs, scope, attributes, path))
@@ -459,3 +459,18 @@ def _empty(info: Any) -> Value:
     dtype = DType(tensor.elem_type) if tensor.elem_type else DType.FLOAT
     shape = [d.dim_value for d in tensor.shape.dim] if tensor.HasField("shape") else []
     return np.zeros((0, *shape), dtype.numpy)
+
+
+def _inputs(node: Any, scope: Mapping[str, Value]) -> tuple[Value, ...]:
+    """The values that a node reads.
+
+    A graph that a call gives to a function may read values around the call, which the function
+    does not have.
+    """
+    try:
+        return tuple(scope[name] if name else None for name in node.input)
+    except KeyError as error:
+        where = f"node {quoted(node.op_type)}"
+        what = f"it reads {quoted(error.args[0])}, which is not defined where its graph runs"
+        advice = "inline the function that takes the graph (`onnx.inliner.inline_local_functions`)"
+        raise_damage(Damage("structure", where, what, advice))
