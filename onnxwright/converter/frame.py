@@ -90,7 +90,7 @@ class Frame:
         value = self.env.get(name, _MISSING)
         if value is _MISSING:
             if name in self.local_names:
-                fail(control_flow.NotAssigned(name=name, span=span))
+                fail(control_flow.NotAssigned(name=name, advice=self._advice(name), span=span))
             if isinstance(self.outer, Frame):
                 return self.outer.lookup(name, span)
             try:
@@ -100,6 +100,15 @@ class Frame:
         if isinstance(value, Poison):
             fail(value.diagnostic.at(span))
         return value
+
+    def _advice(self, name: str) -> str:
+        """What to do about a name of this function that has no value yet."""
+        if isinstance(self.outer, Frame) and self.outer.binds(name):
+            return (
+                f"a nested function only reads `{name}` of the function around it: return the new "
+                "value, and assign it where the function is called"
+            )
+        return f"give `{name}` a value first"
 
     def binds(self, name: str) -> bool:
         """Whether this frame or one around it has a value for a name."""

@@ -24,9 +24,10 @@ class NotAssigned(Diagnostic):
     code: ClassVar[str] = "OW301"
     title: ClassVar[str] = "`{name}` has no value yet"
     label: ClassVar[str] = "read here"
-    help: ClassVar[str] = "give `{name}` a value first"
+    help: ClassVar[str] = "{advice}"
     error: ClassVar[type[OnnxwrightError]] = ScriptNameError
     name: str
+    advice: str
 
 
 @dataclass(frozen=True, kw_only=True)
