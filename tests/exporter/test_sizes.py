@@ -601,6 +601,18 @@ def test_training_mode_is_reported_where_it_matters(name: str) -> None:
         assert [f"`{wanted}`" in t for t in texts] == ([True] if wanted else [])
 
 
+_dropout = torch.nn.Sequential(torch.nn.Dropout(0.5))
+
+
+def test_training_mode_of_what_a_function_calls() -> None:
+    x, own = torch.randn(4, 3), Mode().train()
+    calls = {"_dropout.0 (Dropout)": lambda x: _dropout(x), "owner (Mode)": own.forward}
+    for place, function in calls.items():
+        with pytest.warns(match="OW832") as found:
+            ow.export(function, (x,))
+        assert [f"`{place}`" in str(w.message) for w in found] == [True]
+
+
 @pytest.fixture(scope="module")
 def mistral() -> Any:
     """A decoder whose layers all have a sliding window of 8 tokens."""

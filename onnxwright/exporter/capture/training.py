@@ -24,12 +24,21 @@ def warn_training_mode(module: torch.nn.Module) -> None:
     Source:
         torch.onnx.export warns of every model in training mode.
     """
-    for name, inner in module.named_modules():
+    for name, inner in (*module.named_modules(), *_named_in_globals(module)):
         if inner.training and _depends_on_mode(inner):
             kind = type(inner).__name__
             text = f"{name} ({kind})" if name else kind
             warn(messages.TrainingMode(module=text, span=user_span()))
             return
+
+
+def _named_in_globals(module: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """The modules among the globals that an exported function reads, and those in them."""
+    function = getattr(module, "_function", None)
+    around = getattr(function, "__globals__", {})
+    names = [n for code in _codes(getattr(function, "__code__", None)) for n in code.co_names]
+    held = [(n, around[n]) for n in names if isinstance(around.get(n), torch.nn.Module)]
+    return [found for name, outer in held for found in outer.named_modules(prefix=name)]
 
 
 def _depends_on_mode(module: Any) -> bool:
@@ -47,8 +56,8 @@ def _depends_on_mode(module: Any) -> bool:
 
 
 def _is_own(kind: type) -> bool:
-    """Whether a class is not one of torch's."""
-    return kind is not object and kind.__module__.split(".")[0] != "torch"
+    """Whether a class is neither one of torch's nor of this package."""
+    return kind is not object and kind.__module__.split(".")[0] not in ("torch", "onnxwright")
 
 
 def _reads_training(kind: type) -> bool:
