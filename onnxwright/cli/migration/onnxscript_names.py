@@ -59,12 +59,17 @@ def rewrite_onnxscript(source: Source) -> None:
     if bound:
         _uses(source, "onnxscript", [], bound)
     if bound or any(found):
-        for node in source.nodes(ast.BinOp):
-            if isinstance(node.op, ast.Mod) and not isinstance(
-                node.left, (ast.Constant, ast.JoinedStr)
-            ):
+        for node in (*source.nodes(ast.BinOp), *source.nodes(ast.AugAssign)):
+            if isinstance(node.op, ast.Mod) and not _is_text(node):
                 source.note(node, _REMAINDER)
         _scalars(source)
+
+
+def _is_text(node: ast.BinOp | ast.AugAssign) -> bool:
+    """Whether `%` writes values into a text."""
+    left = node.left if isinstance(node, ast.BinOp) else node.target
+    text = isinstance(left, ast.Constant) and isinstance(left.value, (str, bytes))
+    return text or isinstance(left, ast.JoinedStr)
 
 
 def _is_here(path: list[str]) -> bool:
