@@ -5,7 +5,8 @@ Output: SSA in nested scopes, every node with its origin, every result a tensor 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from onnxwright.converter.verbatim.emission import Verbatim
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
+from onnxwright.errors import EagerError, ScriptTypeError, ScriptValueError
 from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.semantics.graph_backend import GraphBackend, GraphValue
@@ -74,7 +76,8 @@ def lower_function(script: Script, context: Context, around: Sequence[Region] = 
         if p.is_variadic:
             span = front(script.function, script.source_text).parsed.unit.span
             fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
-    return _lower(script, context, {}, {}, main=False, around=around)
+    with _compiling():
+        return _lower(script, context, {}, {}, main=False, around=around)
 
 
 def lower_main(
@@ -84,7 +87,18 @@ def lower_main(
     input_types: Mapping[str, OnnxType],
 ) -> Lowered:
     """A script as the main graph of a model: attribute parameters have values, inputs types."""
-    return _lower(script, context, attributes, input_types, main=True)
+    with _compiling():
+        return _lower(script, context, attributes, input_types, main=True)
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """What eager mode refuses, too, is an error of the script here."""
+    try:
+        yield
+    except EagerError as error:
+        kind = ScriptTypeError if isinstance(error, TypeError) else ScriptValueError
+        raise kind(*error.diagnostics) from error
 
 
 def _lower(

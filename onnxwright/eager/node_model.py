@@ -93,6 +93,8 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
     if isinstance(value, onnx.AttributeProto):
         return value
     value = _plain(value)
+    if kind is None and isinstance(value, (list, tuple)) and not value:
+        kind = AttrKind.INTS  # an empty list does not say what it is a list of
     if kind is None or not isinstance(value, (list, tuple)):
         made = onnx.helper.make_attribute(name, value)
         wants_float = kind is AttrKind.FLOAT and made.type == onnx.AttributeProto.INT

@@ -10,6 +10,7 @@ import random
 import signal
 import tempfile
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -258,43 +259,55 @@ class EndlessError(BaseException):
     """ONNX Runtime was still running the model when it was stopped."""
 
 
+class _Runs:
+    """Ends runs of sessions that take too long, from one thread for all runs of a case."""
+
+    def __init__(self, loops: bool) -> None:
+        self.loops = loops
+        self.over = threading.Event()
+        self.now: tuple[float, Any] | None = None
+        self.ended: Any = None
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self.over.wait(0.5):
+            running = self.now
+            if running is None:
+                continue
+            since, options = running
+            if time.monotonic() - since > SECONDS / 2:
+                self.ended = options
+                options.terminate = True
+            if time.monotonic() - since > SECONDS:
+                for stop in STOPPED if self.loops else ():
+                    stop()
+
+
 @contextlib.contextmanager
 def _runs_that_end(loops: bool) -> Iterator[None]:
     """A run of a session ends after a time: no signal is handled while native code runs."""
     session = ort.capi.onnxruntime_pybind11_state.InferenceSession
     run = session.run
+    runs = _Runs(loops)
 
-    def stopped(self: Any, names: Any, feed: Any, options: Any = None) -> Any:
+    def watched(self: Any, names: Any, feed: Any, options: Any = None) -> Any:
         options = options or ort.RunOptions()
-        ended: list[bool] = []
-
-        def end() -> None:
-            ended.append(True)
-            options.terminate = True
-
-        def leave() -> None:
-            for stop in STOPPED if loops else ():
-                stop()
-
-        watch = threading.Timer(SECONDS / 2, end)
-        last = threading.Timer(SECONDS, leave)
-        watch.start()
-        last.start()
+        runs.now = time.monotonic(), options
         try:
             return run(self, names, feed, options)
         except Exception as error:
-            if ended:
+            if runs.ended is options:
                 raise EndlessError from error
             raise
         finally:
-            watch.cancel()
-            last.cancel()
+            runs.now = None
 
-    session.run = stopped
+    session.run = watched
     try:
         yield
     finally:
         session.run = run
+        runs.over.set()
 
 
 @contextlib.contextmanager
@@ -304,7 +317,8 @@ def _limit() -> Iterator[None]:
 
     # Of this process's own time: the machine may be busy.  A case that waits is ended from outside.
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    # Again each second: what is raised in a finalizer goes no further.
+    signal.setitimer(signal.ITIMER_PROF, SECONDS, 1)
     try:
         yield
     finally:

@@ -194,7 +194,9 @@ def _attribute(rng: random.Random, model: onnx.ModelProto) -> None:
     elif choice < 0.9:
         attribute.name = rng.choice(("axis", "to", "body", "value", "then_branch", "é", ""))
     else:
-        attribute.CopyFrom(rng.choice(held))
+        other = AttributeProto()
+        other.CopyFrom(rng.choice(held))  # it may hold the attribute, or be in it
+        attribute.CopyFrom(other)
 
 
 def _number_type(rng: random.Random, model: onnx.ModelProto) -> None:
