@@ -75,11 +75,11 @@ FACTS = (
     OperatorFacts(
         "Conv",
         heavy=True,
-        least_ranks=(2, 2),
+        least_ranks=(0, 2),
         infer=_conv_shape,
         flops=_conv_flops(weight=1, bias=2),
     ),
-    OperatorFacts("ConvInteger", heavy=True, least_ranks=(2, 2), flops=_conv_flops(weight=1)),
+    OperatorFacts("ConvInteger", heavy=True, least_ranks=(0, 2), flops=_conv_flops(weight=1)),
     OperatorFacts(
         "ConvTranspose",
         heavy=True,

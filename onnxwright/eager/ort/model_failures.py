@@ -13,9 +13,8 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.values import (
-    Value,
-)
+from onnxwright.eager.ort.rank_guards import failed_guard
+from onnxwright.eager.values import Value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 
@@ -43,7 +42,7 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
     text = str(error)
     node = _failed_node(model, text)
     where, advice, span = "run here", "see the cause of this error for the runtime's words", None
-    reason = tidy(text) or type(error).__name__
+    reason = failed_guard(text) or tidy(text) or type(error).__name__
     if node is not None:
         name = f" `{node.name}`" if node.name else ""
         reason = f"node {node.op_type}{name}: {reason}"
@@ -73,7 +72,8 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
     def report(node: onnx.NodeProto, failure: OnnxwrightError) -> None:
         if isinstance(failure.diagnostic, messages.OpFailed) and failure.__cause__ is not error:
             span = origin_of(node)
-            note = f"node {node.op_type} `{node.name}` of the model {model.graph.name!r}"
+            name = f" `{node.name}`" if node.name else ""
+            note = f"node {node.op_type}{name} of the model {model.graph.name!r}"
             moved = dataclasses.replace(
                 failure.diagnostic,
                 span=span or failure.diagnostic.span,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxwright.eager.ort import values as ort_values
+from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.ir.loading import (
     checked_for_runtime,
     not_a_model,
@@ -76,11 +77,17 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         opened, named = open_light(model)
         checked_for_runtime(opened.proto, more_operators=more_operators)
         weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
-        return ModelSource(opened.proto, serialized(opened.proto), opened.base, weights)
+        guarded = with_rank_guards(opened.proto)
+        return ModelSource(opened.proto, serialized(guarded), opened.base, weights)
     opened = open_model(model, external=external)
     if not hasattr(opened.proto, "graph"):
         not_a_model(opened.proto)
     checked_for_runtime(opened.proto, more_operators=more_operators)
+    guarded = with_rank_guards(opened.proto)
+    if guarded is not opened.proto:
+        kept = None if opened.path is not None or isinstance(model, bytes) else opened.proto
+        base = opened.base if opened.path is None else opened.path.parent
+        return ModelSource(kept, serialized(guarded), base)
     if opened.path is not None:
         return ModelSource(None, utf8_path(opened.path))
     if isinstance(model, bytes):

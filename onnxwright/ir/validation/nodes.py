@@ -243,7 +243,7 @@ def check_node(
         _check_bodies(node, version)
     if not domain and op_type == "Split":
         _check_split(node)
-    fault = promises.fault(_plain(node)) if runs and promises.fault is not None else None
+    fault = promises.fault(plain_attributes(node)) if runs and promises.fault is not None else None
     if fault is not None:
         raise Damage("structure", "", fault)
 
@@ -323,8 +323,15 @@ def _check_attributes(
             raise Damage("structure", "", f"its attribute {quoted(name)} is missing")
 
 
-def _plain(node: onnx.NodeProto) -> dict[str, Any]:
-    """The attributes of a node that are numbers or texts; what a function is given is not known."""
+def plain_attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """The attributes of a node that are numbers or texts; what a function is given is not known.
+
+    Args:
+        node: the node.
+
+    Returns:
+        The values by name.
+    """
     return {
         a.name: onnx.helper.get_attribute_value(a)
         for a in node.attribute
@@ -389,4 +396,11 @@ def _check_split(node: onnx.NodeProto) -> None:
             raise Damage("structure", f"attribute {quoted(attr.name)}", what)
 
 
-__all__ = ["check_node", "check_nodes", "is_sound", "needs_input", "versions_of"]
+__all__ = [
+    "check_node",
+    "check_nodes",
+    "is_sound",
+    "needs_input",
+    "plain_attributes",
+    "versions_of",
+]

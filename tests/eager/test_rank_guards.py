@@ -1,0 +1,141 @@
+"""Tensors with too few axes, found out at run time: kernels end the process there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+import onnxwright as ow
+from onnxwright.eager.ort.rank_guards import with_rank_guards
+from onnxwright.errors import EagerError
+
+HEAD = '<ir_version: 10, opset_import: ["" : 17, "my" : 1]> '
+
+
+def model(text: str, *untyped: str) -> onnx.ModelProto:
+    """A model; the inputs that are named have any rank."""
+    made = parser.parse_model(HEAD + text)
+    for info in made.graph.input:
+        if info.name in untyped:
+            info.type.tensor_type.ClearField("shape")
+    return made
+
+
+def ones(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return np.ones(shape, dtype)
+
+
+TWO = "(float x, float w) => (float y)"
+AT_INPUTS = {
+    "Conv": (f"g {TWO} {{ y = Conv (x, w) }}", (ones(), ones())),
+    "Conv of one axis": (f"g {TWO} {{ y = Conv (x, w) }}", (ones(3), ones(3))),
+    "Einsum": (f'g {TWO} {{ y = Einsum <equation = "ij,jk->ik"> (x, w) }}', (ones(2), ones(2, 2))),
+    "GridSample": (f"g {TWO} {{ y = GridSample (x, w) }}", (ones(), ones())),
+    "MaxRoiPool": (
+        f"g {TWO} {{ y = MaxRoiPool <pooled_shape = [2, 2]> (x, w) }}",
+        (ones(2, 2), ones(2, 5)),
+    ),
+    "DFT": ("g (float x) => (float y) { y = DFT <axis = 0> (x) }", (ones(),)),
+    "STFT": (
+        'g (float x, int64 s, int64 w) => (float y) { y = STFT (x, s, "", w) }',
+        (ones(), np.array(1), np.array(2)),
+    ),
+    "ReverseSequence": (
+        "g (float x, int64 w) => (float y) { y = ReverseSequence (x, w) }",
+        (ones(2), ones(2, dtype=np.int64)),
+    ),
+    "RoiAlign": (
+        "g (float x, float r, int64 b) => (float y) { y = RoiAlign (x, r, b) }",
+        (ones(2, 2), ones(2, 4), ones(2, dtype=np.int64)),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", AT_INPUTS)
+def test_inputs_of_any_rank(what: str) -> None:
+    text, given = AT_INPUTS[what]
+    made = model(text, "x", "w", "r", "b")
+    with pytest.raises(EagerError, match=r"OW612.*ax[ie]s, and it takes"):
+        ow.run_model(made, list(given))
+
+
+SHAPED = "(float[N] x, int64[R] s) => (float y)"
+INSIDE = {
+    "a shape that is an input": f"g {SHAPED} {{ r = Reshape (x, s)  y = DFT <axis = 0> (r) }}",
+    "a declared shape that is not kept": f"""g {SHAPED} <float[A, B, 2] r> {{
+        r = Reshape (x, s)  y = DFT <axis = 0> (r) }}""",
+    "a branch": f"""g {SHAPED} {{
+        c = Constant <value = bool {{1}}> ()
+        y = If (c) <then_branch = t () => (float p) {{
+            r = Reshape (x, s)  p = DFT <axis = 0> (r) }},
+                    else_branch = e () => (float q) {{ q = Identity (x) }}> }}""",
+    "a value from around a branch": f"""g {SHAPED} {{
+        r = Reshape (x, s)
+        c = Constant <value = bool {{1}}> ()
+        y = If (c) <then_branch = t () => (float p) {{ p = DFT <axis = 0> (r) }},
+                    else_branch = e () => (float q) {{ q = Identity (x) }}> }}""",
+    "a loop": f"""g {SHAPED} {{
+        n = Constant <value_int = 1> ()
+        y = Loop (n, "", x) <body = b (int64 i, bool k, float[A, B] v) => (bool m, float[A, B] u) {{
+            m = Identity (k)  r = Reshape (v, s)  u = DFT <axis = 0> (r) }}> }}""",
+    "a function": f"""g {SHAPED} {{ r = Reshape (x, s)  y = my.f (r) }}
+        <domain: "my", opset_import: ["" : 17]> f (a) => (b) {{ b = DFT <axis = 0> (a) }}""",
+}
+
+
+@pytest.mark.parametrize("what", INSIDE)
+def test_ranks_that_the_run_decides(what: str) -> None:
+    made = model(INSIDE[what])
+    scalar = {"x": ones(1), "s": np.zeros(0, np.int64)}
+    with pytest.raises(EagerError, match="OW6[12]2"):
+        ow.run_model(made, scalar)
+    (found,) = ow.run_model(made, {"x": ones(4), "s": np.array([2, 2, 1])})
+    assert np.asarray(found).shape[:2] == (2, 2)
+
+
+def test_bytes_and_files_say_which_input(tmp_path: Path) -> None:
+    made = model(AT_INPUTS["DFT"][0], "x")
+    path = tmp_path / "m.onnx"
+    onnx.save(made, path)
+    for given, text in (
+        (made.SerializeToString(), "its input 0 has 0 axes, and it takes 1"),
+        (str(path), "input 0 of DFT has fewer than 1 axis"),
+    ):
+        with pytest.raises(EagerError, match=text):
+            ow.run_model(given, [ones()])
+        (found,) = ow.run_model(given, [ones(4, 1)])
+        assert found.shape == (4, 2)
+
+
+def test_external_data_of_a_file_is_found(tmp_path: Path) -> None:
+    made = model(
+        "g (float x) => (float y) <float[2] w = {3, 4}> { z = DFT <axis = 0> (x)  y = Add (z, w) }",
+        "x",
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(made, path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    (found,) = ow.run_model(str(path), [ones(1, 1)])
+    np.testing.assert_array_equal(found, [[4, 4]])
+
+
+KNOWN = {
+    "a shape": model("g (float[N, 1] x) => (float y) { y = DFT <axis = 0> (x) }"),
+    "inferred": model("g (float[N, 1] x) => (float y) { z = Neg (x)  y = DFT <axis = 0> (z) }"),
+    "a weight of Conv": model(
+        "g (float x) => (float y) <float[1, 1, 1] w = {1}> { y = Conv (x, w) }", "x"
+    ),
+    "a function": model(
+        """g (float[N, 1] x) => (float y) { y = my.f (x) }
+        <domain: "my", opset_import: ["" : 17]> f (a) => (b) { b = DFT <axis = 0> (a) }"""
+    ),
+    "nothing of the kind": model("g (float x) => (float y) { y = Neg (x) }", "x"),
+}
+
+
+@pytest.mark.parametrize("what", KNOWN)
+def test_known_ranks_change_nothing(what: str) -> None:
+    assert with_rank_guards(KNOWN[what]) is KNOWN[what]
