@@ -88,6 +88,23 @@ class KindOfNumber(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ResultIsNone(Diagnostic):
+    """A result of the program is None for some values of a tensor."""
+
+    code: ClassVar[str] = "OW863"
+    title: ClassVar[str] = (
+        "a result of the model is `None` by this decision: an ONNX model has to give a tensor, "
+        "and raises an error there"
+    )
+    label: ClassVar[str] = "decided by a value"
+    help: ClassVar[str] = (
+        "give a tensor on both sides, such as an empty one, or a truth value that says whether "
+        "there is a result"
+    )
+    severity: ClassVar[str] = "warning"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeededDraw(Diagnostic):
     """A model sets the seed and draws random numbers of which ONNX draws others."""
 

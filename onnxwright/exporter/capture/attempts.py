@@ -151,6 +151,13 @@ class _Search:
             failure = Failure(error, way.strategy.functions, attempt.seconds)
             self.failed.append((failure, way.inputs))
         self.loops.refused(error)
+        if not way.relaxed and not isinstance(way.strategy, Source) and has_deciding_frame(error):
+            # The bounds of dimensions do not answer a question about a value.
+            self.waiting = [
+                other
+                for other in self.waiting
+                if not (other.relaxed and other.strategy is way.strategy)
+            ]
         if self.best is not None:
             return
         if (

@@ -145,6 +145,7 @@ def capture_model(
         check_sparse(program)
         warn_changes(found.changes)
         found.misread.warn()
+        found.by_values.warn()
         names = shapes.names_of(program, relaxed or wanted, found.unrolled)
         if dynamic_shapes:
             specialization.warn_specialized_dims(program, names, found.unrolled)

@@ -161,7 +161,7 @@ class Source:
                 found = capture()
         self.choices = tuple(found.session.choices)
         self.rewritten = tuple(found.rewritten.names)
-        self.decisions = ValueDecisions(self.choices, found.rewritten)
+        self.decisions = ValueDecisions(self.choices, found.rewritten, tuple(found.session.absent))
         self.answered = frozenset(found.session.used)
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}

@@ -552,3 +552,57 @@ def sums_of_runs(x):
     if current is not None:
         words.append(current)
     return torch.stack(words) if words else x.new_zeros(0)
+
+
+class _Part:
+    def __init__(self, value):
+        self.value = value
+
+    @property
+    def is_there(self):
+        return self.value is not None
+
+
+def _perhaps(x):
+    return x.sum() if x.mean() > 0 else None
+
+
+def _part(x):
+    return [_Part(_perhaps(x))]
+
+
+def _scaled(x, parts):
+    return x if parts[0].value is None else x * parts[0].value
+
+
+def _scaled_if_there(x, parts):
+    return x * parts[0].value if parts[0].is_there else x + 1
+
+
+@program
+def none_in_an_object_of_a_list(x):
+    """The functions that ask are not those that decide."""
+    return _scaled(x, _part(x)) + _scaled_if_there(x, _part(-x))
+
+
+@program
+def what_none_is_not(x):
+    scale = _perhaps(x)
+    y = x * (scale if torch.is_tensor(scale) else 2)
+    y = y + (scale if hasattr(scale, "shape") else 3)
+    size = getattr(scale, "abs", None)
+    return y if size is None else y * size()
+
+
+@more
+def class_in_a_function(x):
+    class Held:
+        def __init__(self):
+            self.scale = _perhaps(x)
+
+        @property
+        def is_there(self):
+            return self.scale is not None
+
+    held = Held()
+    return x * held.scale if held.is_there else x

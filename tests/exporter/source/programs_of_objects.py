@@ -649,7 +649,7 @@ def sides_of_containers(x):
     return a + b, out["b"][0], out["b"][1]["c"]
 
 
-@refused
+@program
 def object_of_a_class(x):
     class Holder:
         def __init__(self, value):

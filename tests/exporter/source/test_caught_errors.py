@@ -83,3 +83,20 @@ def test_an_error_that_leaves_the_model_is_a_check(function: Callable[..., Any])
     program = ow.export(model, (torch.ones(3) / 2,))
     x = torch.tensor([0.5, -1.0, 0.25])
     torch.testing.assert_close(program(x), model(x))
+
+
+def scale_of(x):
+    return x.sum() if x.max() > 1 else None
+
+
+def none_is_not_a_number(x):
+    scale = scale_of(x)
+    try:
+        return x * scale
+    except TypeError:
+        return x
+
+
+def test_what_fails_for_none_is_refused_if_the_model_catches_it() -> None:
+    with pytest.raises(ExportError, match="OW862"):
+        ow.export(as_module(none_is_not_a_number), (torch.ones(3),), capture="source")

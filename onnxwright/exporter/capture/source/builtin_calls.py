@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.merging import asks_constants
 from onnxwright.exporter.capture.source.operators import chain, not_
-from onnxwright.exporter.capture.source.optional_values import plain
+from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
@@ -245,7 +245,10 @@ def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _with_values(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A builtin of values that may be None; of None it would fail."""
-    if getattr(function, "args", ()) == (bool_,):
+    """A builtin of values that may be None; of None most would fail."""
+    (which,) = getattr(function, "args", (None,))
+    if which is bool_:
         return function(*args, **kwargs)
-    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+    if which in (str_, type_):
+        return function(*map(certain, args))
+    return function(*map(needed, args), **{k: needed(v) for k, v in kwargs.items()})

@@ -18,7 +18,7 @@ from onnxwright.exporter.capture.source.lists import (
     raise_growth,
     rows_kept,
 )
-from onnxwright.exporter.capture.source.logic import comparisons, supposing
+from onnxwright.exporter.capture.source.logic import chosen, comparisons, supposing
 from onnxwright.exporter.capture.source.merging import (
     Build,
     Merger,
@@ -158,6 +158,10 @@ def _conditional(
             session.numbers.add(
                 result, frozenset().union(*choices) if all(choices) else frozenset()
             )
+            if result.dtype == torch.bool and all(
+                isinstance(one, (bool, torch.Tensor)) for one in (pair.left, pair.right)
+            ):
+                chosen(result, condition, pair.left, pair.right)
     state.write([build(results) for build in builds])
     return bool(merger.pairs or parts[0].written or parts[1].written)
 

@@ -92,7 +92,7 @@ class Expressions(ast.NodeTransformer):
     Args:
         owner: the class that private names belong to; None outside a class.
         first: the first parameter of the method, for `super()`; None outside one.
-        function: rewrites a nested function.
+        function: rewrites a nested function; a method of the class whose name is given.
         local: names that are bound in the function: builtins of these names are not meant.
         constants: whether it is known at run time only which variables are None.
     """
@@ -101,7 +101,7 @@ class Expressions(ast.NodeTransformer):
         self,
         owner: str | None,
         first: str | None,
-        function: Callable[[ast.FunctionDef], ast.FunctionDef],
+        function: Callable[[ast.FunctionDef, str | None], ast.FunctionDef],
         local: set[str],
         constants: bool = False,
     ) -> None:
@@ -191,6 +191,9 @@ class Expressions(ast.NodeTransformer):
         if _is_math(node, self.local):
             node.args, node.func = [node.func, *node.args], call("math_").func
             return node
+        if _is_named(node.func, "is_tensor"):
+            node.args, node.func = [node.func, *node.args], call("is_tensor").func
+            return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             node.args = [node.func.value, *node.args]
             node.func = call("got").func
@@ -279,14 +282,17 @@ class Expressions(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A nested function is rewritten as a function."""
-        return self.function(node)
+        return self.function(node, None)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Left as it is."""
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Left as it is."""
+        """The methods of a nested class are rewritten, nothing else of it."""
+        for n, s in enumerate(node.body):
+            if isinstance(s, ast.FunctionDef):
+                node.body[n] = self.function(s, node.name)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -394,6 +400,13 @@ def may_be_number(index: ast.expr) -> bool:
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return not isinstance(index, others) and not isinstance(index, ast.Constant)
+
+
+def _is_named(function: ast.expr, name: str) -> bool:
+    """Whether a function is read by a name, alone or as an attribute."""
+    if isinstance(function, ast.Attribute):
+        return function.attr == name
+    return isinstance(function, ast.Name) and function.id == name
 
 
 def _is_length(node: ast.expr) -> bool:

@@ -11,7 +11,7 @@ from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.one_of import picked, tensor_of
-from onnxwright.exporter.capture.source.optional_values import plain
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, by_presence, needed, plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.texts import Text
@@ -49,7 +49,11 @@ def item(value: Any, index: Any) -> Any:
 
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
-    session, name, value = current(), rest[0] if rest else None, plain(value)
+    session, name = current(), rest[0] if rest else None
+    if isinstance(value, MaybeNone) and function is getattr and len(rest) > 1:
+        found = attribute(function, plain(value), *rest)
+        return by_presence(value, found, getattr(None, *rest))
+    value = needed(value, AttributeError)
     if session is None or function is not getattr or not isinstance(name, Text):
         if session is not None and function is getattr and len(rest) > 1:
             _refuse_one_sided(value, name)
@@ -62,7 +66,9 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`."""
-    value = plain(value)
+    if isinstance(value, MaybeNone) and function is hasattr:
+        found = has_attribute(function, plain(value), name)
+        return by_presence(value, found, hasattr(None, name))
     if current() is None or function is not hasattr or not isinstance(name, Text):
         if current() is not None and function is hasattr:
             _refuse_one_sided(value, name)

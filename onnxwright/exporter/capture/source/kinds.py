@@ -26,6 +26,13 @@ def is_of_type(value: Any, kinds: Any) -> Any:
     return negated(absent) if found else absent
 
 
+def is_tensor(function: Any, *args: Any, **options: Any) -> Any:
+    """`torch.is_tensor(value)`: what stands for a number of Python is none."""
+    if function is not torch.is_tensor or len(args) != 1 or options:
+        return function(*args, **options)
+    return is_of_type(args[0], torch.Tensor)
+
+
 def type_(*args: Any, **options: Any) -> Any:
     """`type(value)`; of three arguments, a new class."""
     return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)

@@ -48,11 +48,33 @@ def defined(result: Any, operation: str, *parts: Any) -> Any:
     """
     session = current()
     if session is not None and isinstance(result, torch.Tensor):
-        known = [p in session.numbers or session.truths.has(p) for p in parts]
+        known = [_is_known(p) for p in parts]
         if any(known):
             given = [p if k else object() for p, k in zip(parts, known)]
             session.truths.define(result, operation, *given)
     return result
+
+
+def chosen(result: torch.Tensor, condition: Any, left: Any, right: Any) -> None:
+    """Remember by what a truth value is chosen.
+
+    Args:
+        result: the truth value.
+        condition: the condition.
+        left: it where the condition holds: a truth value, or a bool.
+        right: it elsewhere.
+    """
+    session = current()
+    if session is not None:
+        sides = [p if isinstance(p, bool) or _is_known(p) else object() for p in (left, right)]
+        about = condition if _is_known(condition) else object()
+        session.truths.define_choice(result, about, *sides)
+
+
+def _is_known(truth: Any) -> bool:
+    """Whether something is known of a truth value; other tensors may be changed in place."""
+    session = current()
+    return session is not None and (truth in session.numbers or session.truths.has(truth))
 
 
 def compared(truth: torch.Tensor, condition: Any) -> torch.Tensor:
@@ -81,6 +103,6 @@ def comparisons() -> dict[int, Any]:
 def supposing(test: Any, answer: bool) -> AbstractContextManager[None]:
     """While it lasts, a condition is true or false."""
     session = current()
-    if session is None or not (test in session.numbers or session.truths.has(test)):
+    if session is None or not _is_known(test):
         return nullcontext()
     return session.truths.supposing(test, answer)

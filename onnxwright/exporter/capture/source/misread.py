@@ -7,10 +7,8 @@ objects of PyTorch stand for the numbers.  Rewritten code reads them as Python w
 
 from __future__ import annotations
 
-import ast
 import dis
 import functools
-import linecache
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +25,7 @@ from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.decisions import outside_of_torch, sym_node_wrapped
 from onnxwright.exporter.capture.source.conversions import Conversions
 from onnxwright.exporter.capture.source.functions import MACHINERY
+from onnxwright.exporter.capture.source.text_uses import is_used
 from onnxwright.exporter.places import CAPTURE, STDLIB, is_of_user, line_of
 
 _NEW_NUMBERS = ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool")
@@ -78,7 +77,7 @@ def _texts(found: Misread) -> Iterator[None]:
     def text(self: torch.SymInt) -> str:
         frame = sys._getframe(1)
         place = frame.f_code.co_filename, frame.f_lineno
-        if not _is_of_a_library(place[0]) and free_unbacked_symbols(self) and _is_used(*place):
+        if not _is_of_a_library(place[0]) and free_unbacked_symbols(self) and is_used(*place):
             found.functions.setdefault(frame.f_code, frame)
             found.texts.setdefault(place)
         return before(self)
@@ -155,19 +154,3 @@ def _asks_for_kind(code: CodeType) -> bool:
 def _is_of_a_library(file: str) -> bool:
     own = file.startswith(STDLIB) and "site-packages" not in file
     return own or file.startswith(MACHINERY)
-
-
-def _is_used(file: str, line: int) -> bool:
-    """Whether the statement of a line does something with a text."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return True
-    statement: ast.stmt | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
-            if statement is None or node.lineno >= statement.lineno:
-                statement = node
-    if isinstance(statement, (ast.Raise, ast.Assert)):
-        return False
-    return not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))

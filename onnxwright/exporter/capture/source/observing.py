@@ -11,8 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onnxwright.diagnostics.catalogue import export_forms as messages
+from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.session import Choice, noting
+from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 Answers = dict[Choice, set[int]]
@@ -62,10 +65,17 @@ class ValueDecisions:
     Fields:
         choices: them, in order.
         rewritten: the functions that decide.
+        absent: the lines of those by which a result is None; the model raises an error there.
     """
 
     choices: tuple[Choice, ...] = ()
     rewritten: Rewritten = field(default_factory=Rewritten)
+    absent: tuple[tuple[str, int], ...] = ()
+
+    def warn(self) -> None:
+        """Warn of results that are None for some values (OW863)."""
+        for place in self.absent:
+            warn(messages.ResultIsNone(span=line_of(*place)))
 
     @property
     def assumed(self) -> list[Choice]:

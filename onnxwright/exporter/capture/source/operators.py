@@ -83,6 +83,8 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
         found = _plain(others)
         if found is stop:
             return found  # whatever the first part is
+        if found is (not stop):
+            return value
         if found is not None:
             return combined(operation, as_truth(value), as_truth(found))
     if stop:

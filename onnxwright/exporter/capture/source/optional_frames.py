@@ -6,9 +6,10 @@ Python answers `x is None` in them without a question at run time: they have to 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -18,9 +19,13 @@ from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.expressions import RUNTIME
 from onnxwright.exporter.capture.source.functions import MACHINERY, Site
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.places import STDLIB, TORCH
 
+# Objects that are looked at in the variables of a function.
+_MOST_HELD = 1000
+_WITHOUT_PARTS = (torch.Tensor, str, bytes, bool, int, float, complex, type(None), torch.SymInt)
 # It hands its arguments on to `forward`.
 _PASSED = (f"{TORCH}/nn/modules/module.py",)
 
@@ -58,16 +63,27 @@ def _may_ask(code: CodeType) -> bool:
 
 
 def _has_optional(values: Iterable[Any]) -> bool:
-    for value in values:
+    """Whether a value may be None, or one of several texts, or holds one that may.
+
+    Objects are gone through breadth first, so that what a variable holds itself is found early.
+    """
+    queue, seen = deque(values), set[int]()
+    while queue and len(seen) < _MOST_HELD:
+        value = queue.popleft()
         if type(value) in (MaybeNone, Text):
             return True
-        if type(value) in (tuple, list, dict):
-            held = value.values() if type(value) is dict else value
-            if any(type(one) in (MaybeNone, Text) for one in held):
-                return True
-        elif isinstance(value, torch.nn.Module):
-            if any(type(one) is MaybeNone for one in vars(value).values()):
-                return True
+        if isinstance(value, _WITHOUT_PARTS) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            queue.extend(value.values())
+        elif isinstance(value, (tuple, list)):
+            queue.extend(value)
+        elif not isinstance(value, (type, FunctionType, ModuleType)):
+            queue.extend(getattr(value, "__dict__", {}).values())
+            names = getattr(type(value), "__slots__", ())
+            held = (names,) if isinstance(names, str) else names
+            queue.extend(getattr(value, name, None) for name in held)
     return False
 
 
@@ -99,6 +115,9 @@ def checked(results: Any) -> Any:
             raise DisagreementError("the result", "a text", "another text")
         if not isinstance(value, MaybeNone):
             return value
+        session = current()
+        if session is not None:
+            session.absent.setdefault(value._ow_place)
         return pytree.tree_map(lambda leaf: _there(leaf, present_of(value)), checked(plain(value)))
 
     return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, (MaybeNone, Text)))

@@ -13,9 +13,11 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.logic import combined, negated
+from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
@@ -33,11 +35,12 @@ class MaybeNone:
         decide: decides between two branches.
     """
 
-    __slots__ = ("_ow_decide", "_ow_present", "_ow_value")
+    __slots__ = ("_ow_decide", "_ow_place", "_ow_present", "_ow_value")
 
     def __init__(self, present: Any, value: Any, decide: Decide) -> None:
         for name, held in (("present", present), ("value", value), ("decide", decide)):
             object.__setattr__(self, f"_ow_{name}", held)
+        object.__setattr__(self, "_ow_place", asking_line())
         session = current()
         if session is not None and isinstance(present, torch.Tensor):
             session.numbers.add(present)
@@ -55,26 +58,26 @@ class MaybeNone:
         return called(func, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(plain(self), name)
+        return getattr(needed(self, AttributeError), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(plain(self), name, value)
+        setattr(needed(self, AttributeError), name, value)
 
     def __getitem__(self, index: Any) -> Any:
-        return plain(self)[plain(index)]
+        return needed(self)[needed(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        plain(self)[plain(index)] = value
+        needed(self)[needed(index)] = value
 
     def __len__(self) -> int:
-        return len(plain(self))
+        return len(needed(self))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(plain(self))
+        return iter(needed(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the value."""
-        return plain(self)(*args, **kwargs)
+        return needed(self)(*args, **kwargs)
 
     def __bool__(self) -> bool:
         raise RuntimeError("whether a value is None is data-dependent")
@@ -100,7 +103,7 @@ class MaybeNone:
 
 def _forwarded(function: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
-        values = [plain(v) for v in (self, *others)]
+        values = [needed(v) for v in (self, *others)]
         return function(*(values[::-1] if swapped else values))
 
     return method
@@ -120,6 +123,51 @@ for _function in (int, float, round):
 def plain(value: Any) -> Any:
     """The value of one that may be None; other values as they are."""
     return value._ow_value if isinstance(value, MaybeNone) else value
+
+
+def needed(value: Any, error: type[Exception] = TypeError) -> Any:
+    """The value of one that may be None, for what fails for None.
+
+    Args:
+        value: anything.
+        error: what Python raises for None.
+
+    Raises:
+        CaughtError: the model catches that.
+    """
+    if isinstance(value, MaybeNone) and present_of(value) is not True:
+        refuse_handled(error())
+    return plain(value)
+
+
+def certain(value: Any) -> Any:
+    """A value, or None, where it is known which.
+
+    Args:
+        value: anything.
+
+    Raises:
+        DisagreementError: it may be either.
+    """
+    if not isinstance(value, MaybeNone):
+        return value
+    present = present_of(value)
+    if not isinstance(present, bool):
+        with refused_here():
+            raise DisagreementError("the value", "`None`", words(plain(value)))
+    return plain(value) if present else None
+
+
+def by_presence(value: MaybeNone, there: Any, absent: Any) -> Any:
+    """One of two results, by whether there is a value."""
+    present = present_of(value)
+    if isinstance(present, bool):
+        return there if present else absent
+
+    def either(then: Branch, orelse: Branch, state: State) -> None:
+        value._ow_decide(present, then, orelse, state)
+
+    return result_of(either, lambda: there, lambda: absent)
 
 
 def present_of(value: Any) -> Any:
@@ -153,7 +201,9 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return function(*given[0], **given[1])
 
     present = present_of(found)
-    if present is True or (present is not False and not works(lambda: with_(None))):
+    if present is not True and present is not False and not works(lambda: with_(None)):
+        return with_(needed(found))
+    if present is True:
         return with_(found._ow_value)
     if present is False:
         return with_(None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import linecache
 import sys
 from collections.abc import Callable
@@ -17,7 +18,10 @@ from typing import Any
 from onnxwright.exporter.capture.source.errors import CaughtError
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.state import State
-from onnxwright.exporter.places import CAPTURE, is_of_user
+from onnxwright.exporter.places import CAPTURE, is_of_user, line_of
+
+# An `except`, with the file and the line of its `try` that runs.
+_Handler = tuple[ast.ExceptHandler, tuple[str, int]]
 
 
 def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
@@ -30,8 +34,7 @@ def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
     Raises:
         CaughtError: an `except` of the model takes the error.
     """
-    handler = _handler(sys._getframe(1), None)
-    if handler is None:
+    if _handler(sys._getframe(1), None) is None:
         return
     error: BaseException | None = None
     before = None if state is None else state.read()
@@ -43,37 +46,57 @@ def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
         region.discard()
     if state is not None and before is not None:
         state.write(before)
-    handler = _handler(sys._getframe(1), error)
-    if error is not None and handler is not None:
-        raise CaughtError(type(error).__name__, handler.lineno)
+    found = _handler(sys._getframe(1), error)
+    if error is not None and found is not None:
+        raise CaughtError(type(error).__name__, found[0].lineno)
 
 
-def _handler(frame: FrameType | None, error: BaseException | None) -> ast.ExceptHandler | None:
-    """The `except` of the model that takes an error, or any error; None if there is none."""
+def refuse_handled(error: Exception) -> None:
+    """Refuse an error that Python raises for some values only, if the model catches it.
+
+    Args:
+        error: one like it.
+
+    Raises:
+        CaughtError: an `except` of the model takes the error.
+    """
+    found = _handler(sys._getframe(1), error)
+    if found is not None:
+        refused = CaughtError(type(error).__name__, found[0].lineno)
+        refused.span = line_of(*found[1])
+        raise refused
+
+
+def _handler(frame: FrameType | None, error: BaseException | None) -> _Handler | None:
+    """The `except` of the model that takes an error, or any error, and the line of its `try`."""
     while frame is not None and frame.f_code.co_filename != CAPTURE:
         file, line = frame.f_code.co_filename, frame.f_lineno
         if is_of_user(file):
             for handler in _handlers(file, line):
                 if error is None or _takes(handler, error, frame):
-                    return handler
+                    return handler, (file, line)
         frame = frame.f_back
     return None
 
 
 def _handlers(file: str, line: int) -> list[ast.ExceptHandler]:
     """What may take an error of a line, innermost first; not what raises again at its end."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return []
     around = [
         node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Try)
-        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+        for node in _tries("".join(linecache.getlines(file)))
+        if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
     ]
     around.sort(key=lambda node: node.lineno, reverse=True)
     return [h for node in around for h in node.handlers if not isinstance(h.body[-1], ast.Raise)]
+
+
+@functools.lru_cache(maxsize=16)
+def _tries(text: str) -> list[ast.Try]:
+    """The `try` statements of a file."""
+    try:
+        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Try)]
+    except SyntaxError:
+        return []
 
 
 def _takes(handler: ast.ExceptHandler, error: BaseException, frame: FrameType) -> bool:

@@ -179,12 +179,12 @@ def _function(
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
     block = (start, *liveness(normalize(block, flags), structure.outer))
 
-    def inner_function(f: ast.FunctionDef) -> ast.FunctionDef:
+    def inner_function(f: ast.FunctionDef, of: str | None) -> ast.FunctionDef:
         if is_context_manager(f):
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, owner, name, asks_constants, nested=True)
+        made = _function(f, file, of or owner, name, asks_constants, nested=True)
         made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
         made.args = _defaults_visited(f.args, expressions)
         return made

@@ -6,7 +6,7 @@ Outside a capture by source, and for plain values, each does what Python does.
 from onnxwright.exporter.capture.source.builtin_calls import bound, builtin, counted
 from onnxwright.exporter.capture.source.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.source.items import attribute, got, has_attribute, item
-from onnxwright.exporter.capture.source.kinds import is_of_type
+from onnxwright.exporter.capture.source.kinds import is_of_type, is_tensor
 from onnxwright.exporter.capture.source.lists import append, cleared, extend, insert
 from onnxwright.exporter.capture.source.loops import for_, generated, listed, while_
 from onnxwright.exporter.capture.source.math_calls import math_
@@ -31,6 +31,6 @@ __all__ = [
     "REFUSED", "State", "and_", "append", "assert_", "attribute", "augment", "augment_item",
     "bound", "builtin", "chain", "choose", "cleared", "contains", "counted", "extend", "for_",
     "format_", "generated", "got", "has_attribute", "if_", "insert", "invert", "is_",
-    "is_of_type", "is_unset", "item", "listed", "math_", "not_", "observe", "or_", "percent",
-    "popped", "set_item", "text", "while_", "yielded",
+    "is_of_type", "is_tensor", "is_unset", "item", "listed", "math_", "not_", "observe", "or_",
+    "percent", "popped", "set_item", "text", "while_", "yielded",
 ]  # fmt: skip

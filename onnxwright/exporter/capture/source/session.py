@@ -83,6 +83,7 @@ class Session:
             variable has.
         tries_constants: whether that is tried if a loop over a size would be unrolled otherwise.
         lost_constants: whether what one side gives was left out as the other one has a constant.
+        absent: the lines of decisions by which a result of the model is None.
         texts: the texts that a variable may have, with their numbers.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
@@ -101,6 +102,7 @@ class Session:
     asks_constants: bool = False
     tries_constants: bool = False
     lost_constants: bool = False
+    absent: dict[tuple[str, int], None] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
 
     def record(self, kind: str, sides: int = 2) -> Choice:

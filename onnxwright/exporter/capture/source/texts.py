@@ -13,8 +13,10 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.optional_values import MaybeNone, certain, plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.text_uses import is_used
 from onnxwright.exporter.capture.source.truth import is_unknown
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -182,6 +184,8 @@ def number_of(text: str) -> Any:
 
 def shown(value: Any) -> Any:
     """What a text has for a value: of a tensor of one known number that number."""
+    if isinstance(value, MaybeNone):
+        value = certain(value) if is_used(*asking_line()) else plain(value)
     t = tracer()
     if current() is None or t is None or not isinstance(value, torch.Tensor) or value.ndim:
         return value

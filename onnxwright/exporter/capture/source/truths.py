@@ -57,6 +57,26 @@ class Truths:
         self._kept[id(result)] = result
         self._formulas[id(result)] = operation, parts
 
+    def define_choice(self, result: Any, condition: Any, left: Any, right: Any) -> None:
+        """A truth value that is `left` where a condition holds, else `right`.
+
+        Args:
+            result: the truth value.
+            condition: another one.
+            left, right: truth values, or bools.
+        """
+        sides = [self._constant(v) if isinstance(v, bool) else v for v in (left, right)]
+        absent, first, last = object(), object(), object()
+        self.define(absent, "not", condition)
+        self.define(first, "and", condition, sides[0])
+        self.define(last, "and", absent, sides[1])
+        self.define(result, "or", first, last)
+
+    def _constant(self, value: bool) -> Any:
+        made = object()
+        self.define(made, "and" if value else "or")
+        return made
+
     def compare(self, result: Any, condition: Any) -> None:
         """Remember of which comparison of sizes a truth value is the result."""
         self._kept[id(result)] = result
@@ -87,8 +107,8 @@ class Truths:
             self._supposed.pop()
 
     def answer(self, value: Any) -> bool | None:
-        """A truth value, if it follows from what is supposed."""
-        if not self._supposed:
+        """A truth value, if it follows from what is supposed, or is the same in all cases."""
+        if not self._supposed and not self.has(value):
             return None
         own = set(self._symbols(value))
         every = [_Fact(v, answer, set(self._symbols(v))) for v, answer in self._supposed]
@@ -97,7 +117,7 @@ class Truths:
         if len(symbols) > _MOST:
             facts = [fact for fact in facts if fact.symbols <= own]
             symbols = own
-        if not facts or len(symbols) > _MOST:
+        if not (facts or self.has(value)) or len(symbols) > _MOST:
             return None
         found = set()
         for values in itertools.product((False, True), repeat=len(symbols)):
