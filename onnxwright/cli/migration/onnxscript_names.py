@@ -59,7 +59,9 @@ def rewrite_onnxscript(source: Source) -> None:
     if bound:
         _uses(source, "onnxscript", [], bound)
     if bound or any(found):
-        for node in (*source.nodes(ast.BinOp), *source.nodes(ast.AugAssign)):
+        remainders: list[ast.BinOp | ast.AugAssign] = [*source.nodes(ast.BinOp)]
+        remainders += source.nodes(ast.AugAssign)
+        for node in remainders:
             if isinstance(node.op, ast.Mod) and not _is_text(node):
                 source.note(node, _REMAINDER)
         _scalars(source)
