@@ -89,6 +89,8 @@ class Save:
 
     def __enter__(self) -> Self:
         with self._named():
+            if self.target.is_symlink():
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self.path))
             if self.target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", str(self.path))
             if not self._folder.is_dir():
@@ -106,6 +108,9 @@ class Save:
     ) -> None:
         for part in self._parts:
             part.discard()
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            with self._named():  # a write of data: a full disk
+                raise error
 
     def data_file(self) -> BinaryIO:
         """A new file for data, opened to write and read."""
@@ -280,7 +285,8 @@ class _Part:
 
     def discard(self) -> None:
         """Remove it where it was not put in place."""
-        self.close()
+        with contextlib.suppress(OSError):  # what was not written yet does not fit either
+            self.close()
         if not self._done:
             _remove(self.path)
 

@@ -202,3 +202,39 @@ def test_names_that_no_model_or_file_can_have(tmp_path: Path) -> None:
     (tmp_path / "link.onnx").symlink_to(tmp_path / "missing" / "m.onnx")
     with pytest.raises(FileNotFoundError, match="link.onnx"), Save(tmp_path / "link.onnx"):
         pass
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").symlink_to("b.onnx")
+    (tmp_path / "b.onnx").symlink_to("a.onnx")
+    with pytest.raises(OSError, match=r"a\.onnx") as found:
+        write_file(tmp_path / "a.onnx", b"new")
+    assert found.value.errno == errno.ELOOP
+    assert (tmp_path / "a.onnx").is_symlink()
+
+
+def too_large(path: Path, size: int) -> None:
+    with Save(path) as files:
+        files.data_file().write(b"2" * size)
+        files.commit(b"3" * 300)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no limits of files on this system")
+@pytest.mark.parametrize("size", [300, 100_000])
+def test_a_full_disk_leaves_the_old_model_and_names_the_path(size: int, tmp_path: Path) -> None:
+    import resource
+
+    path = tmp_path / "m.onnx"
+    save(path, 1.0, "file")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"m\.onnx"):
+            too_large(path, size)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    assert value_of(path) == 1.0
