@@ -61,16 +61,19 @@ def for_loop(low: Lowering, s: hir.For) -> None:
 
 def range_loop(low: Lowering, s: hir.For, numbers: range) -> None:
     """A loop over a static range: a Loop, unless its variable must be known."""
-    if len(numbers) == 0:
+    if not numbers:
         return
     start, step = numbers.start, numbers.step
+    count = (numbers[-1] - start) // step + 1  # `len` takes no more than an address has
+    if count >= 1 << 63:
+        _too_many(s, count)
 
     def item(n: GraphValue) -> Any:
         scaled = apply_binary(low, "mul", n, step, s.span) if step != 1 else n
         return apply_binary(low, "add", scaled, start, s.span) if start else scaled
 
     region = Region("this loop", s.span, tried=True)
-    trips = DynamicTripCount(len(numbers), item)
+    trips = DynamicTripCount(count, item)
     failed = try_as_loop(
         low, region, lambda: dynamic_for(low, s, trips, region, at_least_once=True)
     )
@@ -79,16 +82,12 @@ def range_loop(low: Lowering, s: hir.For, numbers: range) -> None:
     if region.grows:
         unroll_or_carry(
             low,
-            lambda: (
-                unroll(low, s, iter(numbers))
-                if len(numbers) <= UNROLL_LIMIT
-                else _too_many(s, len(numbers))
-            ),
+            lambda: unroll(low, s, iter(numbers)) if count <= UNROLL_LIMIT else _too_many(s, count),
             lambda: dynamic_for(low, s, trips, Region("this loop", s.span), at_least_once=True),
         )
         return
-    if len(numbers) > UNROLL_LIMIT:
-        _too_many(s, len(numbers))
+    if count > UNROLL_LIMIT:
+        _too_many(s, count)
     unroll(low, s, iter(numbers))
 
 

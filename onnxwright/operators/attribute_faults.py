@@ -6,12 +6,14 @@ wrong with them, None where nothing is.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 _EQUATION = re.compile(r"[a-zA-Z.,> -]*")
 _MOST_AXES = 64
+_LARGEST_WINDOW = (1 << 31) - 1
 _LARGEST_BLOCK = (1 << 31) - 1  # its square fits into 64 bits
 
 
@@ -103,6 +105,28 @@ def batch_fault(given: Mapping[str, Any]) -> str | None:
     return f"its `batch_dims` is {count}, which is not a number of dimensions"
 
 
+def window_fault(given: Mapping[str, Any]) -> str | None:
+    """Why a window cannot be as large as `kernel_shape` says.
+
+    Args:
+        given: the attributes of a pooling.
+
+    Returns:
+        The reason, None where it can.
+
+    Source:
+        ONNX LpPool and others; ONNX Runtime visits each element of a window, also of the padding.
+
+    Example:
+        >>> window_fault({"kernel_shape": [2, 1 << 40]})
+        'its `kernel_shape` is [2, 1099511627776], more elements than a tensor can have'
+    """
+    shape = list(given.get("kernel_shape", ()))
+    if math.prod(shape) <= _LARGEST_WINDOW:
+        return None
+    return f"its `kernel_shape` is {shape}, more elements than a tensor can have"
+
+
 def equation_fault(given: Mapping[str, Any]) -> str | None:
     """Why an equation cannot be read.
 
@@ -156,4 +180,5 @@ __all__ = [
     "equation_ranks",
     "normal_fault",
     "uniform_fault",
+    "window_fault",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from onnxwright.operators.attribute_faults import window_fault
 from onnxwright.operators.flops import Sized, per_input
 from onnxwright.operators.op_call import OpCall, UnknownError
 from onnxwright.operators.record import Change, OperatorFacts
@@ -41,15 +42,17 @@ def _pool_flops(n: Sized) -> int:
 FACTS = (
     OperatorFacts(
         "AveragePool",
+        attribute_fault=window_fault,
         infer=_pool_types,
         flops=_pool_flops,
     ),
     OperatorFacts("GlobalAveragePool", infer=_global_pool_shape, flops=per_input(1)),
     OperatorFacts("GlobalLpPool", flops=per_input(2)),
     OperatorFacts("GlobalMaxPool", infer=_global_pool_shape, flops=per_input(1)),
-    OperatorFacts("LpPool", infer=_pool_types, flops=_pool_flops),
+    OperatorFacts("LpPool", attribute_fault=window_fault, infer=_pool_types, flops=_pool_flops),
     OperatorFacts(
         "MaxPool",
+        attribute_fault=window_fault,
         exact_on_integers=True,
         droppable_outputs=True,
         infer=_pool_types,

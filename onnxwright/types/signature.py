@@ -299,7 +299,7 @@ def _default_fits(default: object, kind: AttrKind) -> bool:
     numbers = default if isinstance(default, (list, tuple)) else (default,)
     if any(isinstance(n, int) and not -(1 << 63) <= n < 1 << 63 for n in numbers):
         return False
-    if default is Ellipsis or type(default) is object:
+    if default is Ellipsis or type(default) is object or isinstance(default, type):
         return False
     if isinstance(default, bytes) and not _is_utf8(default):
         return False

@@ -431,3 +431,41 @@ RANKS: dict[str, Callable[[], Any]] = {
 def test_eager_calls_that_end_the_process_of_the_runtime_do_not_reach_it(name: str) -> None:
     with pytest.raises(OnnxwrightError, match="OW612"):
         RANKS[name]()
+
+
+def test_windows_that_no_run_visits() -> None:
+    x = np.ones((1, 1, 4, 4), np.float32)
+    for pool in (op.LpPool, op.AveragePool, op.MaxPool):
+        with pytest.raises(OnnxwrightError, match="kernel_shape"):
+            pool(x, kernel_shape=[1 << 40, 2], auto_pad="SAME_LOWER")
+
+
+def test_the_graph_of_any_node_computes_its_output() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 20, "my" : 1]>
+        g (float[N] x) => (float[N] y) {
+          y = my.f (x) <body: graph = b (float[N] v) => (float[N] x) { w = Neg (v) }> }"""
+    )
+    with pytest.raises(ModelError, match="not computed in it"):
+        ow.set_shapes(made, {"x": ["M"]})
+
+
+@pytest.mark.parametrize("last", [-(2**63), -(2**70)])
+def test_loops_of_more_iterations_than_an_index_counts(last: int) -> None:
+    @script()
+    def f(x: FLOAT["N"]):
+        for i in range(3, last, -1):
+            x = x + i
+        return x
+
+    with pytest.raises(ScriptError, match="iterations"):
+        f.to_model_proto()
+
+
+def test_a_default_that_is_a_type_is_refused() -> None:
+    @script()
+    def f(x: FLOAT["N"], times: int = FLOAT):  # type: ignore[assignment]
+        return x * times
+
+    with pytest.raises(ScriptTypeError, match="OW446"):
+        f.to_function_proto()

@@ -39,6 +39,7 @@ from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.modules import as_module, spelled_out
+from onnxwright.exporter.capture.one_side.comparing import squeezed_apart
 from onnxwright.exporter.capture.one_side.covering import covered
 from onnxwright.exporter.capture.program_files import load_program
 from onnxwright.exporter.capture.source.observing import ValueDecisions
@@ -151,7 +152,8 @@ def capture_model(
             specialization.warn_specialized_dims(program, names, found.unrolled)
         written = shapes.written_names(wanted, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)
-        sizes = sizes_of(program, names, ranges, written, found.decisions)
+        squeezed = squeezed_apart(module, program, wanted)
+        sizes = sizes_of(program, names, ranges, written, (*found.decisions, *squeezed))
         tree: Tree | None = None
         if size_branches:
             tree = _both_sides(module, Leaf(program, names, sizes), wanted, how, report, assume)
@@ -188,7 +190,8 @@ def _both_sides(
         program = found.program
         names = shapes.written_names(given, places_of(program))
         ranges = shapes.declared_ranges(program, wanted)
-        known = sizes_of(program, names, ranges, names, found.decisions)
+        squeezed = squeezed_apart(module, program, given)
+        known = sizes_of(program, names, ranges, names, (*found.decisions, *squeezed))
         # A size of 1 is a constant for torch.
         constant = {p: n for p, n in sizes.items() if p not in known.places}
         return Leaf(program, names, known.with_constants(constant, called), sizes)

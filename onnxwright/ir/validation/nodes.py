@@ -310,6 +310,8 @@ def _check_attributes(
                 what = f"it refers to {quoted(refers)}, which is not an attribute parameter"
         elif kind in _SINGLE:
             what = None if attr.HasField(_SINGLE[kind]) else "it has no value"
+            if kind == _A.GRAPH and what is None:
+                _check_outputs(attr.g)
         elif kind == _INT and name in ELEMENT_TYPES and wanted is not None and not node.domain:
             if attr.i not in _ELEMENTS and not attr.i == ELEMENT_TYPES[name] == 0:
                 what = f"{attr.i} is not an element type"
@@ -359,16 +361,20 @@ def _check_bodies(node: onnx.NodeProto, version: int) -> None:
             carried = max(takes - 2, 0)
             what = f"it has {len(attr.g.input)} inputs, the node gives it 2 and {carried} values"
             raise Damage("structure", where, what)
-        made = {v.name for v in (*attr.g.input, *attr.g.initializer)}
-        made |= {t.values.name for t in attr.g.sparse_initializer}
-        made.update(name for inner in attr.g.node for name in inner.output)
-        for output in attr.g.output:
-            if output.name and output.name not in made:
-                what = f"its output {quoted(output.name)} is not computed in it"
-                advice = "an Identity in it gives a value from outside of it"
-                raise Damage("structure", where, what, advice)
     if node.op_type == "Scan":
         _check_scan(node)
+
+
+def _check_outputs(graph: onnx.GraphProto) -> None:
+    """Refuse the graph of a node that does not compute its output."""
+    made = {v.name for v in (*graph.input, *graph.initializer)}
+    made |= {t.values.name for t in graph.sparse_initializer}
+    made.update(name for inner in graph.node for name in inner.output)
+    for output in graph.output:
+        if output.name and output.name not in made:
+            what = f"its output {quoted(output.name)} is not computed in it"
+            advice = "an Identity in it gives a value from outside of it"
+            raise Damage("structure", f"graph {quoted(graph.name)}", what, advice)
 
 
 def _check_scan(node: onnx.NodeProto) -> None:

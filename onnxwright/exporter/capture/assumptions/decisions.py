@@ -38,8 +38,10 @@ _REWRITTEN = f"{HOME}/exporter/capture/source/"
 _DECIDING = ("/deciding.py", "/operators.py")
 _TEST_OF_LOOP = "going"
 # How functions of torch such as `torch._assert` are called while they are followed, and what stands
-# for `min` and `max`.
-_FOLLOWED = ("__torch_function__", "handle_torch_function", "_tensor_min_max")
+# for `min`, `max` and attention.
+_FOLLOWED = (
+    "__torch_function__", "handle_torch_function", "_tensor_min_max", "_followed_attention"
+)  # fmt: skip
 # What interprets the user's code in a strict capture.
 _STRICT = f"{TORCH}/_dynamo"
 # Files of code that is made from a text: by `exec`; by torch, sympy and the import of Python.

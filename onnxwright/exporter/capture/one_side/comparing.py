@@ -13,7 +13,15 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from onnxwright.exporter.capture.assumptions.branches import resized
+from onnxwright.exporter.capture.assumptions.decisions import Decision
+from onnxwright.exporter.capture.assumptions.squeezes import (
+    keep_squeezed,
+    sizes_without,
+    squeezed_sizes,
+)
 from onnxwright.exporter.capture.held_state import held_state_kept
+from onnxwright.exporter.capture.inputs.shapes import Wanted
 
 # Ten times torch.testing's tolerances of float32: whole networks add up rounding.
 _TOLERANCES = {torch.float16: (1e-2, 1e-3), torch.bfloat16: (3e-2, 1e-2)}
@@ -96,6 +104,35 @@ def compared(module: torch.nn.Module, program: ExportedProgram) -> Iterator[Comp
     captured._forward_pre_hooks.clear()
     _make_runnable(captured)
     yield Comparison(module, captured)
+
+
+def squeezed_apart(
+    module: torch.nn.Module, program: ExportedProgram, wanted: Wanted
+) -> list[Decision]:
+    """The sizes of 1 that `squeeze` removes in a module, and that make a difference in its model.
+
+    Args:
+        module: the module.
+        program: what was captured of it.
+        wanted: the example inputs.
+
+    Returns:
+        The conditions that exclude them.
+    """
+    found = squeezed_sizes(program)
+    if not found:
+        return []
+    flat, spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
+    with compared(module, program) as comparison:
+        keep_squeezed(comparison.captured)
+
+        def is_apart(decision: Decision) -> bool:
+            sizes = sizes_without(decision.expression, program)
+            if not sizes:
+                return False
+            return comparison.run(resized(flat, sizes), spec) is Compared.DIFFERENT
+
+        return [decision for decision in found if is_apart(decision)]
 
 
 _ASSERTIONS = (

@@ -241,11 +241,12 @@ def causal_flags_decided() -> Iterator[None]:
     own = functional.scaled_dot_product_attention
 
     @functools.wraps(own)
-    def attention(*args: Any, **kwargs: Any) -> Any:
-        known = {k: bool(v) for k, v in kwargs.items() if isinstance(v, torch.SymBool)}
-        return own(*args, **{**kwargs, **known})
+    def _followed_attention(*args: Any, **kwargs: Any) -> Any:  # the caller decides by sizes
+        for name, value in kwargs.items():
+            kwargs[name] = bool(value) if isinstance(value, torch.SymBool) else value
+        return own(*args, **kwargs)
 
-    functional.scaled_dot_product_attention = attention
+    functional.scaled_dot_product_attention = _followed_attention
     try:
         yield
     finally:
