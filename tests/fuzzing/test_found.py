@@ -458,7 +458,7 @@ def test_loops_of_more_iterations_than_an_index_counts(last: int) -> None:
             x = x + i
         return x
 
-    with pytest.raises(ScriptError, match="iterations"):
+    with pytest.raises(ScriptError, match="OW317"):
         f.to_model_proto()
 
 

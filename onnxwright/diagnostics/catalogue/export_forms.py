@@ -59,8 +59,8 @@ class TextOfNumber(Diagnostic):
 
     code: ClassVar[str] = "OW885"
     title: ClassVar[str] = (
-        "the text of a number that depends on values is the name of a symbol in a capture: what "
-        "this line does with it is wrong in the model"
+        "the text of a size, or of a number that depends on values, is the name of a symbol in a "
+        "capture: what this line does with it is wrong in the model"
     )
     label: ClassVar[str] = "made here"
     help: ClassVar[str] = (

@@ -152,3 +152,33 @@ def test_printing_a_number_changes_nothing(capsys: pytest.CaptureFixture[str]) -
 
     program = ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
     assert [one.strategy for one in program.report.captures] == ["non-strict"]
+
+
+def kept(x: Any) -> Any:
+    texts: list[str] = []
+    texts.append(str(x.shape[0]))
+    return x * len(texts[0])
+
+
+def printed(x: Any) -> Any:
+    print(f"n is {x.shape[0]}")  # noqa: T201 - that is the case
+    return x + 1
+
+
+TEXTS_OF_SIZES: dict[str, tuple[Any, bool]] = {
+    "a text": (lambda x: x * len(f"{x.shape[0]}"), True),
+    "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), True),
+    "a representation": (lambda x: x * len(repr(x.shape)), True),
+    "a list": (kept, True),
+    "a size that is known": (lambda x: x * len(str(x.shape[1])), False),
+    "only printed": (printed, False),
+}
+
+
+@pytest.mark.parametrize("what", TEXTS_OF_SIZES)
+def test_texts_of_sizes_are_named(what: str) -> None:
+    function, named = TEXTS_OF_SIZES[what]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ow.export(function, (torch.ones(6, 4),), dynamic_shapes=({0: "n"},))
+    assert any("OW885" in str(w.message) for w in found) is named

@@ -72,21 +72,39 @@ def misread_recorded() -> Iterator[Misread]:
 
 @contextmanager
 def _texts(found: Misread) -> Iterator[None]:
-    before: Callable[[torch.SymInt], str] = torch.SymInt.__str__
+    before = {name: getattr(torch.SymInt, name) for name in ("__str__", "__repr__")}
 
-    def text(self: torch.SymInt) -> str:
-        frame = sys._getframe(1)
-        place = frame.f_code.co_filename, frame.f_lineno
-        if not _is_of_a_library(place[0]) and free_unbacked_symbols(self) and is_used(*place):
-            found.functions.setdefault(frame.f_code, frame)
-            found.texts.setdefault(place)
-        return before(self)
+    def recording(method: Callable[[torch.SymInt], str]) -> Callable[[torch.SymInt], str]:
+        def text(self: torch.SymInt) -> str:
+            frame = sys._getframe(1)
+            place = frame.f_code.co_filename, frame.f_lineno
+            if _is_number_of_run_time(self, place[0]) and is_used(*place):
+                if free_unbacked_symbols(self):
+                    found.functions.setdefault(frame.f_code, frame)
+                found.texts.setdefault(place)
+            return method(self)
 
-    torch.SymInt.__str__ = text  # type: ignore[method-assign,unused-ignore]
+        return text
+
+    for name, method in before.items():
+        setattr(torch.SymInt, name, recording(method))
     try:
         yield
     finally:
-        torch.SymInt.__str__ = before  # type: ignore[method-assign,unused-ignore]
+        for name, method in before.items():
+            setattr(torch.SymInt, name, method)
+
+
+def _is_number_of_run_time(number: torch.SymInt, file: str) -> bool:
+    """Whether a text of a number, made in a file, is the name of a symbol.
+
+    Libraries make texts of sizes for messages; of values, they rarely do.
+    """
+    if _is_of_a_library(file):
+        return False
+    if free_unbacked_symbols(number):
+        return True
+    return "site-packages" not in file and bool(number.node.expr.free_symbols)
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import linecache
 
+# Methods that keep what they are given, and that are called for that.
+_KEEPING = {"append", "appendleft", "add", "extend", "insert", "update", "setdefault"}
+
 
 def is_used(file: str, line: int) -> bool:
     """Whether the statement of a line does something with a text.
@@ -26,4 +29,10 @@ def is_used(file: str, line: int) -> bool:
                 statement = node
     if isinstance(statement, (ast.Raise, ast.Assert)):
         return False
-    return not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return True
+    called = statement.value.func
+    if isinstance(called, ast.Attribute) and called.attr in _KEEPING:
+        return True
+    inside = (n for n in ast.walk(statement) if isinstance(n, ast.Lambda))
+    return any(n.lineno <= line <= (n.end_lineno or 0) for n in inside)
