@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_nodes
 from onnxwright.operators import ALWAYS, facts
+from onnxwright.optimizer.fold_trials import Trials, run_nodes
 from onnxwright.optimizer.weight_sources import (
     Derived,
     Names,
@@ -53,12 +53,14 @@ def fold_constants(
         exact: fold only what moves elements: its result is the same bits on every machine.
     """
     graph = model.graph
+    trials = Trials(graph.opset_imports.get("", 1))
     frozen: dict[ir.Node, None] = {}
     for node in all_nodes(graph):
         if node.graph is not graph and _may_fail(node):
             continue  # a body need not run
         if (not exact or _moves(node)) and _is_frozen(node, frozen, fixed):
-            frozen[node] = None
+            if not trials.refused(node):
+                frozen[node] = None
     if not frozen:
         return
     names = Names(graph)
@@ -247,18 +249,7 @@ def _made(
     output = str(value.name)
 
     def compute(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-        from onnx.reference import ReferenceEvaluator
-
-        graph = onnx.helper.make_graph(
-            nodes,
-            "weights",
-            [onnx.ValueInfoProto(name=name) for name in feeds],
-            [onnx.ValueInfoProto(name=output)],
-        )
-        imports = [onnx.helper.make_opsetid("", version)]
-        run = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports))
-        results: Any = run.run(None, dict(zip(feeds, arrays, strict=True)))
-        return np.asarray(results[0])
+        return run_nodes(nodes, dict(zip(feeds, arrays, strict=True)), [output], version)[0]
 
     return combined(inputs, lambda tensors: Derived(compute, tensors, dtype, shape))
 

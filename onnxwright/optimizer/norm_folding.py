@@ -109,12 +109,37 @@ def _fits(pair: _Pair) -> bool:
     weight, bias, x = pair.weight, pair.bias, pair.before.inputs[0]
     assert weight.const_value is not None
     rank = len(weight.const_value.shape)
+    # Sizes that contradict each other are the error of a run: the nodes stay.
+    if not _sizes_agree(pair):
+        return False
     if pair.before.op_type == "MatMul":
         return rank == 2 and x is not None and x.shape is not None and len(x.shape) == 2
     if pair.before.op_type == "Gemm" and bias is not None:
         assert bias.const_value is not None
         return all(d == 1 for d in list(bias.const_value.shape)[:-1])
     return pair.before.op_type == "Gemm" or rank >= 3
+
+
+def _sizes_agree(pair: _Pair) -> bool:
+    """Whether there is one scale, shift, mean and variance for each channel, and one bias."""
+    weight: Any = pair.weight.const_value
+    sizes, kind = list(weight.shape), pair.before.op_type
+    if len(sizes) < 2:
+        return False
+    if kind == "Conv":
+        channels = sizes[0]
+    elif kind == "ConvTranspose":
+        groups = _number(pair.before, "group", 1)
+        if groups < 1 or sizes[0] % groups:
+            return False
+        channels = sizes[1] * groups
+    else:
+        channels = sizes[0] if _number(pair.before, "transB", 0) else sizes[1]
+    norms: list[Any] = [v.const_value for v in pair.norm.inputs[1:] if v is not None]
+    bias: Any = None if pair.bias is None else pair.bias.const_value
+    if bias is not None and bias.size != channels:
+        return False
+    return len(norms) == 4 and all(list(t.shape) == [channels] for t in norms)
 
 
 def _fold(names: Names, pairs: Sequence[_Pair]) -> None:

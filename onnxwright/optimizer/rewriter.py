@@ -249,7 +249,11 @@ class _Attempt:
             return None
         except Exception as error:  # noqa: BLE001 - said again with the rule and the node
             shown = f"{type(error).__name__}: {error}"
-            self.raise_failed(shown)
+            if not self.rule.of_library:
+                self.raise_failed(shown)
+            # The nodes contradict what their operators are: they stay, as does their error.
+            self.rewriter.failures.setdefault(self.rule.name, shown)
+            return None
         if given is None:
             return None
         values = list(given) if isinstance(given, (tuple, list)) else [given]

@@ -76,6 +76,8 @@ class Rule:
         self.late = late
         self.cases = cases
         self.functions: Sequence[Any] = ()
+        # Whether the package brings it: an error in its replacement is nothing a user can mend.
+        self.of_library = False
 
     def also(self, function: Callable[..., Any]) -> Rule:
         """Add another form of the pattern; what it does not bind is None in the replacement.

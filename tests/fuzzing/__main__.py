@@ -177,6 +177,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def note(kind: str, seed: int, text: str) -> None:
         last = f"{kind} {text.split(':')[0]}: {text.strip().splitlines()[-1][:90]}"
         times[last] += 1
+        if last not in failures:
+            print(f"WRONG --kind {kind} --case {seed}: {last}", file=sys.stderr, flush=True)
         failures.setdefault(last, (kind, seed, text))
 
     bad = 0

@@ -24,6 +24,7 @@ def rules() -> tuple[Rule, ...]:
         for value in _rules_of(module):
             if value.replacement is not None:
                 assert found.get(value.name, value) is value, f"two rules called {value.name}"
+                value.of_library = True
                 found[value.name] = value
     return tuple(found.values())
 
