@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from onnxwright.exporter.capture.assumptions.turning_points import tried_near
+
 Range = tuple[int, "int | None"]
 
 # How many combinations of sizes are tried for one condition.
-_TRIED = 200
+_TRIED = 1_000
 
 
 class Condition(Protocol):
@@ -73,17 +75,25 @@ def excludes_larger(
 def _near(
     guard: Condition, ranges: Mapping[str, Range], others: Sequence[Condition]
 ) -> Iterator[dict[str, int]]:
-    """Sizes near the numbers of conditions, and larger ones, within the declared ranges."""
+    """Sizes near the numbers of conditions and where these turn, within the declared ranges."""
     symbols = sorted(map(str, guard.expression.free_symbols))
-    close = {abs(n) + d for c in (guard, *others) for n in c.numbers() for d in (-1, 0, 1, 2)}
+    conditions = (guard, *others)
+    close = {abs(n) + d for c in conditions for n in c.numbers() for d in (-1, 0, 1, 2)}
     numbers = sorted({2, 3, 1 << 12, *close})
 
     def possible(symbol: str) -> list[int]:
         low, high = ranges.get(symbol, (0, None))
-        return [n for n in numbers if n >= max(low, 2) and (high is None or n <= high)]
+        turning = tried_near([c.expression for c in conditions], symbol)
+        found = [*tried_near([guard.expression], symbol), *numbers, *turning]
+        ends = [low, *([] if high is None else [high])]
+        return [
+            n for n in dict.fromkeys((*found, *ends))
+            if n >= max(low, 2) and (high is None or n <= high)
+        ]  # fmt: skip
 
     options = list(map(possible, symbols))
-    equal = ((n,) * len(symbols) for n in numbers if all(n in found for found in options))
+    every = dict.fromkeys(n for found in options for n in found)
+    equal = ((n,) * len(symbols) for n in every if all(n in found for found in options))
     combined = itertools.chain(equal, itertools.product(*options))
     for sizes in itertools.islice(combined, _TRIED):
         yield dict(zip(symbols, sizes, strict=True))

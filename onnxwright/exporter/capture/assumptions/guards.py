@@ -25,6 +25,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.excluded import Range, excludes_larger, excludes_small
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
+from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.dimensions import dimensions_of, shape_environment
 from onnxwright.exporter.places import frames_of, is_of_user, line_of
 from onnxwright.exporter.signature import inputs_of
@@ -57,6 +58,9 @@ class SizeGuard:
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
+        value = value_of(self.expression, sizes)
+        if value is not None:
+            return bool(value)
         known = {s: sizes[str(s)] for s in self._symbols() if str(s) in sizes}
         try:
             return not _is_false(self.expression.subs(known))

@@ -10,12 +10,18 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 
 from onnxwright.exporter.capture.assumptions.excluded import Range
-from onnxwright.exporter.capture.one_side.proving import moduli_of, period_of, value_of
+from onnxwright.exporter.capture.assumptions.size_functions import value_of
+from onnxwright.exporter.capture.assumptions.turning_points import (
+    moduli_of,
+    period_of,
+    tried_near,
+)
 
 Sizes = dict[str, int]
 
-# How many sizes of one symbol are compared, how many in all, and how many are looked through.
-_OF_ONE, _IN_ALL, _LOOKED_AT = 16, 40, 20_000
+# How many sizes of one symbol are compared, and how many where conditions turn; how many are
+# compared in all, and how many are looked through.
+_OF_ONE, _TURNING, _IN_ALL, _LOOKED_AT = 16, 12, 40, 20_000
 # Modules are not run at larger sizes, unless the example is half as large.
 _LARGEST = 4_096
 _CLOSE = 12
@@ -54,9 +60,10 @@ def fitting(
 
     def possible(symbol: str) -> list[int]:
         size = now[symbol]
+        turning = tried_near(conditions, symbol, now)
         # Near the example, and not less: torch takes a size of 1 for no size.
         close = (*range(size, size + _CLOSE), *range(size - 1, max(size - _CLOSE, 1), -1))
-        found = dict.fromkeys((*close, *near))
+        found = dict.fromkeys((*close, *near, *turning))
         return [n for n in found if _is_in(n, ranges.get(symbol))]
 
     options = [possible(s) for s in involved]
@@ -81,7 +88,7 @@ def to_compare(
     """
     involved = sorted({str(s) for c in conditions for s in c.free_symbols} & set(now))
     lists = {
-        s: _classes([c for c in conditions if s in map(str, c.free_symbols)], ranges.get(s))
+        s: _classes([c for c in conditions if s in map(str, c.free_symbols)], s, now, ranges)
         for s in involved
     }
     every: list[Sizes] = [dict(now)]
@@ -122,8 +129,10 @@ def raised(sizes: Mapping[str, int], conditions: Sequence[Any], now: Mapping[str
     return {s: n + period * max(0, -(-(now[s] - n) // period)) for s, n in sizes.items()}
 
 
-def _classes(conditions: Sequence[Any], declared: Range | None) -> list[int]:
-    """Sizes of one symbol: remainders of each modulus, and both sides of each constant."""
+def _classes(
+    conditions: Sequence[Any], symbol: str, now: Mapping[str, int], ranges: Mapping[str, Range]
+) -> list[int]:
+    """Sizes of one symbol: remainders of each modulus, and both sides of each turning point."""
     found: dict[int, None] = {}
     moduli = sorted({m for c in conditions for m in moduli_of(c)})
     for m in moduli:
@@ -132,7 +141,10 @@ def _classes(conditions: Sequence[Any], declared: Range | None) -> list[int]:
     for bound in sorted(bounds):
         found.update(dict.fromkeys((bound, bound + 1, bound - 1, 2 * bound + 1)))
     found.update(dict.fromkeys((2, 5, 1)))
-    return [n for n in found if n >= 1 and _is_in(n, declared)][:_OF_ONE]
+    chosen = [n for n in found if n >= 1 and _is_in(n, ranges.get(symbol))][:_OF_ONE]
+    turning = tried_near(conditions, symbol, now)
+    chosen += [n for n in turning if _is_in(n, ranges.get(symbol))][:_TURNING]
+    return list(dict.fromkeys(chosen))
 
 
 def _near(conditions: Sequence[Any]) -> list[int]:

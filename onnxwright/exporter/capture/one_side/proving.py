@@ -1,20 +1,24 @@
 """Conditions on sizes that hold at all sizes, or at none: `(n + (-n) % 4) % 4 == 0`.
 
 What Python computes of a size with `//`, `%`, `min` and `max` by constants repeats: beyond the
-constants, each period of the remainders behaves as the one before.  A condition that holds up to
-some periods beyond the largest constant holds at all sizes.
+sizes at which they turn, each period of the remainders behaves as the one before.  A condition that
+holds up to some periods beyond the last of these sizes holds at all sizes.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
-from torch.utils._sympy.printers import PythonPrinter
+
+from onnxwright.exporter.capture.assumptions.size_functions import compiled
+from onnxwright.exporter.capture.assumptions.turning_points import (
+    period_of,
+    settled_from,
+    tried_near,
+)
 
 # How many sizes, and how many combinations of several, are tried for one condition.
 _MOST_SIZES = 20_000
@@ -65,7 +69,7 @@ class Prover:
         """Whether a condition holds at some and not at others of sizes beyond its constants."""
         symbols = tuple(sorted(condition.free_symbols, key=str))
         function = compiled(condition, symbols)
-        period, largest = period_of(condition), largest_of(condition)
+        period, largest = period_of(condition), settled_from(condition, symbols)
         if function is None or not symbols or period == 1:
             return False
         sizes = range(largest + 1, largest + period + 1)
@@ -92,101 +96,24 @@ class Prover:
 
     def _tried(self, condition: Any, symbols: Sequence[Any]) -> Iterator[tuple[int, ...]]:
         """The sizes that decide about a condition: all of one symbol, a grid of several."""
-        period, largest = period_of(condition), largest_of(condition)
+        period, largest = period_of(condition), settled_from(condition, symbols)
         every = range(1, largest + _PERIODS * period + 3)
         if len(symbols) == 1 and len(every) <= _MOST_SIZES:
             yield from ((n,) for n in every)
             return
         each = max(4, int(_MOST_COMBINED ** (1 / len(symbols))))
-        some = _spread(every, each, period, largest)
-        yield from itertools.islice(itertools.product(some, repeat=len(symbols)), _MOST_COMBINED)
+        options = [
+            _spread(every, each, period, largest, tried_near([condition], str(symbol)))
+            for symbol in symbols
+        ]
+        yield from itertools.islice(itertools.product(*options), _MOST_COMBINED)
 
 
-def _spread(sizes: range, count: int, period: int, largest: int) -> list[int]:
-    """Some sizes of many: the first ones, and those beside a period and a constant."""
+def _spread(
+    sizes: range, count: int, period: int, largest: int, turning: Sequence[int]
+) -> list[int]:
+    """Some sizes of many: the first, those where something turns, and those beside a period."""
     near = [n + d for n in (period, 2 * period, largest) for d in (-1, 0, 1)]
-    first = list(sizes[: max(2, count - len(near))])
-    return list(dict.fromkeys([*first, *(n for n in near if n in sizes)]))[:count]
-
-
-def moduli_of(expression: Any) -> list[int]:
-    """The constants by which an expression divides, those of nested divisions multiplied."""
-    found: set[int] = set()
-
-    def visit(part: Any, outer: int) -> None:
-        kind = type(part).__name__
-        if kind in ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "IntTrueDiv", "CeilDiv"):
-            if part.args[1].is_Integer and part.args[1] != 0:
-                outer *= abs(int(part.args[1]))
-                found.add(outer)
-        for argument in part.args:
-            visit(argument, outer)
-
-    visit(expression, 1)
-    return sorted(found)
-
-
-def period_of(expression: Any) -> int:
-    """After how many sizes the remainders in an expression repeat."""
-    return math.lcm(1, *moduli_of(expression))
-
-
-def largest_of(expression: Any) -> int:
-    """A size beyond which no constant of an expression decides any more."""
-    return sum(abs(int(n)) for n in expression.atoms(sympy.Integer) if abs(n) < 1 << 31)
-
-
-@functools.lru_cache(maxsize=4096)
-def compiled(expression: Any, symbols: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """An expression as a function of its symbols; None where it has what Python does not.
-
-    Args:
-        expression: a sympy expression of torch's symbols.
-        symbols: the parameters, in order.
-    """
-    try:
-        names = {s: sympy.Symbol(f"_{n}", integer=True) for n, s in enumerate(symbols)}
-        text = PythonPrinter().doprint(expression.xreplace(names))
-        parameters = ", ".join(f"_{n}" for n in range(len(symbols)))
-        function: Callable[..., Any] = eval(f"lambda {parameters}: {text}", dict(_NAMES))  # noqa: S307
-    except Exception:  # noqa: BLE001 - sympy's printers raise what they like
-        return None
-    return function
-
-
-class _Torch:
-    """The functions of torch that printed expressions call, for numbers of Python."""
-
-    sym_float, sym_int = staticmethod(float), staticmethod(int)
-    sym_max, sym_min = staticmethod(max), staticmethod(min)
-    _sym_sqrt = staticmethod(math.sqrt)
-
-    @staticmethod
-    def sym_ite(test: Any, one: Any, other: Any) -> Any:
-        return one if test else other
-
-
-_NAMES: Mapping[str, Any] = {
-    "__builtins__": {
-        "max": max,
-        "min": min,
-        "abs": abs,
-        "float": float,
-        "int": int,
-        "round": round,
-    },
-    "math": math,
-    "torch": _Torch,
-}
-
-
-def value_of(expression: Any, sizes: Mapping[str, int]) -> Any:
-    """The value of an expression at sizes, by the names of its symbols; None if it has none."""
-    symbols = tuple(sorted(expression.free_symbols, key=str))
-    function = compiled(expression, symbols)
-    if function is None or any(str(s) not in sizes for s in symbols):
-        return None
-    try:
-        return function(*(sizes[str(s)] for s in symbols))
-    except (ArithmeticError, ValueError, TypeError, NameError):
-        return None
+    chosen = dict.fromkeys((*near, sizes[-1], *turning[: count // 3], *turning[-count // 6 :]))
+    first = list(sizes[: max(2, count - len(chosen))])
+    return list(dict.fromkeys([*first, *(n for n in chosen if n in sizes)]))[:count]

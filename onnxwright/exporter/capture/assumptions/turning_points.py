@@ -1,0 +1,205 @@
+"""Sizes at which conditions turn: where one side of a comparison passes the other.
+
+`n // 8 > 5` has 8 and 5 as numbers, and turns at 48.  Whether conditions exclude sizes, agree or
+hold at all sizes is found by trying; what is tried are the sizes at which something changes.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
+
+from onnxwright.exporter.capture.assumptions.size_functions import compiled
+
+# Up to which size turning points are looked for.
+LARGEST = 1 << 24
+# The values of a quotient at which sizes are tried, whatever it is compared with.
+_QUOTIENTS = (1, 2, 3)
+_DIVISIONS = ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "IntTrueDiv", "CeilDiv")
+_FOUND_FOR_ONE = 64
+
+
+def turning_points(
+    condition: Any, symbol: Any, others: Mapping[str, int] | None = None
+) -> list[int]:
+    """The sizes from which on a comparison, or a quotient in it, is another one.
+
+    Args:
+        condition: a sympy expression of torch's symbols.
+        symbol: the size.
+        others: the other sizes of the condition, by the names of their symbols; 2 by default.
+
+    Returns:
+        Sizes of 2 or more in ascending order.
+
+    Example:
+        >>> from torch.utils._sympy.functions import FloorDiv
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> turning_points(FloorDiv(n + 3, 8) > 5, n)
+        [5, 13, 21, 45]
+    """
+    fixed = {str(s): (others or {}).get(str(s), 2) for s in condition.free_symbols}
+    fixed.pop(str(symbol), None)
+    return list(_turning_points(condition, str(symbol), tuple(sorted(fixed.items()))))
+
+
+@functools.lru_cache(maxsize=4096)
+def _turning_points(
+    condition: Any, symbol: str, fixed: tuple[tuple[str, int], ...]
+) -> tuple[int, ...]:
+    found: set[int] = set()
+    for difference in _differences(condition):
+        if symbol not in map(str, difference.free_symbols):
+            continue
+        function = _of_one(difference, symbol, dict(fixed))
+        if function is not None:
+            found.update(_crossings(function))
+    return tuple(sorted(found)[:_FOUND_FOR_ONE])
+
+
+def tried_near(
+    conditions: Iterable[Any], symbol: str, others: Mapping[str, int] | None = None
+) -> list[int]:
+    """Sizes beside the turning points of conditions.
+
+    Args:
+        conditions: sympy expressions.
+        symbol: the name of the size.
+        others: as for `turning_points`.
+
+    Returns:
+        Sizes of 1 or more in ascending order.
+    """
+    found: set[int] = set()
+    for condition in conditions:
+        for own in condition.free_symbols:
+            if str(own) == symbol:
+                points = turning_points(condition, own, others)
+                found.update(p + d for p in points for d in (-1, 0, 1))
+    return sorted(n for n in found if n >= 1)
+
+
+def settled_from(condition: Any, symbols: Sequence[Any]) -> int:
+    """A size from which on only remainders decide about a condition.
+
+    Args:
+        condition: a sympy expression.
+        symbols: its symbols.
+    """
+    constants = [abs(int(n)) for n in condition.atoms(sympy.Integer) if abs(n) < 1 << 31]
+    largest = sum(constants)
+    for symbol in symbols:
+        for size in (1, 2, largest + 1):
+            others = {str(s): size for s in symbols if s != symbol}
+            largest = max(largest, *turning_points(condition, symbol, others), 0)
+    return largest
+
+
+def moduli_of(expression: Any) -> list[int]:
+    """The constants by which an expression divides, those of nested divisions multiplied.
+
+    Args:
+        expression: a sympy expression.
+    """
+    found: set[int] = set()
+
+    def visit(part: Any, outer: int) -> None:
+        kind = type(part).__name__
+        if kind in _DIVISIONS and part.args[1].is_Integer and part.args[1] != 0:
+            outer *= abs(int(part.args[1]))
+            found.add(outer)
+        elif kind in ("TruncToInt", "FloorToInt", "CeilToInt"):
+            # Rounding of what is multiplied by 0.5 repeats after 2 sizes.
+            for factor in part.atoms(sympy.Float):
+                denominator = Fraction(float(factor)).limit_denominator(_LARGEST_DENOMINATOR)
+                if denominator.denominator > 1:
+                    found.add(outer * denominator.denominator)
+        for argument in part.args:
+            visit(argument, outer)
+
+    visit(expression, 1)
+    return sorted(found)
+
+
+_LARGEST_DENOMINATOR = 64
+
+
+def period_of(expression: Any) -> int:
+    """After how many sizes the remainders in an expression repeat.
+
+    Args:
+        expression: a sympy expression.
+    """
+    return math.lcm(1, *moduli_of(expression))
+
+
+def _differences(condition: Any) -> Iterator[Any]:
+    """What passes 0 where a part of a condition turns."""
+    seen: dict[Any, None] = {}
+    for part in sympy.preorder_traversal(condition):
+        if isinstance(part, sympy.core.relational.Relational):
+            seen.setdefault(part.lhs - part.rhs)
+        elif type(part).__name__ in ("Max", "Min"):
+            for argument in part.args[1:]:
+                seen.setdefault(part.args[0] - argument)
+        elif type(part).__name__ in ("FloorDiv", "CeilDiv", "CleanDiv", *_ROUNDED):
+            for value in _QUOTIENTS:
+                seen.setdefault(part - value)
+        elif type(part).__name__ in ("Mod", "PythonMod"):
+            # Where what is divided first is as large as the divisor.
+            seen.setdefault(part.args[0] - part.args[1])
+    yield from seen
+
+
+_ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt")
+
+
+def _of_one(expression: Any, symbol: str, fixed: Mapping[str, int]) -> Callable[[int], Any] | None:
+    symbols = tuple(sorted(expression.free_symbols, key=str))
+    function = compiled(expression, symbols)
+    if function is None:
+        return None
+    names = [str(s) for s in symbols]
+
+    def of_one(size: int) -> Any:
+        return function(*(size if name == symbol else fixed[name] for name in names))
+
+    return of_one
+
+
+def _crossings(function: Callable[[int], Any]) -> Iterator[int]:
+    """The sizes at which the sign of a function changes between powers of 2."""
+    sizes = [1 << k for k in range(LARGEST.bit_length())]
+    signs = [_sign(function, n) for n in sizes]
+    for low, high, before, after in zip(sizes, sizes[1:], signs, signs[1:], strict=False):
+        if before is None or after is None or before == after:
+            continue
+        for level in {before, after, 0} - {min(before, after)}:
+            yield _first(function, level, low, high)
+
+
+def _first(function: Callable[[int], Any], level: int, low: int, high: int) -> int:
+    """The first of some sizes at which the sign is at least a level, or is less."""
+
+    def reaches(size: int) -> bool:
+        sign = _sign(function, size)
+        return sign is not None and sign >= level
+
+    begin = reaches(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) == begin else (low, middle)
+    return high
+
+
+def _sign(function: Callable[[int], Any], size: int) -> int | None:
+    try:
+        value = function(size)
+        return int(value > 0) - int(value < 0)
+    except (ArithmeticError, ValueError, TypeError, NameError):
+        return None

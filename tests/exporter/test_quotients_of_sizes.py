@@ -1,0 +1,137 @@
+"""Decisions by quotients of sizes: numbers of windows, frames and strides."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the exporter takes PyTorch programs")
+
+import sympy  # type: ignore[import-untyped]  # noqa: E402
+from torch.nn import functional  # noqa: E402
+from torch.utils._sympy.functions import FloorDiv, PythonMod  # noqa: E402
+
+import onnxwright as ow  # noqa: E402
+from onnxwright.exporter.capture.assumptions.excluded import excludes_larger  # noqa: E402
+from onnxwright.exporter.capture.assumptions.guards import SizeGuard  # noqa: E402
+from onnxwright.exporter.capture.assumptions.turning_points import turning_points  # noqa: E402
+from onnxwright.exporter.capture.one_side.class_sizes import fitting  # noqa: E402
+from onnxwright.exporter.capture.one_side.proving import Prover  # noqa: E402
+
+n = sympy.Symbol("n", integer=True, positive=True)
+m = sympy.Symbol("m", integer=True, positive=True)
+
+TURNING = (
+    (FloorDiv(n, 4) > 10, 44), (FloorDiv(n + 3, 4) >= 10, 37), (sympy.Ne(FloorDiv(n, 4), 9), 36),
+    (FloorDiv(FloorDiv(n, 5), 4) > 20, 420), (FloorDiv(n, 320) > 100, 32_320),
+    (FloorDiv(3 * n, 160) < 11, 587), (sympy.Max(FloorDiv(n, 4) - 5, 0) > 9, 60),
+    (-FloorDiv(-n, 8) > 12, 97), (3 * n > 100, 34), (n * n > 200, 15),
+    (sympy.Eq(FloorDiv(n - 7, 4) + 1, 30), 123),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("condition", "size"), TURNING, ids=str)
+def test_turning_points_are_found(condition: Any, size: int) -> None:
+    assert size in turning_points(condition, n)
+    # It holds at some sizes: it is neither known to hold nor to exclude nothing.
+    assert Prover().answer(condition) is None
+    for one in (condition, sympy.Not(condition)):
+        assert fitting([one], {"n": 20}, {}) is not None
+        if one.subs(n, 1 << 12) or one.subs(n, 2):
+            guard = SizeGuard(one, str(one), None)
+            assert excludes_larger(guard, {}, ())
+
+
+def test_a_quotient_that_another_condition_implies_excludes_nothing() -> None:
+    def guard(condition: Any) -> SizeGuard:
+        return SizeGuard(condition, str(condition), None)
+
+    windows = guard(FloorDiv(n, 7) > 5)
+    assert excludes_larger(windows, {}, [guard(n > 38)])
+    assert not excludes_larger(windows, {}, [guard(n > 41)])
+    assert excludes_larger(windows, {"n": (39, 60)}, ())
+    assert not excludes_larger(windows, {"n": (42, 60)}, ())
+
+
+def test_two_sizes() -> None:
+    known = Prover().answer
+    assert known(FloorDiv(n, 4) > FloorDiv(m, 4) + 10) is None
+    assert known(FloorDiv(n, m) > 10) is None
+    assert known(sympy.Eq(PythonMod(n + PythonMod(-n, 4), 4), 0)) is True
+    assert known(FloorDiv(n, 4) + FloorDiv(m, 4) <= FloorDiv(n + m, 4)) is True
+
+
+W = 4
+
+
+def above(x: Any) -> Any:
+    windows = x.shape[0] // W
+    return x * 2 if windows > 5 else x
+
+
+def one_number(x: Any) -> Any:
+    return x + 1 if x.shape[0] // W != 9 else x
+
+
+def rounded_up(x: Any) -> Any:
+    frames = math.ceil(x.shape[0] / W)
+    if frames >= 8:
+        x = x.flip(0)
+    return x
+
+
+def padded_and_above(x: Any) -> Any:
+    """A decision that is right for all sizes beside one that is not, and seems to be."""
+    size = x.shape[0]
+    if size % W:
+        x = functional.pad(x, (0, 0, 0, W - size % W))
+    if x.shape[0] // W > 10:
+        x = x.cumsum(0)
+    return x.view(x.shape[0] // W, W, 3).cumsum(1).reshape(-1, 3)[:size]
+
+
+def first_windows(x: Any) -> Any:
+    """The same on both sides up to 6 windows."""
+    windows = x.shape[0] // W
+    if windows > 1:
+        x = x[: max(windows, 7) * W + W - 1]
+    return x
+
+
+def of_strides(x: Any) -> Any:
+    y = x.t()[None].contiguous()
+    y = functional.avg_pool1d(functional.pad(y, (2, 2)), 5, stride=3)
+    return y + 1 if y.shape[-1] > 8 else y
+
+
+def of_two(x: Any) -> Any:
+    """A quotient of a quotient, and what is left over."""
+    windows = x.shape[0] // W
+    if windows % 3 == 2:
+        return x.sum(0)
+    return x.sum(0) * 2 if windows // 3 >= 3 else x.sum(0) * 3
+
+
+@pytest.mark.parametrize("size", [10, 50])
+@pytest.mark.parametrize(
+    "function",
+    [above, one_number, rounded_up, padded_and_above, first_windows, of_strides, of_two],
+)
+def test_decisions_by_quotients_are_kept(function: Callable[..., Any], size: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = ow.export(function, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},))
+    right = 0
+    for rows in (1, 4, 7, 8, 19, 20, 23, 24, 25, 28, 29, 35, 36, 39, 40, 41, 43, 44, 45, 48, 90):
+        x = torch.randn(rows, 3)
+        try:
+            found = program(x)
+        except ow.errors.ExportTypeError:  # the size is of the other side
+            continue
+        right += 1
+        torch.testing.assert_close(found, function(x))
+    assert right
