@@ -6,18 +6,16 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxwright.compare.data_digests import digest_of_bytes, digest_of_file
 from onnxwright.compare.equality import attribute_kind
 from onnxwright.compare.proto_graph import ProtoGraph, ProtoNode, ProtoValue
 
-_PIECE = 1 << 22  # bytes of a file read at once
 _A = onnx.AttributeProto
 
 
@@ -113,11 +111,11 @@ def of_tensor(tensor: onnx.TensorProto, folder: str | None = None) -> Content:
         Its content.
     """
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        digest = _outside(tensor, folder)
+        digest = digest_of_file(tensor, folder)
     elif tensor.data_type == onnx.TensorProto.STRING:
         digest = _hash([len(tensor.string_data), *(s.hex() for s in tensor.string_data)])
     else:
-        digest = hashlib.blake2b(_raw(tensor), digest_size=16).hexdigest()
+        digest = digest_of_bytes(_raw(tensor))
     return Content(tensor.data_type, tuple(tensor.dims), digest)
 
 
@@ -136,48 +134,6 @@ def _raw(tensor: onnx.TensorProto) -> bytes:
         copy.ClearField("name")
         copy.ClearField("doc_string")
         return bytes(copy.SerializeToString(deterministic=True))
-
-
-def _outside(tensor: onnx.TensorProto, folder: str | None) -> str:
-    """The digest of numbers in another file, read piece by piece; by their place if it cannot be.
-
-    Only files inside the model's folder are read: a model may name any.
-    """
-    entries = {e.key: e.value for e in tensor.external_data}
-    place = sorted((k, v) for k, v in entries.items() if k in ("location", "offset", "length"))
-    if folder is None:
-        return _hash(["outside", *place])
-    try:
-        root = Path(folder or ".").resolve()
-        path = (root / entries.get("location", "")).resolve()
-        if not path.is_relative_to(root):
-            return _hash(["outside", *place])
-        start = int(entries.get("offset", 0))
-        facts = path.stat()
-        left = int(entries.get("length", facts.st_size - start))
-        # One file behind two models (or two runs) is read once.
-        return _of_file(path, facts.st_mtime_ns, facts.st_size, start, left)
-    except (OSError, ValueError):
-        return _hash(["outside", *place])
-
-
-@lru_cache(maxsize=4096)
-def _of_file(path: Path, _changed: int, size: int, start: int, left: int) -> str:
-    """The digest of a part of a file.
-
-    Raises:
-        ValueError: the file has no such part.
-    """
-    if start < 0 or left < 0 or start + left > size:
-        raise ValueError(f"{path} has no bytes {start} to {start + left}")
-    made = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        file.seek(start)
-        while left > 0:
-            piece = file.read(min(_PIECE, left))
-            made.update(piece)
-            left -= len(piece)
-    return made.hexdigest()
 
 
 __all__ = ["Content", "constant_of", "contents", "of_tensor"]

@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxwright.compare.data_digests import digest_of_file
+
 _A = onnx.AttributeProto
 
 
@@ -35,6 +37,8 @@ def same_tensor(
     if a.data_location == b.data_location == outside and folders[0] == folders[1]:
         if _entries(a.external_data) == _entries(b.external_data):
             return True
+    if a.data_location == b.data_location == outside:
+        return digest_of_file(a, folders[0]) == digest_of_file(b, folders[1])
     if a.data_type == onnx.TensorProto.STRING:
         return list(a.string_data) == list(b.string_data)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,8 +22,8 @@ from onnxwright.diagnostics.text import clean
 from onnxwright.ir.loading import raise_damage
 from onnxwright.ir.validation import Damage, Files
 from onnxwright.ir.validation.damage import quoted
-from onnxwright.ir.validation.external import without_links
-from onnxwright.ir.validation.tensors import check_tensor
+from onnxwright.ir.validation.external import more_than_memory, without_links
+from onnxwright.ir.validation.tensors import check_tensor, nbytes_of
 from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
@@ -268,6 +269,9 @@ class Module:
             return tensor_array(*without_links(tensor, self.options.folder, where))
         except Damage as damage:
             raise_damage(damage)
+        except MemoryError:
+            size = nbytes_of(DType(tensor.data_type), math.prod(tensor.dims))
+            raise_damage(more_than_memory(size, where))
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
             what = (str(error) or type(error).__name__).splitlines()[0]
             raise_damage(Damage("external", where, clean(what)))

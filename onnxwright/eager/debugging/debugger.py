@@ -40,7 +40,7 @@ from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import not_a_model, open_model, raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.external import without_links
+from onnxwright.ir.validation.external import more_than_memory, without_links
 from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
@@ -264,6 +264,8 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
             return numpy_helper.to_array(*without_links(tensor, opened.folder, where))
         except Damage as damage:
             raise_damage(damage)
+        except MemoryError:
+            raise_damage(more_than_memory(_nbytes(tensor), where))
         except UnicodeDecodeError:
             raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
 
@@ -273,9 +275,12 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 def _with_length(tensor: TensorProto) -> TensorProto:
     """A tensor in a file, with the length of its data: the file may have more."""
     made = copy.deepcopy(tensor)
-    count = math.prod(made.dims)
-    made.external_data.add(key="length", value=str(nbytes_of(DType(made.data_type), count)))
+    made.external_data.add(key="length", value=str(_nbytes(tensor)))
     return made
+
+
+def _nbytes(tensor: TensorProto) -> int:
+    return nbytes_of(DType(tensor.data_type), math.prod(tensor.dims))
 
 
 def _given(value: Any) -> Value:

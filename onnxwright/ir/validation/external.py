@@ -191,12 +191,16 @@ def without_links(
         The tensor, or a copy that names the file behind the link, and the folder of the file.
 
     Raises:
-        Damage: the file is not inside the folder, or not a regular file.
+        Damage: the file is not inside the folder, or not a regular file, or its data take more
+            memory than the machine has.
     """
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         return tensor, str(folder)
     entries = entries_of(tensor, where)
     path = Files(folder).find(entries.get("location", ""), where)
+    size = number_of(entries, "length", where) or 0
+    if size > (machine_memory() or size):
+        raise more_than_memory(size, where)
     real = path.resolve()
     if real == folder.resolve() / entries["location"]:
         return tensor, str(folder)
@@ -208,4 +212,39 @@ def without_links(
     return made, str(real.parent)
 
 
-__all__ = ["Files", "check_location", "entries_of", "without_links"]
+def more_than_memory(size: int, where: str) -> Damage:
+    """The fault of data that cannot be read because they take too much memory.
+
+    Args:
+        size: how many bytes they are.
+        where: where the tensor is, for messages.
+
+    Returns:
+        The fault; nothing is raised.
+    """
+    what = f"its data take {size / 1e9:,.1f} GB, and there is not as much memory"
+    return Damage(
+        "limit", where, what, "use a machine with more memory, or check the shape of the tensor"
+    )
+
+
+def machine_memory() -> int | None:
+    """The bytes of memory of the machine.
+
+    Returns:
+        The number; None where the system does not say.
+    """
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+__all__ = [
+    "Files",
+    "check_location",
+    "entries_of",
+    "machine_memory",
+    "more_than_memory",
+    "without_links",
+]
