@@ -265,7 +265,7 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
         except Damage as damage:
             raise_damage(damage)
         except MemoryError:
-            raise_damage(more_than_memory(_nbytes(tensor), where))
+            raise_damage(more_than_memory(_stored_bytes(tensor), where))
         except UnicodeDecodeError:
             raise_damage(Damage("data", where, "one of its strings is not UTF-8"))
 
@@ -275,11 +275,11 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any] | None]:
 def _with_length(tensor: TensorProto) -> TensorProto:
     """A tensor in a file, with the length of its data: the file may have more."""
     made = copy.deepcopy(tensor)
-    made.external_data.add(key="length", value=str(_nbytes(tensor)))
+    made.external_data.add(key="length", value=str(_stored_bytes(tensor)))
     return made
 
 
-def _nbytes(tensor: TensorProto) -> int:
+def _stored_bytes(tensor: TensorProto) -> int:
     return nbytes_of(DType(tensor.data_type), math.prod(tensor.dims))
 
 
