@@ -375,3 +375,27 @@ def test_views_are_looked_up_in_proportion_to_nodes(monkeypatch: pytest.MonkeyPa
     program = ow.export(model, (x,))
     assert torch.equal(program(x), model(x))
     assert len(calls) < 40 * 60
+
+
+REPLACED: dict[str, Any] = {
+    "longer": lambda b, x: torch.cat([b, b]),
+    "another size": lambda b, x: torch.zeros(5) + x.sum(),
+    "a dynamic size": lambda b, x: x[:, 0],
+    "another element type": lambda b, x: b.to(torch.float64),
+    "resized": lambda b, x: b.resize_(6),
+}
+
+
+@pytest.mark.parametrize("what", REPLACED)
+def test_a_buffer_that_is_replaced_by_another_shape_is_named(what: str) -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("b", torch.zeros(3))
+
+        def forward(self, x):
+            self.b = REPLACED[what](self.b, x)
+            return x * 2
+
+    with pytest.raises(errors.ExportError, match=r"OW856.*`b` is FLOAT\[3\]"):
+        ow.export(Model(), (torch.ones(2, 3),), dynamic_shapes={"x": {0: torch.export.Dim("n")}})

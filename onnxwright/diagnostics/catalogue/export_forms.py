@@ -54,6 +54,24 @@ class PackedData(Diagnostic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BufferReplaced(Diagnostic):
+    """A module replaces a buffer by a tensor of another shape or element type while it runs."""
+
+    code: ClassVar[str] = "OW856"
+    title: ClassVar[str] = "the buffer `{buffer}` is {before} and is replaced by {after}"
+    label: ClassVar[str] = "replaced here"
+    help: ClassVar[str] = (
+        "a model has one shape and element type for each buffer: register the buffer as it is "
+        "after the call, keep the new tensor in a local variable, or take the old one as an input "
+        "and return the new one"
+    )
+    error: ClassVar[type[OnnxwrightError]] = ExportError
+    buffer: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextOfNumber(Diagnostic):
     """A program uses the text of a number that is known when the model runs only."""
 

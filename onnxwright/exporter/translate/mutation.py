@@ -28,6 +28,7 @@ from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
 from onnxwright.exporter.places import target_name
 from onnxwright.exporter.torch_lock import TORCH_LOCK
+from onnxwright.exporter.translate.buffer_shapes import check_replaced_buffers
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})
@@ -79,7 +80,11 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     Returns:
         The same program if all its writes are covered; else what torch's functionalization makes
         of it, with the new values of buffers and inputs as further results.
+
+    Raises:
+        ExportError: a buffer is replaced by a tensor that does not fit into it (OW856).
     """
+    check_replaced_buffers(program)
     root = program.graph_module
     inner = [m for m in root.modules() if isinstance(m, GraphModule) and m is not root]
     if any(_changes(node) for m in (root, *inner) for node in m.graph.nodes):
