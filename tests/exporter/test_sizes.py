@@ -601,6 +601,27 @@ def test_training_mode_is_reported_where_it_matters(name: str) -> None:
         assert [f"`{wanted}`" in t for t in texts] == ([True] if wanted else [])
 
 
+CAPTURED = {name: case for name, case in TRAINING.items() if name not in ("own", "dropout")}
+CAPTURED["dropout"] = (
+    lambda: torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5)),
+    "1 (Dropout)",
+)
+CAPTURED["recurrent"] = (lambda: torch.nn.GRU(3, 3, num_layers=2, dropout=0.1), "GRU")
+CAPTURED["one layer"] = (lambda: torch.nn.GRU(3, 3), "")
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_training_mode_of_a_captured_program_is_reported(name: str) -> None:
+    make, place = CAPTURED[name]
+    for training, wanted in ((True, place), (False, "")):
+        program = torch.export.export(make().train(training), (torch.randn(4, 3),))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            ow.export(program)
+        texts = [str(w.message) for w in found if "OW832" in str(w.message)]
+        assert [f"`{wanted}`" in t for t in texts] == ([True] if wanted else [])
+
+
 _dropout = torch.nn.Sequential(torch.nn.Dropout(0.5))
 
 

@@ -46,7 +46,7 @@ from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.torch_output import capture_torch_output
 from onnxwright.exporter.capture.torchscript.script_originals import in_python
-from onnxwright.exporter.capture.training import warn_training_mode
+from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import Report
 
@@ -112,6 +112,7 @@ def capture_model(
         _report_draft(model, report)
         sizes = sizes_of(model, {}, {}, {}, captured_before=True)
         with recording.warnings_recorded(report):
+            warn_training_program(model)
             check_sparse(model)
             _report_decisions(Leaf(model, {}, sizes), None, strict)
         return Captured(model, sizes=sizes)

@@ -6,11 +6,13 @@ import types
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.places import TORCH
+from onnxwright.exporter.places import TORCH, module_of, operator_text
 
 _nn = torch.nn
 
@@ -30,6 +32,45 @@ def warn_training_mode(module: torch.nn.Module) -> None:
             text = f"{name} ({kind})" if name else kind
             warn(messages.TrainingMode(module=text, span=user_span()))
             return
+
+
+def warn_training_program(program: ExportedProgram) -> None:
+    """Warn of a captured program that was captured in training mode, as of a module (OW832).
+
+    Args:
+        program: what `torch.export.export` made.
+    """
+    graphs = [m.graph for m in program.graph_module.modules() if isinstance(m, GraphModule)]
+    node = next((n for graph in graphs for n in graph.nodes if _trains(n)), None)
+    if node is None:
+        return
+    path, kind = module_of(node)
+    kind = kind.rpartition(".")[2]
+    text = f"{path} ({kind})" if path and kind else kind or operator_text(node.target)
+    warn(messages.TrainingMode(module=text, span=user_span()))
+
+
+def _trains(node: Node) -> bool:
+    """Whether an operator is told that it trains, and computes something else then."""
+    schema = getattr(node.target, "_schema", None)
+    if node.op != "call_function" or schema is None:
+        return False
+    given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+    given |= {a.name: value for a, value in zip(schema.arguments, node.args, strict=False)}
+    given |= node.kwargs
+    if _is_positive(given.get("dropout_p")):  # attention
+        return True
+    if not any(given.get(name) is True for name in ("train", "training", "use_input_stats")):
+        return False
+    if "num_layers" in given:
+        return _is_positive(given.get("dropout")) and given["num_layers"] > 1
+    if "lower" in given:
+        return bool(given["lower"] != given["upper"])
+    return given.get("running_mean") is not None or _is_positive(given.get("p"))
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and value > 0
 
 
 def _named_in_globals(module: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
