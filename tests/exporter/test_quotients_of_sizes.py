@@ -135,3 +135,13 @@ def test_decisions_by_quotients_are_kept(function: Callable[..., Any], size: int
         right += 1
         torch.testing.assert_close(found, function(x))
     assert right
+
+
+@pytest.mark.parametrize("function", [above, one_number, of_two])
+def test_both_sides_of_a_quotient(function: Callable[..., Any]) -> None:
+    program = ow.export(
+        function, (torch.randn(10, 3),), dynamic_shapes=({0: "n"},), size_branches=True, strict=True
+    )
+    for rows in (4, 8, 19, 23, 24, 35, 36, 39, 40, 48, 90):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(program(x), function(x))

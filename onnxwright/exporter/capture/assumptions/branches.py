@@ -16,6 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.excluded import Range
 from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes
+from onnxwright.exporter.capture.assumptions.turning_points import tried_near
 
 # How often a module is captured at most.
 _LIMIT = 8
@@ -205,6 +206,12 @@ class _Condition:
         given = {s: sizes[p] for s, p in self.places.items()}
         return self.guard.holds(given) == self.wanted
 
+    def turning(self, place: Place, now: Mapping[Place, int]) -> list[int]:
+        """The sizes at a place beside which it has another answer."""
+        sizes = {s: now[p] for s, p in self.places.items()}
+        symbols = [s for s, p in self.places.items() if p == place]
+        return [n for s in symbols for n in tried_near([self.guard.expression], s, sizes)]
+
     def negated(self) -> _Condition:
         return _Condition(self.guard, self.places, not self.wanted)
 
@@ -237,10 +244,13 @@ def _sizes_for(
     constants = {n for c in conditions for n in c.guard.numbers()}
     near = {n + d for n in constants for d in (-1, 0, 1)} | {2 * n for n in constants}
     positive = [n for n in sorted(near) if n > 0]
+    turning = {p: [n for c in conditions for n in c.turning(p, now)] for p in involved}
     options = [
         [
             n
-            for n in dict.fromkeys((now[p], *_SMALL[1:], *positive, *now.values(), 1, 0))
+            for n in dict.fromkeys(
+                (now[p], *_SMALL[1:], *positive, *now.values(), *turning[p], 1, 0)
+            )
             if 0 <= n <= 1 << 20 and _is_in(n, ranges.get(p))
         ]
         for p in involved
