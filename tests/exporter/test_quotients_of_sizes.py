@@ -57,6 +57,16 @@ def test_a_quotient_that_another_condition_implies_excludes_nothing() -> None:
     assert not excludes_larger(windows, {"n": (42, 60)}, ())
 
 
+def test_a_remainder_beside_a_quotient() -> None:
+    def guard(condition: Any) -> SizeGuard:
+        return SizeGuard(condition, str(condition), None)
+
+    rest, many = sympy.Ne(PythonMod(n, 8), 3), FloorDiv(n, 4) > 70
+    assert excludes_larger(guard(rest), {}, [guard(many)])
+    assert excludes_larger(guard(rest), {"n": (290, 300)}, [guard(many)])
+    assert fitting([sympy.Eq(PythonMod(n, 8), 3), many], {"n": 20}, {}) == {"n": 291}
+
+
 def test_two_sizes() -> None:
     known = Prover().answer
     assert known(FloorDiv(n, 4) > FloorDiv(m, 4) + 10) is None

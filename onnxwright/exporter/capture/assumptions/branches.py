@@ -16,7 +16,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.excluded import Range
 from onnxwright.exporter.capture.assumptions.guards import Place, SizeGuard, Sizes
-from onnxwright.exporter.capture.assumptions.turning_points import tried_near
+from onnxwright.exporter.capture.assumptions.turning_points import tried_classes
 
 # How often a module is captured at most.
 _LIMIT = 8
@@ -210,7 +210,7 @@ class _Condition:
         """The sizes at a place beside which it has another answer."""
         sizes = {s: now[p] for s, p in self.places.items()}
         symbols = [s for s, p in self.places.items() if p == place]
-        return [n for s in symbols for n in tried_near([self.guard.expression], s, sizes)]
+        return [n for s in symbols for n in tried_classes([self.guard.expression], s, sizes)]
 
     def negated(self) -> _Condition:
         return _Condition(self.guard, self.places, not self.wanted)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from onnxwright.exporter.capture.assumptions.turning_points import tried_near
+from onnxwright.exporter.capture.assumptions.turning_points import tried_classes, tried_near
 
 Range = tuple[int, "int | None"]
 
@@ -83,8 +83,9 @@ def _near(
 
     def possible(symbol: str) -> list[int]:
         low, high = ranges.get(symbol, (0, None))
-        turning = tried_near([c.expression for c in conditions], symbol)
-        found = [*tried_near([guard.expression], symbol), *numbers, *turning]
+        own = tried_near([guard.expression], symbol)
+        turning = tried_classes([c.expression for c in conditions], symbol)
+        found = [*own, *numbers, *turning]
         ends = [low, *([] if high is None else [high])]
         return [
             n for n in dict.fromkeys((*found, *ends))

@@ -22,6 +22,8 @@ LARGEST = 1 << 24
 _QUOTIENTS = (1, 2, 3)
 _DIVISIONS = ("Mod", "PythonMod", "FloorDiv", "CleanDiv", "IntTrueDiv", "CeilDiv")
 _FOUND_FOR_ONE = 64
+# Up to which period all remainders are tried.
+_ALL_REMAINDERS = 64
 
 
 def turning_points(
@@ -41,7 +43,7 @@ def turning_points(
         >>> from torch.utils._sympy.functions import FloorDiv
         >>> n = sympy.Symbol("n", integer=True, positive=True)
         >>> turning_points(FloorDiv(n + 3, 8) > 5, n)
-        [5, 13, 21, 45]
+        [5, 13, 21, 29, 37, 45]
     """
     fixed = {str(s): (others or {}).get(str(s), 2) for s in condition.free_symbols}
     fixed.pop(str(symbol), None)
@@ -82,6 +84,29 @@ def tried_near(
                 points = turning_points(condition, own, others)
                 found.update(p + d for p in points for d in (-1, 0, 1))
     return sorted(n for n in found if n >= 1)
+
+
+def tried_classes(
+    conditions: Sequence[Any], symbol: str, others: Mapping[str, int] | None = None
+) -> list[int]:
+    """Sizes beside the turning points of conditions, with all remainders after each of them.
+
+    Args:
+        conditions, symbol, others: as for `tried_near`.
+
+    Returns:
+        Sizes of 1 or more in ascending order; without the remainders where there are many.
+
+    Example:
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> [s for s in tried_classes([n >= 40, sympy.Eq(n % 8, 3)], "n") if s > 40]
+        [41, 42, 43, 44, 45, 46, 47, 48, 49]
+    """
+    near = tried_near(conditions, symbol, others)
+    period = math.lcm(1, *(period_of(c) for c in conditions))
+    if period > _ALL_REMAINDERS:
+        return near
+    return sorted({n + d for n in near for d in range(period)})
 
 
 def settled_from(condition: Any, symbols: Sequence[Any]) -> int:

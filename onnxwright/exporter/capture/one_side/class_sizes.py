@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.turning_points import (
     moduli_of,
     period_of,
+    tried_classes,
     tried_near,
 )
 
@@ -53,14 +54,31 @@ def fitting(
         >>> fitting([n > 6, sympy.Eq(n % 4, 0)], {"n": 3}, {})
         {'n': 8}
     """
+    found = next(_looked_through(conditions, now, ranges), None)
+    return None if found is None else found[0]
+
+
+def may_fit(conditions: Sequence[Any], now: Mapping[str, int], ranges: Mapping[str, Range]) -> bool:
+    """Whether there may be sizes at which all conditions hold.
+
+    Args:
+        conditions, now, ranges: as for `fitting`.
+    """
+    return next(_looked_through(conditions, now, ranges), None) is not None
+
+
+def _looked_through(
+    conditions: Sequence[Any], now: Mapping[str, int], ranges: Mapping[str, Range]
+) -> Iterator[tuple[Sizes | None]]:
+    """Sizes at which all conditions hold; None at the end if some were not looked at."""
     involved = sorted({str(s) for c in conditions for s in c.free_symbols})
     if any(s not in now for s in involved):
-        return None
+        return
     near = _near(conditions)
 
     def possible(symbol: str) -> list[int]:
         size = now[symbol]
-        turning = tried_near(conditions, symbol, now)
+        turning = tried_classes(conditions, symbol, now)
         # Near the example, and not less: torch takes a size of 1 for no size.
         close = (*range(size, size + _CLOSE), *range(size - 1, max(size - _CLOSE, 1), -1))
         found = dict.fromkeys((*close, *near, *turning))
@@ -70,8 +88,9 @@ def fitting(
     for chosen in itertools.islice(itertools.product(*options), _LOOKED_AT):
         sizes = {**now, **dict(zip(involved, chosen, strict=True))}
         if all(holds(c, sizes) for c in conditions):
-            return sizes
-    return None
+            yield (sizes,)
+    if math.prod(map(len, options)) > _LOOKED_AT:
+        yield (None,)
 
 
 def to_compare(

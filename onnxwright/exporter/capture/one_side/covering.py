@@ -30,7 +30,7 @@ from onnxwright.exporter.capture.assumptions.specialization import fixed_values
 from onnxwright.exporter.capture.attempt import Capture, attempted
 from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.one_side import class_sizes
-from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, to_compare
+from onnxwright.exporter.capture.one_side.class_sizes import fitting, holds, may_fit, to_compare
 from onnxwright.exporter.capture.one_side.comparing import Compared, compared
 from onnxwright.exporter.capture.one_side.proving import Prover
 from onnxwright.exporter.capture.one_side.sides import Place as Line
@@ -403,6 +403,6 @@ def _both_sides_ran(
         for wanted in (True, False):
             if wanted not in answers:
                 other = condition if wanted else ~condition
-                if fitting([other, *left], now, bounds) is not None:
+                if may_fit([other, *left], now, bounds):
                     return False
     return bool(agreed)
