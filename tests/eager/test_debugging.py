@@ -338,3 +338,15 @@ def test_results_of_a_function_and_of_its_model_are_paired_by_position() -> None
     x = np.array([-1.0, 2.0], np.float32)
     forms = [one, two, one.to_model_proto(), two.to_model_proto()]
     assert [ow.first_divergence(a, b, [x]) for a in forms for b in forms] == [None] * 16
+
+
+def test_results_of_a_model_with_fewer_are_found_by_name() -> None:
+    head = '<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => '
+    whole = onnx.parser.parse_model(head + "(float[N] p, float[N] q) { p = Neg (x) q = Relu (x) }")
+    part = onnx.parser.parse_model(head + "(float[N] q) { q = Relu (x) }")
+    for a, b in ((whole, part), (part, whole)):
+        assert ow.first_divergence(a, b, [np.array([1, -2], np.float32)]) is None
+    other = onnx.parser.parse_model(head + "(float[N] q) { q = Abs (x) }")
+    found = ow.first_divergence(whole, other, [np.array([1, -2], np.float32)])
+    assert found is not None
+    assert found.name == "q"

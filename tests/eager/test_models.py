@@ -18,6 +18,7 @@ from onnxwright import FLOAT, script
 from onnxwright import opset18 as op
 from onnxwright.diagnostics.origins import span_of_origin as parse_origin
 from onnxwright.eager import CompiledModel, Tensor, run_model
+from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.errors import EagerError
 
 X = np.arange(4, dtype=np.float32)
@@ -203,3 +204,20 @@ def test_a_compiled_script_and_type_hints_follow_the_function() -> None:
     hints = typing.get_type_hints(_doubled, globalns=globals())
     assert list(hints) == ["x", "times", "return"]
     assert hints["times"] is int
+
+
+def test_many_calls_of_functions_are_inlined_before_the_runtime_sees_them() -> None:
+    head = 'opset_import: ["" : 18, "f" : 1]'
+    bodies = [f"t = f.f{n + 1} (x) y = f.f{n + 1} (t)" for n in range(13)] + ["y = Neg (x)"]
+    functions = "".join(
+        f'<domain: "f", {head}> f{n} (x) => (y) {{ {body} }}\n' for n, body in enumerate(bodies)
+    )
+    proto = onnx.parser.parse_model(
+        f"<ir_version: 8, {head}> g (float[N] x) => (float[N] y) {{ y = f.f0 (x) }} {functions}"
+    )
+    source = source_of(proto)
+    assert isinstance(source.data, bytes)
+    made = onnx.load_from_string(source.data)
+    assert [len(made.functions), len(made.graph.node)] == [0, 1 << 13]
+    assert source.proto is not None
+    assert len(source.proto.functions) == 14

@@ -191,7 +191,7 @@ def _run_function(
 
 
 def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
-    """Values that match, in the order of `ours`, then the results by position.
+    """Values that match, in the order of `ours`, then the results.
 
     Values that are not results are paired by name; else by the name without the number that a model
     adds to it, on the same line; else, in two models, by line and operator.  Names in a model may
@@ -215,8 +215,19 @@ def _pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Mad
                 used.add(id(found))
                 pairs.append((made, found))
                 break
-    results = {made.result: made for made in theirs if made.result is not None}
-    return pairs + [(m, results[m.result]) for m in ours if m.result in results]
+    return pairs + _result_pairs(ours, theirs)
+
+
+def _result_pairs(ours: Sequence[Made], theirs: Sequence[Made]) -> list[tuple[Made, Made]]:
+    """Results by position; by name where one of two models has only some of the other's."""
+    left, right = ([m for m in side if m.result is not None] for side in (ours, theirs))
+    names = sorted(({m.name for m in side} for side in (left, right)), key=len)
+    models = all(m.in_model for m in (*left, *right))
+    if models and len(left) != len(right) and names[0] <= names[1]:
+        named = {made.name: made for made in right}
+        return [(made, named[made.name]) for made in left if made.name in named]
+    placed = {made.result: made for made in right}
+    return [(made, placed[made.result]) for made in left if made.result in placed]
 
 
 def _base_and_place(made: Made) -> Any:

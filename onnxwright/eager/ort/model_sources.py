@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnx.inliner
+
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.ir.loading import (
@@ -17,10 +20,13 @@ from onnxwright.ir.loading import (
     open_model,
     serialized,
 )
+from onnxwright.ir.validation.functions import expanded_calls
 from onnxwright.types.dtypes import DType
 
 # Above this many bytes of weights in memory, a model does not go to the runtime as one message.
 LIMIT = 1_500_000_000
+# With more calls of functions, counted once all are expanded, they are inlined before.
+_MANY_CALLS = 8192
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
 
@@ -77,13 +83,13 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         opened, named = open_light(model)
         checked_for_runtime(opened.proto, more_operators=more_operators)
         weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
-        guarded = with_rank_guards(opened.proto)
+        guarded = with_rank_guards(_flat(opened.proto))
         return ModelSource(opened.proto, serialized(guarded), opened.base, weights)
     opened = open_model(model, external=external)
     if not hasattr(opened.proto, "graph"):
         not_a_model(opened.proto)
     checked_for_runtime(opened.proto, more_operators=more_operators)
-    guarded = with_rank_guards(opened.proto)
+    guarded = with_rank_guards(_flat(opened.proto))
     if guarded is not opened.proto:
         kept = None if opened.path is not None or isinstance(model, bytes) else opened.proto
         base = opened.base if opened.path is None else opened.path.parent
@@ -93,6 +99,13 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     if isinstance(model, bytes):
         return ModelSource(None, model)
     return ModelSource(opened.proto, serialized(opened.proto), opened.base)
+
+
+def _flat(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model itself, or without functions: the runtime takes a time that grows as their square."""
+    if not model.functions or expanded_calls(model) <= _MANY_CALLS:
+        return model
+    return onnx.inliner.inline_local_functions(model)
 
 
 def utf8_path(path: Path) -> str:

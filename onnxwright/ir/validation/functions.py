@@ -83,6 +83,23 @@ def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphPro
         _check_size(total, f"graph {quoted(main.name)}")
 
 
+def expanded_calls(model: onnx.ModelProto) -> int:
+    """How many calls of functions there are once every call is replaced by the function's body.
+
+    Args:
+        model: a model whose functions do not call each other in a cycle.
+
+    Returns:
+        The number.
+    """
+    known = {(f.domain, f.name, f.overload): f for f in model.functions}
+    calls = {key: [k for k in called(f.node) if k in known] for key, f in known.items()}
+    count: dict[Key, int] = {}
+    for key in TopologicalSorter({k: set(v) for k, v in calls.items()}).static_order():
+        count[key] = 1 + sum(count[k] for k in calls[key])
+    return sum(count.get(key, 0) for key in called(model.graph.node))
+
+
 def _check_size(count: int, where: str) -> None:
     if count > EXPANDED_LIMIT:
         shown = f"{count:,}" if count < 1 << 60 else "more than 10**18"
@@ -90,4 +107,11 @@ def _check_size(count: int, where: str) -> None:
         raise Damage("limit", where, what, "call the functions fewer times: no runtime runs this")
 
 
-__all__ = ["CALL_DEPTH", "EXPANDED_LIMIT", "called", "check_functions", "nodes_of"]
+__all__ = [
+    "CALL_DEPTH",
+    "EXPANDED_LIMIT",
+    "called",
+    "check_functions",
+    "expanded_calls",
+    "nodes_of",
+]
