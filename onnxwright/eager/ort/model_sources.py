@@ -102,7 +102,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
 
 
 def _flat(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model itself, or without functions: the runtime takes a time that grows as their square."""
+    """The model, or one without functions: the runtime takes the square of their number in time."""
     if not model.functions or expanded_calls(model) <= _MANY_CALLS:
         return model
     return onnx.inliner.inline_local_functions(model)
