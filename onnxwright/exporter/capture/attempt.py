@@ -104,7 +104,8 @@ class Attempt:
         decisions, changes = tuple(self.decisions), tuple(self.changes)
         found = Capture(program, self.way.relaxed, decisions, changes, way=self.way)
         if isinstance(self.way.strategy, Source):
-            return dataclasses.replace(found, by_values=self.way.strategy.decisions)
+            source = self.way.strategy
+            return dataclasses.replace(found, by_values=source.decisions, misread=source.misread)
         return dataclasses.replace(found, misread=self.misread)
 
     def is_about_func(self) -> bool:

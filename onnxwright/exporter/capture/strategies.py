@@ -37,9 +37,10 @@ from onnxwright.exporter.capture.quantized.modules import (
     readable,
 )
 from onnxwright.exporter.capture.quantized.tensors import Quantized
+from onnxwright.exporter.capture.source.choice_frames import results_checked
 from onnxwright.exporter.capture.source.functions import Rewritten
+from onnxwright.exporter.capture.source.misread import Misread
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.optional_frames import results_checked
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.strategy import Found, by_source
 from onnxwright.exporter.capture.source.swallowed import refusals_raised
@@ -119,6 +120,7 @@ class Source:
         self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
         self.unrolled: dict[tuple[str, int], str] = {}
+        self.misread = Misread()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with functions that decide by values rewritten."""
@@ -131,7 +133,7 @@ class Source:
                 capture_torch_output() as output,
                 torch.set_grad_enabled(self.with_gradients),
                 sizes if self.with_opaque_sizes else nullcontext(),
-                results_checked(model, bool(self.functions.asks_constants)),
+                results_checked(model),
             ):
                 program = substitutes(model, args, kwargs, dims)
             output.replay()
@@ -163,6 +165,7 @@ class Source:
         self.rewritten = tuple(found.rewritten.names)
         self.decisions = ValueDecisions(self.choices, found.rewritten, tuple(found.session.absent))
         self.answered = frozenset(found.session.used)
+        self.misread = found.misread
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result

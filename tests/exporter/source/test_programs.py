@@ -17,6 +17,7 @@ from onnxwright import exporter  # noqa: E402
 from onnxwright.errors import ExportError, ExportValueError  # noqa: E402
 from tests.exporter.source import (  # noqa: E402
     programs,
+    programs_of_choices,
     programs_of_constants,
     programs_of_iterables,
     programs_of_lists,
@@ -49,7 +50,7 @@ def same(program: Any, module: Any, x: Any) -> None:
 ALL = {
     **programs.PROGRAMS, **programs_of_objects.PROGRAMS, **programs_of_loops.PROGRAMS,
     **programs_of_constants.PROGRAMS, **programs_of_lists.PROGRAMS,
-    **programs_of_iterables.PROGRAMS,
+    **programs_of_iterables.PROGRAMS, **programs_of_choices.PROGRAMS,
 }  # fmt: skip
 
 
@@ -75,9 +76,12 @@ def test_more_programs(name: str) -> None:
         same(program, module, x)
 
 
-@pytest.mark.parametrize("name", programs_of_objects.REFUSED)
+REFUSED = {**programs_of_objects.REFUSED, **programs_of_choices.REFUSED}
+
+
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_captured_is_refused(name: str) -> None:
-    module = programs.as_module(programs_of_objects.REFUSED[name])
+    module = programs.as_module(REFUSED[name])
     with pytest.raises(ExportError, match="OW8[24]"):
         exported(module, programs.inputs()[1], capture="source")
 

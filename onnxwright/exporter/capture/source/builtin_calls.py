@@ -20,12 +20,14 @@ from onnxwright.exporter.capture.source.kinds import is_of_type, type_
 from onnxwright.exporter.capture.source.lists import Grown, length_of
 from onnxwright.exporter.capture.source.loops import listed
 from onnxwright.exporter.capture.source.merging import asks_constants
+from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.optional_values import certain, needed
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text, str_
-from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided, has_one_element
+from onnxwright.exporter.capture.source.truth import all_, any_, as_truth, decided
+from onnxwright.exporter.capture.source.unknown_numbers import has_one_element
 
 
 def bool_(value: Any = False) -> Any:
@@ -152,19 +154,25 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
         proxy = tracer().tensor_tracker.get(value)
         if proxy is None or proxy.constant is not None:
             return kind(*args)
-        value = (value.to(torch.int64) if value.dtype == torch.bool else value).item()
-    if isinstance(value, (torch.SymInt, torch.SymFloat)) and value.node.constant is None:
-        return torch.sym_int(value) if kind is int else torch.sym_float(value)
-    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
-        value = torch.sym_ite(value, 1, 0)
-        return torch.sym_int(value) if kind is int else torch.sym_float(value)
-    return kind(*args)
+        is_truth = value.dtype == torch.bool
+        value = (value.to(torch.int64) if is_truth else value).item()
+    else:
+        is_truth = isinstance(value, torch.SymBool) and bool(free_unbacked_symbols(value))
+        value = torch.sym_ite(value, 1, 0) if is_truth else value
+    if not isinstance(value, (torch.SymInt, torch.SymFloat)) or value.node.constant is not None:
+        return kind(*args)
+    found = torch.sym_int(value) if kind is int else torch.sym_float(value)
+    session = current()
+    if is_truth and kind is int and session is not None:
+        session.numbers.add(found, frozenset([0, 1]))
+    return found
 
 
 def _length(items: Any) -> Any:
     """`len(items)`."""
-    several = isinstance(items, Text) and items.decide is not None
-    return items.each(len) if several else length_of(items)
+    if isinstance(items, Text):
+        return items.each(len)
+    return items._ow_each(len) if isinstance(items, OneOf) else length_of(items)
 
 
 def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any:

@@ -54,8 +54,11 @@ def is_static(node: ast.AST, constants: bool = False) -> bool:
     if isinstance(node, (ast.Compare, ast.Call)) and constants:
         return False
     if isinstance(node, ast.Compare):
-        same = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
-        return same and not any(map(_is_truth, node.comparators))
+        if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return False
+        # Two variables may have one of several functions; `True` may be a tensor.
+        written = [v for v in (node.left, *node.comparators) if isinstance(v, ast.Constant)]
+        return bool(written) and not any(map(_is_truth, written))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_static(node.operand, constants)
     if isinstance(node, ast.BoolOp):

@@ -113,6 +113,7 @@ class Rewritten:
         decided: files, lines and variables that these lines need the values of -> all values.
         asks_constants: whether it is asked at run time which variables are None; None where that
             was tried in vain.
+        asks_kinds: whether tests such as `isinstance(x, Linear)` may be known at run time only.
     """
 
     codes: dict[CodeType, CodeType] = field(default_factory=dict)
@@ -125,6 +126,7 @@ class Rewritten:
     split_for: dict[Span, list[tuple[str, int]]] = field(default_factory=dict)
     decided: dict[tuple[str, int, str], tuple[int, ...]] = field(default_factory=dict)
     asks_constants: bool | None = False
+    asks_kinds: bool = False
 
     def add(self, frame: FrameType | Site) -> bool:
         """Rewrite the function of a frame, and those it is defined in.
@@ -168,7 +170,12 @@ class Rewritten:
             if file == code.co_filename
         ]
         self.codes[code] = rewritten(
-            code, module, self.inserted, frozenset(lines), decided, bool(self.asks_constants)
+            code,
+            module,
+            self.inserted,
+            frozenset(lines),
+            decided,
+            bool(self.asks_constants) or self.asks_kinds,
         )
         self.modules[code] = module
 
@@ -247,6 +254,17 @@ class Rewritten:
     def ask_constants(self, asks: bool | None) -> None:
         """Ask at run time which variables are None, or which of several texts; or no more."""
         self.asks_constants = asks
+        self._rewrite_all()
+
+    def ask_kinds(self) -> bool:
+        """Ask at run time of which kind objects are; whether that is new."""
+        if self.asks_kinds or self.asks_constants:
+            return False
+        self.asks_kinds = True
+        self._rewrite_all()
+        return True
+
+    def _rewrite_all(self) -> None:
         for code, module in list(self.modules.items()):
             self._rewrite(code, module)
 
@@ -279,7 +297,7 @@ class Rewritten:
         """
         made = Rewritten(names=list(self.names), places=set(self.places), inserted=inserted)
         made.functions, made.split = dict(self.functions), set(self.split)
-        made.asks_constants = self.asks_constants
+        made.asks_constants, made.asks_kinds = self.asks_constants, self.asks_kinds
         made.decided = dict(self.decided)
         for code, now in self.codes.items():
             if code in self.modules:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,12 +10,19 @@ import torch
 from onnxwright.exporter.capture.source.conditional import conditional
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, DisagreementError
 from onnxwright.exporter.capture.source.lists import Grown
-from onnxwright.exporter.capture.source.one_of import picked, tensor_of
+from onnxwright.exporter.capture.source.one_of import (
+    OneOf,
+    checked_place,
+    picked,
+    place_of_key,
+    tensor_of,
+)
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, by_presence, needed, plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current, is_noting, note
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.capture.source.truth import any_, is_number, is_unknown
+from onnxwright.exporter.capture.source.truth import any_, is_number
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -32,6 +39,8 @@ def item(value: Any, index: Any) -> Any:
     value, index = plain(value), plain(index)
     if isinstance(index, Text):
         return _item_of_text(value, index)
+    if isinstance(index, OneOf) and isinstance(value, dict):
+        return _item_of_choice(index, value)
     container = isinstance(value, _LISTS) or type(value) is dict
     unknown = container and isinstance(index, (torch.Tensor, *SYMBOLS)) and is_unknown(index)
     items = _items_of(value, index) if unknown else None
@@ -54,6 +63,8 @@ def attribute(function: Any, value: Any, *rest: Any) -> Any:
         found = attribute(function, plain(value), *rest)
         return by_presence(value, found, getattr(None, *rest))
     value = needed(value, AttributeError)
+    if isinstance(value, OneOf):
+        return value._ow_each(lambda one: attribute(function, one, *rest))
     if session is None or function is not getattr or not isinstance(name, Text):
         if session is not None and function is getattr and len(rest) > 1:
             _refuse_one_sided(value, name)
@@ -69,6 +80,8 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
     if isinstance(value, MaybeNone) and function is hasattr:
         found = has_attribute(function, plain(value), name)
         return by_presence(value, found, hasattr(None, name))
+    if isinstance(value, OneOf):
+        return value._ow_where(lambda one: has_attribute(function, one, name))
     if current() is None or function is not hasattr or not isinstance(name, Text):
         if current() is not None and function is hasattr:
             _refuse_one_sided(value, name)
@@ -89,6 +102,8 @@ def _refuse_one_sided(value: Any, name: Any) -> None:
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
     text, value = args[0] if args else None, plain(value)
+    if isinstance(text, OneOf) and isinstance(value, dict) and not kwargs:
+        return _item_of_choice(text, value, *(args[1:] or (None,)))
     if current() is None or type(value) is not dict or not isinstance(text, Text) or kwargs:
         return value.get(*args, **kwargs)
     default = value.get(_NO_KEY, *args[1:])
@@ -103,6 +118,27 @@ def _item_of_text(value: Any, text: Text) -> Any:
         if known:
             return _by_text(text, known)
     return value[text]
+
+
+def _item_of_choice(key: OneOf, value: dict[Any, Any], *default: Any) -> Any:
+    """An item by one of several keys: for those that do not exist, the default or an error."""
+    if default or all(_exists(item, value) for item in key._ow_items):
+        return key._ow_each(
+            lambda one: (
+                _item_of_choice(one, value, *default)
+                if isinstance(one, OneOf)
+                else value.get(one, *default)
+            )
+        )
+    known = {n: one for n, one in enumerate(key._ow_items) if _exists(one, value)}
+    if not known:
+        return value[key._ow_items[0]]
+    place = checked_place(place_of_key(tensor_of(key._ow_place), list(known)), len(known))
+    return picked(place, [item(value, one) for one in known.values()], conditional)
+
+
+def _exists(key: Any, value: dict[Any, Any]) -> bool:
+    return all(_exists(k, value) for k in key._ow_items) if isinstance(key, OneOf) else key in value
 
 
 _NO_KEY: Any = object()
@@ -147,17 +183,3 @@ def _note_place(value: Any, index: Any) -> None:
     if items and len(items) > 1:
         place = list(value).index(index) if isinstance(value, dict) else int(index) % len(items)
         note("Item", place, len(items))
-
-
-def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
-    """A place, from 0; from the end where negative.  The model raises an error for others."""
-    places = torch.arange(count, device=place.device)
-    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
-
-
-def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
-    """The place of a key, one that does not exist for others."""
-    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
-    for n, key in enumerate(keys):
-        place = torch.where(wanted == key, n, place)
-    return place

@@ -8,6 +8,7 @@ import torch
 
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.logic import negated
+from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, plain
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
@@ -19,6 +20,8 @@ _CLASSES: dict[type, type] = {
 
 def is_of_type(value: Any, kinds: Any) -> Any:
     """`isinstance(value, kinds)`."""
+    if isinstance(value, OneOf):
+        return value._ow_where(lambda item: _is_instance(item, kinds))
     found = _is_instance(plain(value), kinds)
     if not isinstance(value, MaybeNone) or found is isinstance(None, kinds):
         return found
@@ -35,7 +38,19 @@ def is_tensor(function: Any, *args: Any, **options: Any) -> Any:
 
 def type_(*args: Any, **options: Any) -> Any:
     """`type(value)`; of three arguments, a new class."""
+    if len(args) == 1 and isinstance(args[0], OneOf) and not options:
+        return _class_of_choice(args[0])
     return _class_of(args[0]) if len(args) == 1 and not options else type(*args, **options)
+
+
+def _class_of_choice(value: OneOf) -> Any:
+    """The class, or one of several."""
+    kinds = [
+        _class_of_choice(item) if isinstance(item, OneOf) else type(item)
+        for item in value._ow_items
+    ]
+    same = all(kind is kinds[0] for kind in kinds)
+    return kinds[0] if same else OneOf(value._ow_place, kinds, value._ow_decide)
 
 
 def _class_of(value: Any) -> type:

@@ -14,7 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.truth import is_unknown
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
 def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

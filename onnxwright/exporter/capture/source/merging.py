@@ -7,6 +7,7 @@ tensors.
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -108,7 +109,7 @@ class Merger:
             one, two = (UNSET if plain(v) is None else plain(v) for v in (left, right))
             value = self.merge(one, two, path + IF_THERE)
             return lambda results: MaybeNone.of(present(results), value(results), self.decide)
-        if not isinstance(left, str) or not isinstance(right, str):
+        if not _is_text(left) or not _is_text(right):
             return None
         if not isinstance(left, Text) and not isinstance(right, Text) and left == right:
             return None
@@ -163,7 +164,8 @@ def asks_constants() -> bool:
 
 def is_leaf(value: Any) -> bool:
     """Whether a value can be a tensor of the graph."""
-    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, OtherName)
+    others = (OtherName, enum.Enum)
+    return isinstance(value, (torch.Tensor, *NUMBERS)) and not isinstance(value, others)
 
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
@@ -235,10 +237,17 @@ def _parts_of_choice(value: OneOf | MaybeNone | Text) -> Parts:
     if possible is not None:
         return [WHICH_TEXT], [value.number], lambda v: Text.chosen(v[0], possible, by)
 
+    if value.number is None:
+        return [" of a text"], [], lambda _: changed
+
     def of_number(v: list[Any]) -> Any:
         return Text.of(v[0], changed.before, changed.after, changed.items)
 
     return [f" of {value.form()}"], [value.number], of_number
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, enum.Enum)
 
 
 def _kept(value: Any) -> Build:
@@ -262,7 +271,7 @@ def aligned(value: Any, other: Any, decide: Decide) -> Any:
     """
     if value is other or value is UNSET or other is UNSET:
         return value
-    if isinstance(value, str) and isinstance(other, str):
+    if _is_text(value) and _is_text(other):
         texts = [possible_texts(text) for text in (value, other)]
         if texts[0] is None or texts[1] is None or texts[1] <= texts[0]:
             return value

@@ -1,19 +1,24 @@
-"""One of several functions or modules, chosen by a number that is known when the model runs."""
+"""One of several functions, modules or members of an enumeration, chosen when the model runs."""
 
 from __future__ import annotations
 
+import enum
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.optional_values import MaybeNone
 from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import asking_line, current, note_choice
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
-from onnxwright.exporter.capture.source.texts import Text, number_of
+from onnxwright.exporter.capture.source.texts import Text, is_asked_by_model, number_of
+from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
+from onnxwright.exporter.places import line_of
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
 """`conditional.conditional`, which makes a `OneOf` itself."""
@@ -29,9 +34,9 @@ class OneOf:
     """
 
     def __init__(self, place: Any, items: Sequence[Any], decide: Decide) -> None:
-        self._ow_place = place
-        self._ow_items = tuple(items)
-        self._ow_decide = decide
+        for name, held in (("place", place), ("items", tuple(items)), ("decide", decide)):
+            object.__setattr__(self, f"_ow_{name}", held)
+        note_choice()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the chosen one."""
@@ -56,8 +61,118 @@ class OneOf:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_ow_"):
             raise AttributeError(name)
-        found = [getattr(item, name) for item in self._ow_items]
-        return picked(self._ow_place, found, self._ow_decide)
+        known = [n for n, item in enumerate(self._ow_items) if hasattr(item, name)]
+        found = [getattr(item, name) for item in (self._ow_items[n] for n in known)]
+        if not known:
+            raise AttributeError(name)
+        place = self._ow_place
+        if len(known) < len(self._ow_items):
+            # As Python, the model raises an error for the others.
+            place = checked_place(place_of_key(tensor_of(place), known), len(known))
+        return picked(place, found, self._ow_decide)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise _refused(f"setting `{name}`")
+
+    def __delattr__(self, name: str) -> None:
+        raise _refused(f"deleting `{name}`")
+
+    def _ow_each(self, function: Callable[[Any], Any]) -> Any:
+        """One of what a function gives for the objects."""
+        return picked(self._ow_place, list(map(function, self._ow_items)), self._ow_decide)
+
+    def _ow_where(self, test: Callable[[Any], Any]) -> Any:
+        """Whether a test is true of the object that is chosen: a bool, or a tensor of a truth."""
+        answers = [_answer(item, test) for item in self._ow_items]
+        if all(answer is answers[0] for answer in answers) and isinstance(answers[0], bool):
+            return answers[0]
+        place = tensor_of(self._ow_place)
+        found = torch.full((), False)
+        for n, answer in enumerate(answers):
+            if answer is not False:
+                found = found | ((place == n) & truth_tensor(answer))
+        session = current()
+        assert session is not None
+        session.numbers.add(found, frozenset([False, True]))
+        return found
+
+    def _ow_is(self, other: Any) -> Any:
+        """`self is other`."""
+        if isinstance(other, OneOf):
+            return self is other or self._ow_where(other._ow_is)
+        return self._ow_where(lambda item: item is other)
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        return self._ow_where(lambda item: item == other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self == other
+        return not same if isinstance(same, bool) else torch.logical_not(same)
+
+    def __hash__(self) -> int:
+        if is_asked_by_model():
+            raise _refused("a key")
+        return object.__hash__(self)
+
+    def __bool__(self) -> bool:
+        found = self._ow_where(bool)
+        if not isinstance(found, bool):
+            raise RuntimeError("which object a variable has is data-dependent")  # noqa: TRY004 - as PyTorch says it
+        return found
+
+    def __len__(self) -> int:
+        lengths = {len(item) for item in self._ow_items}
+        if len(lengths) > 1:
+            raise _refused("`len`, which differs,")
+        return lengths.pop()
+
+    def __iter__(self) -> Iterator[Any]:
+        columns = zip(*map(tuple, self._ow_items)) if len(self) else ()
+        return iter([picked(self._ow_place, list(c), self._ow_decide) for c in columns])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._ow_each(lambda item: item[index])
+
+    def __contains__(self, value: Any) -> bool:
+        found = self._ow_where(lambda item: value in item)
+        if not isinstance(found, bool):
+            raise _refused("`in`")
+        return found
+
+
+def _operation(function: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
+    """An operator, of members of an enumeration of numbers."""
+
+    def method(self: OneOf, *others: Any) -> Any:
+        if not all(isinstance(item, int) for item in self._ow_items):
+            return NotImplemented
+
+        def result(item: Any) -> Any:
+            values = (int(item), *others)
+            return function(*(values[::-1] if swapped else values))
+
+        return self._ow_each(result)
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(OneOf, f"__{_name}__", _operation(getattr(operator, _name)))
+    setattr(OneOf, f"__r{_name}__", _operation(getattr(operator, _name), swapped=True))
+for _name in ("lt", "le", "gt", "ge", "neg"):
+    setattr(OneOf, f"__{_name}__", _operation(getattr(operator, _name)))
+
+
+def _answer(item: Any, test: Callable[[Any], Any]) -> Any:
+    found = item._ow_where(test) if isinstance(item, OneOf) else test(item)
+    return bool(found) if isinstance(found, int) else found
+
+
+def _refused(use: str) -> CannotRewriteError:
+    reason = f"{use} of one of several objects that is known at run time only"
+    return CannotRewriteError(reason, line_of(*asking_line()))
 
 
 def picked(place: Any, items: Sequence[Any], decide: Decide) -> Any:
@@ -125,14 +240,29 @@ def tensor_of(number: Any) -> torch.Tensor:
     return torch.full((), number, dtype=torch.int64)
 
 
+def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
+    """A place, from 0; from the end where negative.  The model raises an error for others."""
+    places = torch.arange(count, device=place.device)
+    return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
+
+
+def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+    """The place of a key, one that does not exist for others."""
+    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
+    for n, key in enumerate(keys):
+        place = torch.where(wanted == key, n, place)
+    return place
+
+
 def is_choosable(value: Any) -> bool:
-    """Whether a value is a function or a module that holds no tensor of the part it was made in.
+    """Whether a value is an object that holds no tensor of the part it was made in.
 
     Args:
         value: anything.
 
     Returns:
-        Whether calls of it mean the same outside of that part.
+        Whether it is a function, a module or a member of an enumeration, and calls of it mean the
+        same outside of that part.
 
     Example:
         >>> is_choosable(torch.relu), is_choosable(torch.nn.ReLU()), is_choosable(3)
@@ -140,7 +270,7 @@ def is_choosable(value: Any) -> bool:
         >>> is_choosable(functools.partial(torch.add, torch.zeros(2)))
         False
     """
-    if isinstance(value, (torch.nn.Module, OneOf)):
+    if isinstance(value, (torch.nn.Module, OneOf, enum.Enum)):
         return True
     if isinstance(value, (type, torch.Tensor, MaybeNone)) or not callable(value):
         return False

@@ -11,6 +11,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.logic import combined, defined, supposing
+from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, is_none, is_same
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.source.session import current
@@ -25,6 +26,9 @@ def is_(value: Any, constant: Any) -> Any:
         return is_none(value)
     if isinstance(value, MaybeNone) or isinstance(constant, MaybeNone):
         return is_same(value, constant)
+    if isinstance(value, OneOf) or isinstance(constant, OneOf):
+        one, other = (value, constant) if isinstance(value, OneOf) else (constant, value)
+        return one._ow_is(other)
     if not isinstance(constant, bool):
         return value is constant
     if session is None or isinstance(value, bool):
@@ -165,6 +169,14 @@ def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, Text) and isinstance(container, _KEYED):
         return any_(value == key for key in container if isinstance(key, str))
+    if isinstance(value, Text) and type(container) is str:
+        return value.each(container.__contains__)
+    if isinstance(container, Text):
+        return container.each(str.__contains__, value)
+    if isinstance(container, OneOf):
+        return container._ow_where(lambda items: value in items)
+    if isinstance(value, OneOf) and isinstance(container, _KEYED):
+        return any_(value == key for key in container)
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)

@@ -17,7 +17,12 @@ from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.logic import combined, negated
 from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.source.session import asking_line, current, refused_here
+from onnxwright.exporter.capture.source.session import (
+    asking_line,
+    current,
+    note_choice,
+    refused_here,
+)
 from onnxwright.exporter.capture.source.state import Branch, State, result_of
 
 Decide = Callable[[Any, Branch, Branch, State], bool]
@@ -41,6 +46,7 @@ class MaybeNone:
         for name, held in (("present", present), ("value", value), ("decide", decide)):
             object.__setattr__(self, f"_ow_{name}", held)
         object.__setattr__(self, "_ow_place", asking_line())
+        note_choice()
         session = current()
         if session is not None and isinstance(present, torch.Tensor):
             session.numbers.add(present)
@@ -81,6 +87,9 @@ class MaybeNone:
 
     def __bool__(self) -> bool:
         raise RuntimeError("whether a value is None is data-dependent")
+
+    def __repr__(self) -> str:
+        return f"None or {words(self._ow_value)}"
 
     def __eq__(self, other: object) -> Any:
         if other is None:

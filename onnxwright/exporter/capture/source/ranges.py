@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.patches.symbolic_ranges import SymbolicRange, p
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.truth import is_unknown
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
 @dataclass(frozen=True)

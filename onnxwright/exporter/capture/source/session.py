@@ -85,6 +85,8 @@ class Session:
         lost_constants: whether what one side gives was left out as the other one has a constant.
         absent: the lines of decisions by which a result of the model is None.
         texts: the texts that a variable may have, with their numbers.
+        on_choice: is called when a variable gets one of several constants, functions or modules.
+        has_choices: whether there is such a variable.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
     """
@@ -104,6 +106,8 @@ class Session:
     lost_constants: bool = False
     absent: dict[tuple[str, int], None] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    on_choice: Callable[[], None] | None = None
+    has_choices: bool = False
 
     def record(self, kind: str, sides: int = 2) -> Choice:
         """Record a decision of the user's line that runs now."""
@@ -128,6 +132,16 @@ class Session:
                 self.used.add(key)
                 return bool(value)
         return None
+
+
+def note_choice() -> None:
+    """Say that there is a variable that has one of several constants, functions or modules now."""
+    session = current()
+    if session is None:
+        return
+    session.has_choices = True
+    if session.on_choice is not None:
+        session.on_choice()
 
 
 def note_loss(error: RefusedError) -> None:

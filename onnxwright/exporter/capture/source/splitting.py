@@ -65,8 +65,16 @@ def decide(
                 n = 1
                 return x.sum(n)
     """
-    for block, n in places_of(function, line):
+    for block, first in places_of(function, line):
+        n = first
+        while n + 1 < len(block) and block[n + 1].lineno == line and _binds(block[n], name):
+            n += 1  # `n = int(x); return f(n)`
         block[n:] = _decided(block[n:], name, values)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    stored = (n for n in ast.walk(statement) if isinstance(n, ast.Name))
+    return any(n.id == name and isinstance(n.ctx, ast.Store) for n in stored)
 
 
 def _decided(rest: list[ast.stmt], name: str, values: Sequence[int]) -> list[ast.stmt]:

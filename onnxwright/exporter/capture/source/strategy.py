@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 from onnxwright.diagnostics.span import Span
+from onnxwright.exporter.capture.source.choice_frames import ChoiceFrames, asks
 from onnxwright.exporter.capture.source.constant_arguments import ConstantArguments
 from onnxwright.exporter.capture.source.conversions import Conversions, conversions_recorded
 from onnxwright.exporter.capture.source.errors import (
@@ -23,14 +23,13 @@ from onnxwright.exporter.capture.source.errors import (
 from onnxwright.exporter.capture.source.functions import (
     MOST_COPIES,
     Rewritten,
-    Site,
     deciding_frame,
     deciding_lines,
     is_about_fixed_size,
     reads_value,
 )
 from onnxwright.exporter.capture.source.grad_modes import grad_modes_dropped
-from onnxwright.exporter.capture.source.optional_frames import frames_with_optionals
+from onnxwright.exporter.capture.source.misread import Misread, misread_recorded
 from onnxwright.exporter.capture.source.session import Session, session
 from onnxwright.exporter.capture.source.torch_functions import ListFunctions
 from onnxwright.exporter.places import line_of
@@ -47,11 +46,13 @@ class Found:
         result: what the capture gave.
         session: what was decided.
         rewritten: the functions that decide.
+        misread: what reads its numbers of run time wrongly, and cannot be rewritten.
     """
 
     result: Any
     session: Session
     rewritten: Rewritten
+    misread: Misread
 
 
 def by_source(
@@ -88,23 +89,23 @@ def by_source(
         found = Session(assume or {}, keeps_loops=keeps_loops)
         found.asks_constants = bool(changed.asks_constants)
         found.tries_constants = changed.asks_constants is False
-        frames: dict[CodeType, Site] = {}
+        frames = ChoiceFrames(found)
         try:
             with (
                 changed.in_place(), session(found), ListFunctions(), grad_modes_dropped(),
-                conversions_recorded() as conversions,
+                conversions_recorded() as conversions, misread_recorded() as misread,
                 ConstantArguments() if found.asks_constants else nullcontext(),
-                frames_with_optionals() if found.asks_constants else nullcontext(frames) as frames,
+                frames,
             ):  # fmt: skip
-                made = Found(run(), found, changed)
-            if _adds_optionals(frames, changed):
+                made = Found(run(), found, changed, misread)
+            if _adds_choices(frames, changed):
                 continue
             best = made
-            if not _adds_conversions(conversions, changed):
+            if not _adds_conversions({**conversions, **misread.functions}, changed):
                 return best
         except Exception as raised:  # noqa: BLE001 - torch raises many kinds
             try:
-                if _adds_optionals(frames, changed):
+                if _adds_choices(frames, changed):
                     continue
                 error = _mended(raised, conversions, changed, disagreements, found)
             except Exception as last:
@@ -165,12 +166,20 @@ def _mended(
     raise raised
 
 
-def _adds_optionals(frames: Mapping[CodeType, Site], changed: Rewritten) -> bool:
-    """Rewrite functions that have variables that may be None; whether there are any."""
+def _adds_choices(frames: ChoiceFrames, changed: Rewritten) -> bool:
+    """Rewrite functions that have one of several constants or functions; whether there are any.
+
+    Raises:
+        CannotRewriteError: one that asks which it is cannot be rewritten.
+    """
     added = False
-    for frame in frames.values():
-        with contextlib.suppress(CannotRewriteError):
+    for code, frame in frames.found.items():
+        try:
             added |= changed.add(frame)
+        except CannotRewriteError as error:
+            if asks(code):
+                error.span = error.span or line_of(code.co_filename, code.co_firstlineno)
+                raise
     return added
 
 
@@ -217,6 +226,8 @@ def _rewrite(error: BaseException, changed: Rewritten, before: Session | None) -
     except CannotRewriteError as reason:
         raise reason from error
     if before is not None and _decide(cause, changed, before):
+        return
+    if before is not None and before.has_choices and changed.ask_kinds():
         return
     raise error
 

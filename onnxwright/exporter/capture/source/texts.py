@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, certain, plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import asking_line, current
+from onnxwright.exporter.capture.source.session import asking_line, current, note_choice
 from onnxwright.exporter.capture.source.text_uses import is_used
-from onnxwright.exporter.capture.source.truth import is_unknown
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown, truth_tensor
+from onnxwright.exporter.places import HOME, STDLIB, TORCH, line_of
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _FORMATTER = string.Formatter()
@@ -29,7 +32,8 @@ class Text(str):  # noqa: SLOT000 - it has a number
     As a `str` it has the name of the symbol in the place of the number, for messages.
 
     Fields:
-        number: the number, a tensor of one element or a symbolic one.
+        number: the number, a tensor of one element or a symbolic one; None where the text depends
+            on more than one whole number: it can be shown only.
         before, after: the text around it.
         items: the texts that the number chooses from, from 0; None where it is written out. Some
             may be None: the number does not choose them.
@@ -54,6 +58,15 @@ class Text(str):  # noqa: SLOT000 - it has a number
         made = cls(f"{before}{number}{after}")
         made.number, made.before, made.after = number, before, after
         made.items = None if items is None else tuple(items)
+        note_choice()
+        return made
+
+    @classmethod
+    def shown_only(cls, text: str) -> Text:
+        """A text that depends on what is known at run time in another way."""
+        made = cls(text)
+        made.number, made.before, made.after, made.items = None, text, "", None
+        note_choice()
         return made
 
     @classmethod
@@ -70,10 +83,23 @@ class Text(str):  # noqa: SLOT000 - it has a number
 
     def form(self) -> str:
         """What is the same for texts that differ in the number only."""
-        return repr((self.before, self.items, self.after))
+        return repr((self.before, self.items, self.after, self.number is None))
+
+    def by_number(self) -> dict[int, str] | None:
+        """All texts that it may be, by the number; None where these are not known."""
+        session = current()
+        if self.number is None or session is None:
+            return None
+        if self.items is not None:
+            known = {n: item for n, item in enumerate(self.items) if item is not None}
+        else:
+            known = {n: str(n) for n in sorted(session.numbers.choices(self.number))}
+        return {n: f"{self.before}{t}{self.after}" for n, t in known.items()} or None
 
     def number_of(self, text: str) -> list[int]:
         """The numbers for which this is a text."""
+        if self.number is None:
+            raise _refused("a comparison")
         if not text.startswith(self.before) or not text.endswith(self.after):
             return []
         if len(text) < len(self.before) + len(self.after):
@@ -93,10 +119,7 @@ class Text(str):  # noqa: SLOT000 - it has a number
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Text):
-            both = possible_texts(self), possible_texts(other)
-            if None in both or self is other:
-                return self is other
-            return self.number == other.number
+            return True if self is other else _is_same(self, other)
         return self.is_text(other) if isinstance(other, str) else False
 
     def __ne__(self, other: object) -> Any:
@@ -105,36 +128,76 @@ class Text(str):  # noqa: SLOT000 - it has a number
             return not same
         return torch.sym_not(same) if isinstance(same, SYMBOLS) else torch.logical_not(same)
 
-    __hash__ = str.__hash__
+    def __hash__(self) -> int:
+        if is_asked_by_model():
+            raise _refused("a key")
+        return str.__hash__(self)
+
+    def __len__(self) -> int:
+        if is_asked_by_model():
+            raise _refused("`len`")
+        return str.__len__(self)
 
     def __add__(self, other: str) -> str:
-        if isinstance(other, Text) or not isinstance(other, str):
-            return str.__add__(self, other)
+        if isinstance(other, Text):
+            return _joined(self, other)
+        if self.number is None:
+            return Text.shown_only(str.__add__(self, other))
         return Text.of(self.number, self.before, self.after + other, self.items)
 
     def __radd__(self, other: str) -> str:
+        if self.number is None:
+            return Text.shown_only(other + str(self))
         return Text.of(self.number, other + self.before, self.after, self.items)
 
-    def each(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a function gives for the text, of what it gives for each of several texts."""
-        possible = sorted(possible_texts(self) or ())
-        results = [function(text, *args, **kwargs) for text in possible]
-        first = results[0]
-        if all(type(r) is type(first) and r == first for r in results):
-            return first
-        if all(type(r) is str for r in results):
-            numbers = dict(zip(possible, map(number_of, results)))
-            return Text.chosen(self._picked(numbers), results, self.decide)
-        if all(isinstance(r, int) for r in results):
-            made = self._picked(dict(zip(possible, results)))
-            return made != 0 if isinstance(first, bool) else made
-        return function(str(self), *args, **kwargs)
+    def __str__(self) -> str:
+        return str.__str__(self)
 
-    def _picked(self, numbers: Mapping[str, int]) -> torch.Tensor:
-        """A tensor of the number that belongs to the text."""
+    def each(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a function gives for the text, of what it gives for each text that it may be.
+
+        Args:
+            function: takes a text.
+            args, kwargs: what it takes besides.
+
+        Raises:
+            CannotRewriteError: it is not known which texts it may be, or the results are of
+                several kinds.
+        """
+        name = f"`{getattr(function, '__name__', 'a function')}`"
+        known = self.by_number()
+        if known is None or any(isinstance(v, Text) for v in (*args, *kwargs.values())):
+            raise _refused(name)
+        return self._one_of({n: function(t, *args, **kwargs) for n, t in known.items()}, name)
+
+    def _one_of(self, results: Mapping[int, Any], name: str) -> Any:
+        """One of several results, by the number."""
+        values = list(results.values())
+        first = values[0]
+        if all(type(v) is type(first) and v == first for v in values):
+            return first
+        if all(type(v) is str for v in values):
+            if self.decide is not None:
+                numbers = {n: number_of(text) for n, text in results.items()}
+                return Text.chosen(self._picked(numbers), values, self.decide)
+            return Text.of(self._picked({n: k for k, n in enumerate(results)}), items=values)
+        if all(isinstance(v, int) for v in values):
+            made = self._picked(results)
+            found = made != 0 if isinstance(first, bool) else made
+            session = current()
+            assert session is not None
+            session.numbers.add(found, frozenset(values))
+            return found
+        if type(first) in (list, tuple) and len({(type(v), len(v)) for v in values}) == 1:
+            parts = [{n: v[k] for n, v in results.items()} for k in range(len(first))]
+            return type(first)(self._one_of(part, name) for part in parts)
+        raise _refused(name)
+
+    def _picked(self, numbers: Mapping[int, int]) -> torch.Tensor:
+        """A tensor of what belongs to the number."""
         found = torch.full((), 0)
-        for text, number in numbers.items():
-            found = torch.where(torch.as_tensor(self.is_text(text)), number, found)
+        for n, value in numbers.items():
+            found = torch.where(truth_tensor(self.number == n), value, found)
         return found
 
 
@@ -142,19 +205,67 @@ def _of_each(name: str) -> Callable[..., Any]:
     function = getattr(str, name)
 
     def method(self: Text, *args: Any, **kwargs: Any) -> Any:
-        if self.decide is None:
-            return function(self, *args, **kwargs)
-        return self.each(function, *args, **kwargs)
+        if is_asked_by_model():
+            return self.each(function, *args, **kwargs)
+        return function(self, *args, **kwargs)
 
     return method
 
 
 for _name in (
-    "capitalize", "casefold", "count", "endswith", "find", "isalpha", "isdigit", "islower",
-    "isupper", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rstrip",
-    "startswith", "strip", "title", "upper", "__getitem__", "__contains__",
+    *(name for name in dir(str) if not name.startswith("_") and name != "format"),
+    "__getitem__", "__contains__", "__iter__", "__mul__", "__rmul__", "__lt__", "__le__",
+    "__gt__", "__ge__",
 ):  # fmt: skip
-    setattr(Text, _name, _of_each(_name))
+    if hasattr(str, _name):
+        setattr(Text, _name, _of_each(_name))
+
+
+def is_asked_by_model() -> bool:
+    """Whether a method is called by code of the model, and not by what only shows a text."""
+    frame = sys._getframe(2)
+    file = frame.f_code.co_filename
+    own = file.startswith((HOME, TORCH)) or (
+        file.startswith(STDLIB) and "site-packages" not in file
+    )
+    return current() is not None and not own and is_used(file, frame.f_lineno)
+
+
+def _refused(use: str) -> CannotRewriteError:
+    reason = f"{use} of a text that depends on a number which is known at run time only"
+    return CannotRewriteError(reason, line_of(*asking_line()))
+
+
+def _is_same(one: Text, other: Text) -> Any:
+    """Whether two texts are the same, a tensor of a truth value or False."""
+    if possible_texts(one) is not None and possible_texts(other) is not None:
+        return one.number == other.number
+    if one.form() == other.form() and one.items is None and one.number is not None:
+        return one.number == other.number
+    known, others = one.by_number(), other.by_number()
+    if known is None or others is None:
+        raise _refused("a comparison")
+    found: Any = False
+    for text in dict.fromkeys(known.values()):
+        if text in others.values():
+            same = torch.logical_and(truth_tensor(one == text), truth_tensor(other == text))
+            found = same if found is False else found | same
+    return found
+
+
+# Texts of two numbers that are written out at most.
+_MOST_TEXTS = 256
+
+
+def _joined(one: Text, other: Text) -> Text:
+    """One text after another."""
+    known, others = one.by_number(), other.by_number()
+    if known is None or others is None or len(known) * len(others) > _MOST_TEXTS:
+        return Text.shown_only(str.__add__(one, other))
+    first = one._picked({n: k * len(others) for k, n in enumerate(known)})
+    second = other._picked({n: k for k, n in enumerate(others)})
+    items = [a + b for a in known.values() for b in others.values()]
+    return Text.of(first + second, items=items)
 
 
 def possible_texts(value: Any) -> set[str] | None:
@@ -209,10 +320,20 @@ def _formatted(value: Any, conversion: str, spec: str) -> str:
     value = shown(value)
     if _is_of_run_time(value):
         whole = _is_whole(value) and conversion in ("", "s") and spec in ("", "d")
-        return Text.of(value) if whole else str(value)
-    if isinstance(value, Text) and not spec and conversion in ("", "s"):
-        return value
+        return Text.of(value) if whole else Text.shown_only(_plainly(str(value), "", ""))
+    if isinstance(value, Text):
+        if not spec and conversion in ("", "s"):
+            return value
+        return _formatted_each(value, conversion, spec)
     return _plainly(value, conversion, spec)
+
+
+def _formatted_each(value: Text, conversion: str, spec: str) -> str:
+    """`f"{value!r:>5}"` of a text that may be one of several."""
+    if value.by_number() is None:
+        return Text.shown_only(_plainly(str(value), conversion, spec))
+    found: str = value.each(_plainly, conversion, spec)
+    return found
 
 
 def _plainly(value: Any, conversion: str, spec: str) -> str:

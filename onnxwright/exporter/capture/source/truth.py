@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.logic import compared
+from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import (
     MaybeNone,
     plain,
@@ -19,6 +20,8 @@ from onnxwright.exporter.capture.source.optional_values import (
 )
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.texts import Text
+from onnxwright.exporter.capture.source.unknown_numbers import truth_tensor
 
 
 def decided(test: Any) -> bool | None:
@@ -30,6 +33,9 @@ def decided(test: Any) -> bool | None:
         if isinstance(present, bool):
             return decided(plain(test)) if present else False
         return None
+    if isinstance(test, (OneOf, Text)):
+        found = _truth_of_choice(test)
+        return found if isinstance(found, bool) else None
     if isinstance(test, Grown):
         return None if _is_size(test.length) else decided(test.length > 0)
     if isinstance(test, torch.Tensor):
@@ -60,20 +66,6 @@ def _is_size(length: Any) -> bool:
     return bool(length.node.expr.free_symbols)
 
 
-def is_unknown(number: Any) -> bool:
-    """Whether a number is known at run time only."""
-    if not isinstance(number, torch.Tensor):
-        return bool(free_unbacked_symbols(number))
-    t = tracer()
-    proxy = t.tensor_tracker.get(number) if t is not None and has_one_element(number) else None
-    return proxy is not None and proxy.constant is None
-
-
-def has_one_element(x: torch.Tensor) -> bool:
-    """Whether a tensor has one element at all sizes; sizes that are not known are not asked."""
-    return all(type(n) is int and n == 1 for n in x.shape)
-
-
 def is_number(value: Any) -> bool:
     """Whether a value is an integer or truth value of Python, or stands for a number of Python."""
     session = current()
@@ -99,6 +91,8 @@ def as_truth(value: Any) -> Any:
     """
     if isinstance(value, MaybeNone):
         return truth_of(value, as_truth)
+    if isinstance(value, (OneOf, Text)):
+        return truth_tensor(_truth_of_choice(value))
     if isinstance(value, torch.Tensor):
         if value.ndim:
             value = value.reshape(())
@@ -112,6 +106,16 @@ def as_truth(value: Any) -> Any:
     if isinstance(value, SYMBOLS):
         return torch.scalar_tensor(value) != 0
     return torch.full((), bool(value), dtype=torch.bool)
+
+
+def _truth_of_choice(value: OneOf | Text) -> Any:
+    """Whether one of several objects or texts is true: a bool, or a tensor of a truth value."""
+    if isinstance(value, OneOf):
+        return value._ow_where(bool)
+    known = value.by_number()
+    if known is None:  # of a number, which has a digit
+        return True
+    return True if all(known.values()) else value.each(bool)
 
 
 def any_(values: Iterable[Any]) -> Any:

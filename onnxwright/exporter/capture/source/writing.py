@@ -11,16 +11,17 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.source.deciding import choose
-from onnxwright.exporter.capture.source.items import checked_place, item, place_of_key
+from onnxwright.exporter.capture.source.items import item
 from onnxwright.exporter.capture.source.lists import Grown
 from onnxwright.exporter.capture.source.merging import common_dtype, is_leaf
-from onnxwright.exporter.capture.source.one_of import tensor_of
+from onnxwright.exporter.capture.source.one_of import checked_place, place_of_key, tensor_of
 from onnxwright.exporter.capture.source.operators import augment
 from onnxwright.exporter.capture.source.optional_values import plain
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.texts import Text
-from onnxwright.exporter.capture.source.truth import is_number, is_unknown
+from onnxwright.exporter.capture.source.truth import is_number
+from onnxwright.exporter.capture.source.unknown_numbers import is_unknown
 
 
 def set_item(value: Any, container: Any, index: Any) -> Any:

@@ -1,10 +1,12 @@
-"""Functions of the model that are not rewritten, and have variables that may be None.
+"""Functions of the model that are not rewritten, and have one of several constants or functions.
 
-Python answers `x is None` in them without a question at run time: they have to be rewritten.
+Python answers `x is None`, `name in table` or `isinstance(layer, Linear)` in them without asking
+at run time: they have to be rewritten.
 """
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -14,43 +16,75 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from typing_extensions import Self
 
 from onnxwright.exporter.capture.source.errors import DisagreementError, words
 from onnxwright.exporter.capture.source.expressions import RUNTIME
 from onnxwright.exporter.capture.source.functions import MACHINERY, Site
+from onnxwright.exporter.capture.source.one_of import OneOf
 from onnxwright.exporter.capture.source.optional_values import MaybeNone, plain, present_of
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import Session, current
 from onnxwright.exporter.capture.source.texts import Text
 from onnxwright.exporter.places import STDLIB, TORCH
 
 # Objects that are looked at in the variables of a function.
 _MOST_HELD = 1000
 _WITHOUT_PARTS = (torch.Tensor, str, bytes, bool, int, float, complex, type(None), torch.SymInt)
+_CHOICES = (MaybeNone, OneOf, Text)
 # It hands its arguments on to `forward`.
 _PASSED = (f"{TORCH}/nn/modules/module.py",)
 
 
-@contextmanager
-def frames_with_optionals() -> Iterator[dict[CodeType, Site]]:
-    """While it lasts, the functions that have a variable that may be None are collected."""
-    found: dict[CodeType, Site] = {}
-    known: dict[CodeType, bool] = {}
+class ChoiceFrames:
+    """While it lasts, functions are found that have one of several constants or functions.
 
-    def watch(frame: FrameType, event: str, _: Any) -> None:
+    Nothing is watched before the session makes the first of these.
+
+    Args:
+        session: the session.
+
+    Fields:
+        found: the functions that are not rewritten and have one in a variable, or get it from a
+            function that they call.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.found: dict[CodeType, Site] = {}
+        self._known: dict[CodeType, bool] = {}
+        self._watching = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        self.session.on_choice = self._start
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session.on_choice = None
+        if self._watching:
+            sys.setprofile(self._before)
+
+    def _start(self) -> None:
+        self.session.on_choice = None
+        self._watching = True
+        self._before = sys.getprofile()
+        sys.setprofile(self._watch)
+
+    def _watch(self, frame: FrameType, event: str, result: Any) -> None:
         if event != "return":
             return
-        code = frame.f_code
-        if code not in known:
-            known[code] = _may_ask(code)
-        if known[code] and code not in found and _has_optional(frame.f_locals.values()):
-            found[code] = Site.of(frame)
+        if self._asks(frame.f_code) and _has_choice(frame.f_locals.values()):
+            self.found[frame.f_code] = Site.of(frame)
+        if isinstance(result, _CHOICES):
+            caller = frame.f_back
+            if caller is not None and self._asks(caller.f_code):
+                self.found[caller.f_code] = Site.of(caller)
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        yield found
-    finally:
-        sys.setprofile(before)
+    def _asks(self, code: CodeType) -> bool:
+        """Whether a function is to be looked at: one of the model's that is not found yet."""
+        if code not in self._known:
+            self._known[code] = _may_ask(code)
+        return self._known[code] and code not in self.found
 
 
 def _may_ask(code: CodeType) -> bool:
@@ -62,15 +96,15 @@ def _may_ask(code: CodeType) -> bool:
     return own and not file.startswith((*MACHINERY, *_PASSED))
 
 
-def _has_optional(values: Iterable[Any]) -> bool:
-    """Whether a value may be None, or one of several texts, or holds one that may.
+def _has_choice(values: Iterable[Any]) -> bool:
+    """Whether a value is one of several, as None or a tensor, texts, functions, or holds one.
 
     Objects are gone through breadth first, so that what a variable holds itself is found early.
     """
     queue, seen = deque(values), set[int]()
     while queue and len(seen) < _MOST_HELD:
         value = queue.popleft()
-        if type(value) in (MaybeNone, Text):
+        if type(value) in _CHOICES:
             return True
         if isinstance(value, _WITHOUT_PARTS) or id(value) in seen:
             continue
@@ -87,17 +121,32 @@ def _has_optional(values: Iterable[Any]) -> bool:
     return False
 
 
+def asks(code: CodeType) -> bool:
+    """Whether a function has questions that Python answers wrongly for one of several objects.
+
+    Comparisons are none of them: they give a truth value of run time.
+    """
+    if set(code.co_names) & {"isinstance", "hasattr", "getattr", "type", "get", "callable"}:
+        return True
+    return any(i.opname in ("IS_OP", "CONTAINS_OP") for i in dis.get_instructions(code))
+
+
 @contextmanager
-def results_checked(module: Any, wanted: bool) -> Iterator[None]:
+def results_checked(module: Any) -> Iterator[None]:
     """While it lasts, results of a module that may be None are values, or errors of the model."""
-    if not wanted or not isinstance(module, torch.nn.Module):
+    if not isinstance(module, torch.nn.Module):
         yield
         return
-    handle = module.register_forward_hook(lambda _, __, results: checked(results))
+    handle = module.register_forward_hook(_check)
     try:
         yield
     finally:
         handle.remove()
+
+
+def _check(_: Any, __: Any, results: Any) -> Any:
+    session = current()
+    return checked(results) if session is not None and session.has_choices else None
 
 
 def checked(results: Any) -> Any:
@@ -107,12 +156,15 @@ def checked(results: Any) -> Any:
         results: what a module gives.
 
     Raises:
-        DisagreementError: a result is one of several texts.
+        DisagreementError: a result is one of several texts or functions.
     """
 
     def one(value: Any) -> Any:
         if isinstance(value, Text):
             raise DisagreementError("the result", "a text", "another text")
+        if isinstance(value, OneOf):
+            one, other = (words(item) for item in value._ow_items[:2])
+            raise DisagreementError("the result", one, other)
         if not isinstance(value, MaybeNone):
             return value
         session = current()
@@ -120,7 +172,7 @@ def checked(results: Any) -> Any:
             session.absent.setdefault(value._ow_place)
         return pytree.tree_map(lambda leaf: _there(leaf, present_of(value)), checked(plain(value)))
 
-    return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, (MaybeNone, Text)))
+    return pytree.tree_map(one, results, is_leaf=lambda v: isinstance(v, _CHOICES))
 
 
 def _there(leaf: Any, present: Any) -> Any:

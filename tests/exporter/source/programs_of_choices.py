@@ -1,0 +1,199 @@
+"""Programs in which a value chooses one of several functions, modules, texts or members of an enum.
+
+They are code of users: without annotations, and not always in good style.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+REFUSED: dict[str, Callable[..., Any]] = {}
+
+NAMES = ("relu", "tanh")
+TABLE = {"relu": torch.relu, "tanh": torch.tanh}
+
+
+def program(function: Any) -> Any:
+    """Add a program to the table: a function of one matrix, or a module."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def refused(function: Any) -> Any:
+    """Add a program that is refused, with its line."""
+    REFUSED[function.__name__] = function
+    return function
+
+
+class Mode(enum.Enum):
+    UP = 1.5
+    DOWN = -2.0
+
+
+class Level(enum.IntEnum):
+    LOW = 2
+    HIGH = 5
+
+
+class Kind(str, enum.Enum):  # noqa: UP042 - Python 3.10 has no `StrEnum`
+    SUM = "sum"
+    MEAN = "mean"
+
+
+def by_table(name, x):
+    return TABLE.get(name, torch.sigmoid)(x)
+
+
+@program
+def a_text_of_a_list_is_looked_up_in_a_function(x):
+    return by_table(("relu", "other", "tanh")[int((x > 0).sum()) % 3], x)
+
+
+@program
+def methods_of_a_text_of_a_list(x):
+    name = ("a_one", "b_two", "")[int((x > 0).sum()) % 3]
+    first, _, last = name.upper().partition("_")
+    if name.startswith("a"):
+        x = x + len(name)
+    if last == "TWO":
+        x = x * 3
+    return x - 1 if name else x + len(first)
+
+
+def has_ending(n, x):
+    key = f"m{n}"
+    return x + 1 if key.endswith("1") and key[0] == "m" else x * 2
+
+
+@program
+def a_method_of_a_text_in_a_function(x):
+    return has_ending(int(x.sum() > 0), x)
+
+
+@program
+def a_length_of_a_text_that_no_variable_has(x):
+    def key(n):
+        return "k" if n > 0 else "kkk"
+
+    return len(key(x.sum())) * x
+
+
+@program
+def texts_inside_of_texts(x):
+    name = NAMES[int(x.sum() > 0)]
+    if name in "relu6":
+        x = x + 1
+    if "an" in name:
+        x = x - 3
+    both = name + "_" + ("a", "b")[int(x.max() > 1)]
+    return x * {"relu_a": 2.0, "tanh_b": 5.0}.get(both, 0.5)
+
+
+@program
+def a_truth_as_a_number(x):
+    k = int(x.sum() > 0)
+    return x.softmax(k)
+
+
+def mode_of(x):
+    return Mode.UP if x.max() > 1 else Mode.DOWN
+
+
+@program
+def a_member_of_an_enum(x):
+    mode = mode_of(x)
+    y = x + 1 if mode is Mode.UP else x - 1
+    if mode != Mode.DOWN:
+        y = y * 2
+    if mode in (Mode.DOWN, None):
+        y = y - 7
+    return y * mode_of(x).value + {Mode.UP: 3, Mode.DOWN: 4}[mode]
+
+
+@program
+def members_with_numbers_and_texts(x):
+    level = Level.HIGH if x.sum() > 0 else Level.LOW
+    kind = Kind.SUM if x.max() > 1 else Kind.MEAN
+    y = x * level + (1 if level > 3 else 0)
+    if level is Level.LOW:
+        y = y - 4
+    return y.sum() if kind is Kind.SUM else y.mean()
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.ReLU(), nn.Sequential(nn.Tanh())])
+
+    def layer(self, x):
+        return self.layers[int((x > 0).sum()) % 3]
+
+
+@program
+class kinds_of_a_layer(Experts):
+    def forward(self, x):
+        layer = self.layer(x)
+        if isinstance(layer, nn.Linear):
+            return layer(x) * 2
+        if layer is self.layers[1]:
+            return layer(x) - 5
+        return layer(x)
+
+
+def applied(layer, x):
+    if hasattr(layer, "weight"):
+        return x @ layer.weight.T
+    if type(layer) is nn.Sequential:
+        return layer(x) + 9
+    return layer(x)
+
+
+@program
+class attributes_of_a_layer_in_a_function(Experts):
+    def forward(self, x):
+        return applied(self.layer(x), x)
+
+
+@program
+class a_layer_that_no_variable_has(Experts):
+    def forward(self, x):
+        if isinstance(self.layer(x), (nn.ReLU, nn.Sequential)):
+            return x + 1
+        return getattr(self.layer(x), "bias", None) - x
+
+
+@program
+def a_function_compared(x):
+    f = torch.relu if x.sum() > 0 else torch.tanh
+    g = functools.partial(f)
+    if f == torch.relu or f in (torch.sigmoid, torch.exp):
+        return g(x) + 5
+    return g(x)
+
+
+@program
+def an_operator_by_name(x):
+    name = NAMES[int(x.sum() > 0)]
+    run = getattr(operator, {"relu": "add", "tanh": "mul"}[name])
+    return run(x, 2)
+
+
+@refused
+def a_text_of_any_number_is_measured(x):
+    return x + len(f"{int(x.sum())}")
+
+
+@refused
+def a_layer_is_changed(x):
+    f = nn.ReLU() if x.sum() > 0 else nn.Tanh()
+    f.scale = 2
+    return f(x) * f.scale
