@@ -157,7 +157,7 @@ def _taker(frame: FrameType | None) -> FrameType | None:
 @functools.lru_cache(maxsize=4096)
 def _asks_for_kind(code: CodeType) -> bool:
     """Whether a function has `x is True`, `type(x) is int`, `isinstance(x, float)` or the like."""
-    if RUNTIME in code.co_freevars or RUNTIME in code.co_varnames:
+    if RUNTIME in (*code.co_freevars, *code.co_cellvars, *code.co_varnames):
         return False  # it is rewritten
     names = set(code.co_names)
     if names & _CLASSES and ("type" in names or "isinstance" in names):
